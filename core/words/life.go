@@ -1,0 +1,84 @@
+package words
+
+import "math/bits"
+
+// A Phase is where in its life the node is.
+type Phase uint8
+
+const (
+	Starting Phase = iota // not everything it needs is there yet
+	Ready
+	Degraded // serving, with a named reason to worry
+	LameDuck // serving, and saying that it will not for long
+	Draining // finishing what is in, taking nothing new
+	Aborting // giving up what did not finish in time
+	Stopped  // nothing is left to do
+)
+
+func (p Phase) String() string {
+	return [...]string{"starting", "ready", "degraded", "lame duck", "draining", "aborting", "stopped"}[p]
+}
+
+// A Condition is a named reason for or against being ready.
+type Condition uint8
+
+// Dependencies are unmet until something is there; ailments are there or not.
+const (
+	NeedJournal Condition = iota // recovered, and what was read back is durable
+	NeedKey                      // somebody can be let in
+	NeedHTTP                     // the public listener is up
+	NeedAdmin                    // the admin listener is up
+	NeedSampler                  // somebody watches the disk and the clock
+
+	Stalled       // a flush takes too long
+	JournalFailed // a flush failed: no write until a restart has looked
+	DiskFull      // only the reserve is left
+	ClockDoubted  // the machine's clock is not believed
+	Restarting    // a child restarts too often
+	LateStart     // a dependency missed the start deadline
+
+	conditions // how many there are
+)
+
+func (c Condition) String() string {
+	return [conditions]string{"journal", "key", "http", "admin", "sampler",
+		"journal_stalled", "journal_failed", "disk_full", "clock", "restarts", "late_start"}[c]
+}
+
+// Conditions is a set of them.
+type Conditions uint32
+
+// AllDependencies is what a node needs before it is ready.
+const AllDependencies = Conditions(1)<<Stalled - 1
+
+// Has reports that c is in s; With and Without are s after a change.
+func (s Conditions) Has(c Condition) bool              { return s>>c&1 == 1 }
+func (s Conditions) With(c Condition) Conditions       { return s | 1<<c }
+func (s Conditions) Without(c Condition) Conditions    { return s &^ (1 << c) }
+func (s Conditions) Minus(other Conditions) Conditions { return s &^ other }
+
+// Each yields the conditions of s in their order.
+func (s Conditions) Each(yield func(Condition) bool) {
+	for s != 0 {
+		c := Condition(bits.TrailingZeros32(uint32(s)))
+		if !yield(c) {
+			return
+		}
+		s = s.Without(c)
+	}
+}
+
+// A Child is a part of the shell that is restarted when it ends.
+type Child uint8
+
+const (
+	ChildHTTP Child = iota
+	ChildAdmin
+	ChildSampler
+	Children // how many there are
+)
+
+func (c Child) String() string { return [Children]string{"http", "admin", "sampler"}[c] }
+
+// Need is the dependency that c is.
+func (c Child) Need() Condition { return [Children]Condition{NeedHTTP, NeedAdmin, NeedSampler}[c] }

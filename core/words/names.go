@@ -1,0 +1,99 @@
+package words
+
+import (
+	"errors"
+	"unicode/utf8"
+)
+
+// Why a text is not a name. Each is the caller's mistake.
+var (
+	ErrAccount  = errors.New("account: wants 1..256 of A-Z a-z 0-9 : / _ -")
+	ErrReserved = errors.New("account: issuance: and burned: are the ledger's own")
+	ErrAsset    = errors.New("asset: wants 1..32 of A-Z a-z 0-9 / _ -")
+	ErrKey      = errors.New("idempotency key: wants 1..64 of A-Z a-z 0-9 _ : . -")
+	ErrMemo     = errors.New("memo: wants at most 256 bytes of UTF-8 without control characters")
+)
+
+// The ledger's own accounts, one of each an asset: money comes from the one and
+// goes to the other, so that all balances of an asset always add up to nothing.
+const (
+	Issuance = "issuance:"
+	Burned   = "burned:"
+)
+
+// A Name is what a caller calls something: the text, which records keep, and its
+// digest, which tables keep. An empty text is no name. The bytes are not written
+// to by anyone who holds the Name.
+type Name struct {
+	ID   ID
+	Text []byte
+}
+
+// CheckAccount says why s is no account. Reserved ones are accounts.
+func CheckAccount[T ~string | ~[]byte](s T) error {
+	return wants(s, MaxAccount, ":/_-", ErrAccount)
+}
+
+// CheckParty says why s is no account that a caller may move money of or to.
+func CheckParty[T ~string | ~[]byte](s T) error {
+	if _, ok := Own(s); ok {
+		return ErrReserved
+	}
+	return CheckAccount(s)
+}
+
+// Own splits a reserved account into its asset; ok is false for all others. The
+// prefix tells which of the two it is.
+func Own[T ~string | ~[]byte](s T) (asset T, ok bool) {
+	for _, prefix := range [...]string{Issuance, Burned} {
+		if len(s) >= len(prefix) && string(s[:len(prefix)]) == prefix {
+			return s[len(prefix):], true
+		}
+	}
+	return s[:0], false
+}
+
+// CheckAsset says why s is no asset.
+func CheckAsset[T ~string | ~[]byte](s T) error { return wants(s, MaxAsset, "/_-", ErrAsset) }
+
+// CheckKey says why s is no idempotency key.
+func CheckKey[T ~string | ~[]byte](s T) error { return wants(s, MaxKey, "_:.-", ErrKey) }
+
+// CheckMemo says why s is no memo. The empty one is.
+func CheckMemo(s []byte) error {
+	if len(s) > MaxMemo || !utf8.Valid(s) {
+		return ErrMemo
+	}
+	for i, c := range s {
+		if c < ' ' || c == 0x7f || c == 0xc2 && s[i+1] < 0xa0 { // C0, DEL, C1
+			return ErrMemo
+		}
+	}
+	return nil
+}
+
+// wants checks letters, digits and what else is allowed.
+func wants[T ~string | ~[]byte](s T, most int, also string, not error) error {
+	if len(s) == 0 || len(s) > most {
+		return not
+	}
+	for i := range len(s) {
+		c := s[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' {
+			continue
+		}
+		if !contains(also, c) {
+			return not
+		}
+	}
+	return nil
+}
+
+func contains(set string, c byte) bool {
+	for i := range len(set) {
+		if set[i] == c {
+			return true
+		}
+	}
+	return false
+}
