@@ -1,0 +1,113 @@
+package table
+
+import "macronode/core/words"
+
+// Fifo maps K to V; rows leave in the order in which they came.
+//
+// Invariants:
+//
+//	T1  every row is found from its key
+//	T2  sum is the sum of the rows' hashes
+type Fifo[K, V Item] struct {
+	seed  words.Hash64
+	sum   words.Hash64
+	index index
+	rows  []row[K, V] // ring
+	head  int
+	count int
+}
+
+// NewFifo takes room for limit rows.
+func NewFifo[K, V Item](limit int, seed words.Hash64) Fifo[K, V] {
+	return Fifo[K, V]{seed: seed, index: newIndex(limit), rows: make([]row[K, V], limit)}
+}
+
+// FifoBytes is the memory that NewFifo takes for limit rows.
+func FifoBytes[K, V Item](limit int) int64 { return Bytes[K, V](limit) }
+
+// Len is how many rows there are, Room how many more may come.
+func (f *Fifo[K, V]) Len() int  { return f.count }
+func (f *Fifo[K, V]) Room() int { return len(f.rows) - f.count }
+
+// Hash is the same for the same rows, wherever in the ring they are.
+func (f *Fifo[K, V]) Hash() words.Hash64 { return f.sum }
+
+// Get returns the value of k, or the zero value.
+func (f *Fifo[K, V]) Get(k K) (v V, ok bool) {
+	s, _ := f.find(k)
+	at := f.index.slots[s].at
+	if at == 0 {
+		return v, false
+	}
+	return f.rows[at-1].val, true
+}
+
+// Push adds k, which is not there yet. The caller has seen that there is room.
+func (f *Fifo[K, V]) Push(k K, v V) {
+	words.Assert(f.Room() > 0, "table: push without room")
+	s, tag := f.find(k)
+	words.Assert(f.index.slots[s].at == 0, "table: pushed twice")
+	at := f.at(f.count)
+	f.rows[at] = row[K, V]{k, v}
+	f.index.slots[s] = slot{uint32(at) + 1, tag}
+	f.sum += f.rows[at].hash()
+	f.count++
+}
+
+// Row is the i-th oldest row.
+func (f *Fifo[K, V]) Row(i int) (K, V) {
+	r := &f.rows[f.at(i)]
+	return r.key, r.val
+}
+
+// Pop drops the oldest row.
+func (f *Fifo[K, V]) Pop() {
+	words.Assert(f.count > 0, "table: pop of nothing")
+	r := &f.rows[f.head]
+	s, _ := f.find(r.key)
+	f.sum -= r.hash()
+	f.index.free(s)
+	f.head, f.count = f.at(1), f.count-1
+}
+
+// at is where in the ring the i-th oldest row is, or would be.
+func (f *Fifo[K, V]) at(i int) int {
+	if i += f.head; i >= len(f.rows) {
+		i -= len(f.rows)
+	}
+	return i
+}
+
+func (f *Fifo[K, V]) find(k K) (s int, tag uint32) {
+	tag = uint32(k.Mix(f.seed))
+	for s = f.index.first(tag); ; s = f.index.next(s) {
+		x := f.index.slots[s]
+		if x.at == 0 || x.tag == tag && f.rows[x.at-1].key == k {
+			return s, tag
+		}
+	}
+}
+
+// CopyTo overwrites dst, reusing its memory.
+func (f *Fifo[K, V]) CopyTo(dst *Fifo[K, V]) {
+	dst.seed, dst.sum, dst.head, dst.count = f.seed, f.sum, f.head, f.count
+	f.index.copyTo(&dst.index)
+	dst.rows = append(dst.rows[:0], f.rows...)
+}
+
+// Check returns the first invariant that does not hold.
+func (f *Fifo[K, V]) Check() error {
+	var sum words.Hash64
+	for i := range f.count {
+		r := &f.rows[f.at(i)]
+		s, _ := f.find(r.key)
+		if f.index.slots[s].at != uint32(f.at(i))+1 {
+			return ErrLost
+		}
+		sum += r.hash()
+	}
+	if sum != f.sum {
+		return ErrSum
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package table
+
+import "macronode/core/words"
+
+// slot says that a row with a tag is at a place; at is the place + 1, 0 is free.
+type slot struct{ at, tag uint32 }
+
+// index is open addressing: from a key's tag to the places where its row may be.
+// It is never more than half full.
+type index struct{ slots []slot }
+
+func newIndex(limit int) index { return index{slots: make([]slot, slotsFor(limit))} }
+
+func slotsFor(limit int) int {
+	n := 8
+	for n < limit*2 {
+		n *= 2
+	}
+	return n
+}
+
+// first is where the search for a tag begins; next where it goes on.
+func (x *index) first(tag uint32) int { return int(tag) & (len(x.slots) - 1) }
+func (x *index) next(s int) int       { return (s + 1) & (len(x.slots) - 1) }
+
+// free empties s and pulls back what had been pushed past it.
+func (x *index) free(s int) {
+	mask := len(x.slots) - 1
+	for n := x.next(s); x.slots[n].at != 0; n = x.next(n) {
+		home := int(x.slots[n].tag) & mask
+		if (n-home)&mask >= (n-s)&mask {
+			x.slots[s], s = x.slots[n], n
+		}
+	}
+	x.slots[s] = slot{}
+}
+
+func (x *index) copyTo(dst *index) { dst.slots = append(dst.slots[:0], x.slots...) }
+
+// An Item can be compared and mixed, and holds no pointer.
+type Item interface {
+	comparable
+	Mix(h words.Hash64) words.Hash64
+}

@@ -1,0 +1,139 @@
+// Package table is the flat map that state is made of: open addressing over dense
+// rows, room taken once, a hash that is kept as it changes.
+//
+//	Table:  key ──► slot ──► place of the row; rows stay where they are for ever
+//	Fifo:   the same over a ring: the oldest row is the only one that leaves
+//
+// There is no Go map in state, because its order is chance and its growth a pause;
+// no pointer leaves, so that CopyTo is a copy. Places depend on history: equal for
+// all who fold one journal, and never a ground for a decision.
+package table
+
+import (
+	"errors"
+	"unsafe"
+
+	"macronode/core/words"
+)
+
+// What Check may find.
+var (
+	ErrLost = errors.New("T1: a row is not found from its key")
+	ErrSum  = errors.New("T2: the sum is not that of the rows")
+)
+
+// Table maps K to V, and keeps every row it was given.
+//
+// Invariants:
+//
+//	T1  every row is found from its key
+//	T2  sum is the sum of the rows' hashes
+type Table[K, V Item] struct {
+	seed  words.Hash64 // of the slots only: a stranger's names must not pile up
+	sum   words.Hash64
+	index index
+	rows  []row[K, V]
+}
+
+type row[K, V Item] struct {
+	key K
+	val V
+}
+
+func (r *row[K, V]) hash() words.Hash64 { return r.val.Mix(r.key.Mix(0)) }
+
+// New takes room for limit rows.
+func New[K, V Item](limit int, seed words.Hash64) Table[K, V] {
+	return Table[K, V]{seed: seed, index: newIndex(limit), rows: make([]row[K, V], 0, limit)}
+}
+
+// Bytes is the memory that New takes for limit rows.
+func Bytes[K, V Item](limit int) int64 {
+	return int64(limit)*int64(unsafe.Sizeof(row[K, V]{})) + int64(slotsFor(limit))*int64(unsafe.Sizeof(slot{}))
+}
+
+// Len is how many rows there are, Room how many more may come.
+func (t *Table[K, V]) Len() int  { return len(t.rows) }
+func (t *Table[K, V]) Room() int { return cap(t.rows) - len(t.rows) }
+
+// Hash is the same for the same rows, in whatever order they came.
+func (t *Table[K, V]) Hash() words.Hash64 { return t.sum }
+
+// Find is the place of k's row.
+func (t *Table[K, V]) Find(k K) (place uint32, ok bool) {
+	s, _ := t.find(k)
+	at := t.index.slots[s].at
+	return at - 1, at != 0
+}
+
+// Get returns the value of k, or the zero value.
+func (t *Table[K, V]) Get(k K) (v V, ok bool) {
+	if place, ok := t.Find(k); ok {
+		return t.rows[place].val, true
+	}
+	return v, false
+}
+
+// Row is the row at a place.
+func (t *Table[K, V]) Row(place uint32) (K, V) { return t.rows[place].key, t.rows[place].val }
+
+// Put sets the value of k and says where its row is. The caller has seen that
+// there is room.
+func (t *Table[K, V]) Put(k K, v V) (place uint32) {
+	s, tag := t.find(k)
+	if at := t.index.slots[s].at; at != 0 {
+		t.Set(at-1, v)
+		return at - 1
+	}
+	words.Assert(t.Room() > 0, "table: put without room")
+	t.rows = append(t.rows, row[K, V]{k, v})
+	place = uint32(len(t.rows) - 1)
+	t.index.slots[s] = slot{place + 1, tag}
+	t.sum += t.rows[place].hash()
+	return place
+}
+
+// Set changes the value of the row at a place.
+func (t *Table[K, V]) Set(place uint32, v V) {
+	r := &t.rows[place]
+	t.sum -= r.hash()
+	r.val = v
+	t.sum += r.hash()
+}
+
+// find is the slot of k, or the free one where it belongs.
+func (t *Table[K, V]) find(k K) (s int, tag uint32) {
+	tag = uint32(k.Mix(t.seed))
+	for s = t.index.first(tag); ; s = t.index.next(s) {
+		x := t.index.slots[s]
+		if x.at == 0 || x.tag == tag && t.rows[x.at-1].key == k {
+			return s, tag
+		}
+	}
+}
+
+// CopyTo overwrites dst, reusing its memory.
+func (t *Table[K, V]) CopyTo(dst *Table[K, V]) {
+	dst.seed, dst.sum = t.seed, t.sum
+	t.index.copyTo(&dst.index)
+	rows := dst.rows[:0]
+	if cap(rows) != cap(t.rows) {
+		rows = make([]row[K, V], 0, cap(t.rows))
+	}
+	dst.rows = append(rows, t.rows...)
+}
+
+// Check returns the first invariant that does not hold.
+func (t *Table[K, V]) Check() error {
+	var sum words.Hash64
+	for i := range t.rows {
+		if place, ok := t.Find(t.rows[i].key); !ok || place != uint32(i) {
+			return ErrLost
+		}
+		sum += t.rows[i].hash()
+	}
+	if sum != t.sum {
+		return ErrSum
+	}
+	return nil
+}
