@@ -1,0 +1,88 @@
+package event
+
+import "macronode/core/words"
+
+// Effects is what one turn wants done. Order counts inside a slice, never between
+// slices: what must wait for the disk says so with an LSN.
+type Effects struct {
+	Frames  []Frame
+	Replies []Reply
+	Childs  []ChildOp
+	Arena   []byte // owned by the turn: copy what must outlive it
+}
+
+type (
+	// A Frame is all that one step recorded: durable as a whole, or not at all. It
+	// gets its root and its checksum where it is sealed.
+	Frame struct {
+		LSN      words.LSN
+		Off, Len uint32 // of its body in Arena
+	}
+
+	// A Reply is a problem, or where the record is that the answer is rendered from.
+	Reply struct {
+		Ticket   words.Ticket
+		After    words.LSN   // folded before this may leave
+		Place    words.Place // of the record; LSN 0 when Problem is all there is to say
+		Problem  Problem
+		Nonce    words.Nonce // the expected one, for NonceAhead
+		Replayed bool        // the record was there before the request
+	}
+
+	// A ChildOp is what a child shall do.
+	ChildOp struct {
+		Child words.Child
+		What  ChildVerb
+	}
+)
+
+// A ChildVerb is what is wanted of a child.
+type ChildVerb uint8
+
+const (
+	StartChild ChildVerb = iota + 1
+	StopChild            // end, once what is in is done
+	KillChild            // end now
+)
+
+func (v ChildVerb) String() string { return [...]string{"", "start", "stop", "kill"}[v] }
+
+// Body is the bytes of f.
+func (e *Effects) Body(f Frame) []byte { return e.Arena[f.Off : f.Off+f.Len] }
+
+// Reset empties e and keeps its memory.
+func (e *Effects) Reset() {
+	e.Frames, e.Replies, e.Childs, e.Arena = e.Frames[:0], e.Replies[:0], e.Childs[:0], e.Arena[:0]
+}
+
+// Mix is h after all of r.
+func (r Reply) Mix(h words.Hash64) words.Hash64 {
+	h = r.Place.Mix(h.Mix(uint64(r.Ticket)).Mix(uint64(r.After)))
+	return h.Mix(uint64(r.Problem)).Mix(uint64(r.Nonce)).MixBit(r.Replayed)
+}
+
+// Status is what the node says of itself, for all who ask without asking it.
+type Status struct {
+	Phase   words.Phase
+	Ready   bool // for all traffic
+	ForRead bool // for reads
+	Reads   bool // reads are served
+	Writes  bool // writes are decided
+	Unmet   words.Conditions
+	Ailing  words.Conditions
+
+	LSN, Durable, Folded words.LSN
+	At                   words.Time
+	Held                 uint32 // replies that wait
+	Keys                 uint32 // idempotency keys in the window
+	Backlog              uint64 // bytes emitted and not durable
+	Restarts             [words.Children]uint64
+	Report               Report
+}
+
+// A Report is what a drain did.
+type Report struct {
+	Finished uint64 // answered since the drain began
+	Refused  uint64 // new work turned away since then
+	Aborted  uint64 // given up at the deadline: told unknown
+}

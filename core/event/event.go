@@ -1,0 +1,121 @@
+// Package event is what crosses the border of the node: what happened outside, and
+// what the node wants done about it. Data only.
+package event
+
+import "macronode/core/words"
+
+// An Event is what happened outside.
+//
+//sumtype:decl
+type Event interface{ event() }
+
+type (
+	// Boot ends a recovery: the node may begin frames. → a Booted record
+	Boot struct{ Found Recovery }
+
+	// Enrol asks for an API key to be known. It is recorded once; asking again for
+	// a key that is known is answered without a record.
+	Enrol struct {
+		Ticket words.Ticket
+		Key    Key
+	}
+
+	// Durable says that all frames ≤ Upto are on disk, Bytes of bodies since the
+	// last such word. Folded says that the follower knows them.
+	Durable struct {
+		Upto  words.LSN
+		Bytes uint64
+	}
+	Folded struct{ Upto words.LSN }
+
+	// Refused says that a flush failed: nothing ≥ From may ever be acknowledged.
+	Refused struct {
+		From words.LSN
+		Why  Fault
+	}
+
+	// Cancel says that nobody waits for Ticket any more. What was decided stands.
+	Cancel struct{ Ticket words.Ticket }
+
+	// ChildUp and ChildDown tell of a child of the shell.
+	ChildUp   struct{ Child words.Child }
+	ChildDown struct{ Child words.Child }
+
+	// Room is what the journal's disk has free, in bytes.
+	Room struct{ Free uint64 }
+
+	// Signal is what an operator wants.
+	Signal struct{ What Signals }
+
+	// Tick says that Due has come.
+	Tick struct{}
+)
+
+func (Boot) event()      {}
+func (*Enrol) event()    {} // by pointer, like all that is large: boxing allocates
+func (Durable) event()   {}
+func (Folded) event()    {}
+func (Refused) event()   {}
+func (Cancel) event()    {}
+func (ChildUp) event()   {}
+func (ChildDown) event() {}
+func (Room) event()      {}
+func (Signal) event()    {}
+func (Tick) event()      {}
+func (*Request) event()  {}
+
+// Recovery is what a start found in the journal.
+type Recovery struct {
+	Journal words.JournalID
+	Cut     uint64 // bytes of a tail that was not whole, given up
+	Tail    uint32 // frames beyond the known durable one, made durable again
+}
+
+// A Fault is how the disk failed.
+type Fault uint8
+
+const (
+	WriteFailed Fault = iota + 1
+	SyncFailed
+	NoSpace
+	TooSlow // the node gave up waiting
+)
+
+func (f Fault) String() string {
+	return [...]string{"", "write failed", "sync failed", "no space", "too slow"}[f]
+}
+
+// Signals are what an operator may want.
+type Signals uint8
+
+const (
+	// Drain ends the node: lame duck, then no new work, then nothing.
+	Drain Signals = iota + 1
+	// Abort ends the waiting of a drain.
+	Abort
+	// AcceptClock believes the machine's clock, however far ahead it is.
+	AcceptClock
+)
+
+// A Key is an API key as the node knows it: the secret is not in it.
+type Key struct {
+	ID     words.KeyID
+	Tenant words.Tenant
+	Hash   [32]byte // of the secret
+	Scopes Scopes
+	Boot   bool // the one that a node makes for itself at its first start
+}
+
+// Scopes are what a key may do.
+type Scopes uint16
+
+const (
+	MayRead Scopes = 1 << iota
+	MayIssue
+	MayTransfer
+	MayBurn
+	MayHold
+	MayCapture
+	MayAdmin
+	AllScopes = MayAdmin<<1 - 1
+)

@@ -1,0 +1,120 @@
+package event
+
+// A Problem is why a request is refused. Its number stands in records: a new one
+// goes to the end, none is ever used again for something else.
+type Problem uint8
+
+const (
+	None                Problem = iota
+	BadRequest                  // malformed
+	Unauthorized                // nobody we know
+	Forbidden                   // somebody who may not
+	OverAmount                  // more than one operation may move
+	OverSupply                  // more than there may be of the asset
+	OverDay                     // more than may leave in a UTC day
+	TooMany                     // accounts, holdings or assets
+	InsufficientFunds           //
+	NonceUsed                   // at or below the last
+	NonceAhead                  // beyond the next: it may become right
+	IdempotencyConflict         // the key asked for something else before
+	InProgress                  // the key's first request is still at it
+	IdempotencyFull             // no room for another key
+	PayloadTooLarge             //
+	UnsupportedMedia            //
+	NotFound                    //
+	MethodNotAllowed            //
+	Busy                        // a queue is full
+	Unavailable                 // degraded, draining, starting
+	Deadline                    // a read did not see in time what it waited for
+	Unknown                     // the outcome is not known yet
+	Internal                    // a bug of ours
+	problems                    // how many there are
+)
+
+// Known reports that p is a problem of this version.
+func (p Problem) Known() bool { return p > None && p < problems }
+
+// rule is what the contract says of a problem.
+type rule struct {
+	code   string // on the wire
+	status int    // of HTTP
+	retry  bool   // the same request may fare better later
+	stored bool   // the key shows it again
+	blank  bool   // tells nothing of what the node knows, so it need not wait for the disk
+}
+
+func (p Problem) rule() rule {
+	return [problems]rule{
+		None:                {"", 200, false, true, false},
+		BadRequest:          {"bad_request", 400, false, false, true},
+		Unauthorized:        {"unauthorized", 401, false, false, true},
+		Forbidden:           {"forbidden", 403, false, false, false},
+		OverAmount:          {"limits_exceeded", 403, false, true, false},
+		OverSupply:          {"limits_exceeded", 403, false, true, false},
+		OverDay:             {"limits_exceeded", 403, false, false, false},
+		TooMany:             {"limits_exceeded", 403, false, false, false},
+		InsufficientFunds:   {"insufficient_funds", 409, false, true, false},
+		NonceUsed:           {"nonce_conflict", 409, false, true, false},
+		NonceAhead:          {"nonce_conflict", 409, true, false, false},
+		IdempotencyConflict: {"idempotency_conflict", 422, false, false, false},
+		InProgress:          {"in_progress", 409, true, false, true},
+		IdempotencyFull:     {"idempotency_full", 429, true, false, true},
+		PayloadTooLarge:     {"payload_too_large", 413, false, false, true},
+		UnsupportedMedia:    {"unsupported_media_type", 415, false, false, true},
+		NotFound:            {"not_found", 404, false, false, true},
+		MethodNotAllowed:    {"method_not_allowed", 405, false, false, true},
+		Busy:                {"busy", 429, true, false, true},
+		Unavailable:         {"unavailable", 503, true, false, true},
+		Deadline:            {"deadline", 504, true, false, true},
+		Unknown:             {"unknown", 504, true, false, true},
+		Internal:            {"internal", 500, true, false, true},
+	}[p]
+}
+
+// Code is what p is called on the wire; several problems may share one.
+func (p Problem) Code() string { return p.rule().code }
+
+// Status is p's HTTP status.
+func (p Problem) Status() int { return p.rule().status }
+
+// Retryable reports that the same request, with the same key, may fare better.
+func (p Problem) Retryable() bool { return p.rule().retry }
+
+// Stored reports that the key keeps p as its outcome, because deciding again would
+// not be kinder to this very request.
+func (p Problem) Stored() bool { return p.rule().stored }
+
+// Blank reports that p tells nothing of what the node knows: its answer does not
+// wait for the disk, or a failed journal would never answer.
+func (p Problem) Blank() bool { return p.rule().blank }
+
+// Detail says p in a sentence.
+func (p Problem) Detail() string {
+	return [problems]string{
+		None:                "",
+		BadRequest:          "The request is malformed.",
+		Unauthorized:        "The request carries no API key that this node knows.",
+		Forbidden:           "The API key does not cover this operation.",
+		OverAmount:          "The amount is more than one operation may move.",
+		OverSupply:          "There would be more of the asset than there may be.",
+		OverDay:             "The account would send more of the asset than it may in one UTC day.",
+		TooMany:             "There is no room for another account, holding or asset.",
+		InsufficientFunds:   "The account has less than the amount available.",
+		NonceUsed:           "The account has used this nonce.",
+		NonceAhead:          "The nonce is ahead of the one that the account must use next.",
+		IdempotencyConflict: "The idempotency key was used for a different request.",
+		InProgress:          "The first request with this idempotency key has no outcome yet.",
+		IdempotencyFull:     "There is no room for another idempotency key until older ones expire.",
+		PayloadTooLarge:     "The body is larger than allowed.",
+		UnsupportedMedia:    "The body is not of a media type that this operation takes.",
+		NotFound:            "There is nothing here.",
+		MethodNotAllowed:    "The resource does not know this method.",
+		Busy:                "The node has as much work as it takes on; nothing was decided.",
+		Unavailable:         "The node does not take this work now; nothing was decided.",
+		Deadline:            "What was waited for did not happen in time.",
+		Unknown:             "The outcome is not known yet: ask again with the same idempotency key.",
+		Internal:            "The node met a fault of its own.",
+	}[p]
+}
+
+func (p Problem) String() string { return p.Code() }
