@@ -1,0 +1,101 @@
+// Package ready says whether the node may be given traffic, and why not.
+//
+//	starting ──all dependencies met──► ready ⇄ degraded
+package ready
+
+import (
+	"time"
+
+	"macronode/core/words"
+)
+
+// Ready knows which conditions hold.
+//
+// Invariants:
+//
+//	R1  before every dependency was met once, nothing is served
+//	R2  a failed or stalled journal, and a full disk, stop writes and never reads
+type Ready struct {
+	deadline words.Instant // for the start
+	met      words.Conditions
+	ailing   words.Conditions
+	started  bool
+}
+
+// A Verdict is what follows from the conditions.
+type Verdict struct {
+	Phase   words.Phase
+	Ready   bool // for all traffic
+	ForRead bool // for reads alone
+	Reads   bool
+	Writes  bool
+}
+
+// New waits for every dependency; one that is missing at now + patience is an ailment.
+func New(now words.Instant, patience time.Duration) Ready {
+	return Ready{deadline: now.Plus(patience)}
+}
+
+// Meet and Miss tell of a dependency.
+func (r *Ready) Meet(c words.Condition) {
+	words.Assert(words.AllDependencies.Has(c), "ready: not a dependency")
+	r.met = r.met.With(c)
+	if r.met == words.AllDependencies {
+		r.started = true
+		r.ailing = r.ailing.Without(words.LateStart)
+	}
+}
+func (r *Ready) Miss(c words.Condition) { r.met = r.met.Without(c) }
+
+// Ail says whether an ailment is there.
+func (r *Ready) Ail(c words.Condition, there bool) {
+	words.Assert(!words.AllDependencies.Has(c), "ready: not an ailment")
+	if there {
+		r.ailing = r.ailing.With(c)
+	} else {
+		r.ailing = r.ailing.Without(c)
+	}
+}
+
+// Tick notes a start that takes too long.
+func (r *Ready) Tick(now words.Instant) {
+	if r.late(now) {
+		r.ailing = r.ailing.With(words.LateStart)
+	}
+}
+
+func (r *Ready) late(now words.Instant) bool { return !r.started && r.deadline <= now }
+
+// Due is when Tick would note something.
+func (r *Ready) Due() (due words.Instant, any bool) {
+	return r.deadline, !r.started && !r.ailing.Has(words.LateStart)
+}
+
+// Unmet are the dependencies that are missing, Ailing the ailments that are there.
+func (r *Ready) Unmet() words.Conditions      { return words.AllDependencies.Minus(r.met) }
+func (r *Ready) Ailing() words.Conditions     { return r.ailing }
+func (r *Ready) Has(c words.Condition) bool   { return r.ailing.Has(c) }
+func (r *Ready) Meets(c words.Condition) bool { return r.met.Has(c) }
+
+// Verdict says what follows.
+func (r *Ready) Verdict() Verdict {
+	switch {
+	case !r.started:
+		return Verdict{Phase: words.Starting}
+	case r.Unmet() != 0:
+		return Verdict{Phase: words.Degraded, ForRead: r.met.Has(words.NeedHTTP), Reads: true, Writes: r.writes()}
+	case r.ailing != 0:
+		return Verdict{Phase: words.Degraded, Ready: r.writes(), ForRead: true, Reads: true, Writes: r.writes()}
+	}
+	return Verdict{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}
+}
+
+// writes reports that nothing is wrong with the journal.
+func (r *Ready) writes() bool {
+	return !r.ailing.Has(words.Stalled) && !r.ailing.Has(words.JournalFailed) && !r.ailing.Has(words.DiskFull)
+}
+
+// Mix is h after all of r.
+func (r *Ready) Mix(h words.Hash64) words.Hash64 {
+	return h.Mix(uint64(r.deadline)).Mix(uint64(r.met)).Mix(uint64(r.ailing)).MixBit(r.started)
+}
