@@ -1,6 +1,10 @@
 package event
 
-import "macronode/core/words"
+import (
+	"time"
+
+	"macronode/core/words"
+)
 
 // Effects is what one turn wants done. Order counts inside a slice, never between
 // slices: what must wait for the disk says so with an LSN.
@@ -73,9 +77,10 @@ type Status struct {
 
 	LSN, Durable, Folded words.LSN
 	At                   words.Time
-	Held                 uint32 // replies that wait
-	Keys                 uint32 // idempotency keys in the window
-	Backlog              uint64 // bytes emitted and not durable
+	Offset               time.Duration // the machine's clock is ahead of At
+	Held                 uint32        // replies that wait
+	Keys                 uint32        // idempotency keys in the window
+	Backlog              uint64        // bytes emitted and not durable
 	Restarts             [words.Children]uint64
 	Report               Report
 }

@@ -83,15 +83,15 @@ func (r *Ready) Verdict() Verdict {
 	case !r.started:
 		return Verdict{Phase: words.Starting}
 	case r.Unmet() != 0:
-		return Verdict{Phase: words.Degraded, ForRead: r.met.Has(words.NeedHTTP), Reads: true, Writes: r.writes()}
+		return Verdict{Phase: words.Degraded, ForRead: r.met.Has(words.NeedHTTP), Reads: true, Writes: r.Writes()}
 	case r.ailing != 0:
-		return Verdict{Phase: words.Degraded, Ready: r.writes(), ForRead: true, Reads: true, Writes: r.writes()}
+		return Verdict{Phase: words.Degraded, Ready: r.Writes(), ForRead: true, Reads: true, Writes: r.Writes()}
 	}
 	return Verdict{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}
 }
 
-// writes reports that nothing is wrong with the journal.
-func (r *Ready) writes() bool {
+// Writes reports that nothing is wrong with the journal.
+func (r *Ready) Writes() bool {
 	return !r.ailing.Has(words.Stalled) && !r.ailing.Has(words.JournalFailed) && !r.ailing.Has(words.DiskFull)
 }
 

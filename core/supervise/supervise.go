@@ -100,17 +100,20 @@ func (s *Supervisor) Tick(now words.Instant, out *event.Effects) {
 			k.restarts++
 			s.start(c, out)
 		}
+		if k.calm() <= now {
+			k.recent[k.next] = 0
+		}
 	}
 }
 
 // Due is the earliest end of a rest, or of a time of too many restarts.
-func (s *Supervisor) Due(now words.Instant) (due words.Instant, any bool) {
+func (s *Supervisor) Due() (due words.Instant, any bool) {
 	for c := range words.Children {
 		k := &s.children[c]
 		if k.state == resting && (!any || k.until < due) {
 			due, any = k.until, true
 		}
-		if calm := k.calm(); calm > now && (!any || calm < due) {
+		if calm := k.calm(); calm > 0 && (!any || calm < due) {
 			due, any = calm, true
 		}
 	}

@@ -1,0 +1,275 @@
+// Package node is the whole node as one deterministic machine: a switchboard that
+// carries each event to the machines that decide, and their decisions out.
+//
+//	event ──► Step ──► a frame, applied at once ──► sealed, durable, folded
+//	             └───► replies, held until what they tell of is folded ◄──┘
+package node
+
+import (
+	"time"
+
+	"macronode/core/clock"
+	"macronode/core/drain"
+	"macronode/core/event"
+	"macronode/core/queue"
+	"macronode/core/ready"
+	"macronode/core/record"
+	"macronode/core/state"
+	"macronode/core/supervise"
+	"macronode/core/words"
+)
+
+// Config is what a node is made with.
+type Config struct {
+	State    state.Limits
+	Held     int           // replies that wait
+	Waiters  int           // of them, those of a key whose first reply waits too
+	Backlog  uint64        // bytes of frames that are not durable; sweeps stop at half of it
+	Reserve  uint64        // bytes of the disk that are kept for recovery and drain
+	Patience time.Duration // how long a reply may wait
+	Stall    time.Duration // a flush that takes longer stops writes
+	Fail     time.Duration // one that takes longer is given up
+	Vouch    time.Duration // after so long a silence the last frame gets a successor
+	Sweep    time.Duration // between two looks for expired keys
+	Start    time.Duration // for all dependencies
+	Drain    drain.Times
+}
+
+// Node decides. All of it is plain data.
+//
+// Invariants:
+//
+//	N1  folded ≤ durable ≤ the last frame
+//	N2  replies are held in the order of After, which is that of their deadlines
+//	N3  waiters is the number of held replies that are replays
+//	N4  the backlog is empty if and only if the last frame is durable
+type Node struct {
+	config Config
+	state  state.State // changed by open and record only
+	clock  clock.Clock
+	ready  ready.Ready
+	super  supervise.Supervisor
+	drain  drain.Drain
+	held   queue.Queue[waiting]
+
+	durable  words.LSN
+	folded   words.LSN
+	keyAt    words.LSN     // the frame of the first API key, until it is folded
+	backlog  uint64        // bytes
+	flushing words.Instant // the flush at hand began
+	quiet    words.Instant // the last frame was begun
+	sweep    words.Instant // the next look for expired keys
+	waiters  uint32
+	booted   bool
+	idle     bool // the last frame holds nothing but the time
+	report   event.Report
+
+	rec record.Record // of the step at hand
+}
+
+// New makes a node of what recovery folded; s is the node's own from now on.
+func New(c Config, s state.State, now words.Instant, dice words.Dice) *Node {
+	return &Node{config: c, state: s, clock: clock.From(s.At), ready: ready.New(now, c.Start),
+		super: supervise.New(dice), drain: drain.New(c.Drain), held: queue.New[waiting](c.Held, queue.Reject),
+		durable: s.LSN, folded: s.LSN, idle: true}
+}
+
+// Step carries one event to its effects: at most one frame, no allocation once out
+// has grown, no loop but over what is bounded by a limit.
+func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
+	at := n.clock.Read(now)
+	n.ready.Ail(words.ClockDoubted, n.clock.Doubted())
+	switch in := in.(type) {
+	case *event.Request:
+		n.request(now, at, in, out)
+	case *event.Enrol:
+		n.enrol(now, at, in, out)
+	case event.Boot:
+		n.boot(now, at, in, out)
+	case event.Durable:
+		n.sync(now, in)
+	case event.Folded:
+		n.fold(in.Upto, out)
+	case event.Refused:
+		n.refuse(in.From, out)
+	case event.Cancel:
+		n.cancel(in.Ticket)
+	case event.ChildUp:
+		n.super.Up(in.Child)
+		n.ready.Meet(in.Child.Need())
+	case event.ChildDown:
+		n.super.Down(now.Mono, in.Child)
+		n.ready.Miss(in.Child.Need())
+	case event.Room:
+		n.ready.Ail(words.DiskFull, in.Free < n.config.Reserve)
+	case event.Signal:
+		n.signal(now, in.What)
+	case event.Tick:
+		n.tick(now, at, out)
+	}
+	n.live(now, out)
+}
+
+// boot begins the life after a recovery.
+func (n *Node) boot(now words.Now, at words.Time, in event.Boot, out *event.Effects) {
+	n.booted = true
+	n.rec = record.Record{Kind: record.Booted, Journal: in.Found.Journal, Cut: in.Found.Cut, Tail: in.Found.Tail}
+	n.open(now, at, out)
+	n.record(out)
+	n.ready.Meet(words.NeedJournal)
+	if n.state.Keys.Bootstrapped() {
+		n.ready.Meet(words.NeedKey)
+	}
+	n.super.Begin(out)
+}
+
+// enrol makes a key known, once.
+func (n *Node) enrol(now words.Now, at words.Time, in *event.Enrol, out *event.Effects) {
+	reply := event.Reply{Ticket: in.Ticket}
+	_, known := n.state.Keys.Find(in.Key.ID)
+	switch {
+	case n.held.Full():
+		reply.Problem = event.Busy
+	case known:
+	case !n.booted || !n.ready.Writes():
+		reply.Problem = event.Unavailable
+	case n.state.Keys.Admit() != nil, in.Key.Boot && n.state.Keys.Bootstrapped():
+		reply.Problem = event.TooMany
+	default:
+		n.rec = record.Record{Kind: record.KeyMade, Grant: in.Key}
+		n.open(now, at, out)
+		n.record(out)
+		if in.Key.Boot {
+			n.keyAt = n.state.LSN
+		}
+	}
+	n.reply(now, reply, out)
+}
+
+// open begins the step's only frame.
+func (n *Node) open(now words.Now, at words.Time, out *event.Effects) {
+	if n.durable == n.state.LSN {
+		n.flushing = now.Mono
+	}
+	n.state.Open(n.state.LSN+1, at)
+	off := uint32(len(out.Arena))
+	out.Arena = record.Begin(out.Arena, n.state.LSN, at)
+	size := uint32(len(out.Arena)) - off
+	out.Frames = append(out.Frames, event.Frame{LSN: n.state.LSN, Off: off, Len: size})
+	n.backlog += uint64(size)
+	n.quiet, n.idle = now.Mono, true
+}
+
+// record adds n.rec to the frame, and applies it.
+func (n *Node) record(out *event.Effects) (index uint16) {
+	f := &out.Frames[len(out.Frames)-1]
+	out.Arena, index = record.Add(out.Arena, f.Off, &n.rec)
+	n.backlog -= uint64(f.Len)
+	f.Len = uint32(len(out.Arena)) - f.Off
+	n.backlog += uint64(f.Len)
+	n.state.Apply(index, &n.rec)
+	n.idle = false
+	return index
+}
+
+// sync notes what is on disk. The next flush, if anything is left, begins now.
+func (n *Node) sync(now words.Now, in event.Durable) {
+	words.Assert(in.Upto <= n.state.LSN && in.Bytes <= n.backlog, "node: durable beyond what was emitted")
+	n.durable = max(n.durable, in.Upto)
+	n.backlog -= in.Bytes
+	n.flushing = now.Mono
+	n.ready.Ail(words.Stalled, false)
+}
+
+// fold notes what the follower knows, and lets go whatever tells of no more.
+func (n *Node) fold(upto words.LSN, out *event.Effects) {
+	words.Assert(upto <= n.durable, "node: folded what is not durable")
+	n.folded = max(n.folded, upto)
+	if n.keyAt > 0 && n.keyAt <= n.folded {
+		n.keyAt = 0
+		n.ready.Meet(words.NeedKey)
+	}
+	n.release(out)
+}
+
+// refuse gives up all frames ≥ from: what they hold is not known, until a restart
+// has read what the disk has.
+func (n *Node) refuse(from words.LSN, out *event.Effects) {
+	n.ready.Ail(words.JournalFailed, true)
+	n.giveUp(out, func(w waiting) bool { return w.reply.After >= from })
+}
+
+func (n *Node) signal(now words.Now, what event.Signals) {
+	switch what {
+	case event.Drain:
+		n.drain.Begin(now.Mono)
+	case event.Abort:
+		n.drain.Begin(now.Mono)
+		n.drain.Abort(now.Mono)
+	case event.AcceptClock:
+		n.clock.Accept()
+	}
+}
+
+// tick does what is due.
+func (n *Node) tick(now words.Now, at words.Time, out *event.Effects) {
+	n.ready.Tick(now.Mono)
+	if n.outstanding() {
+		n.ready.Ail(words.Stalled, n.ready.Has(words.Stalled) || n.flushing.Plus(n.config.Stall) <= now.Mono)
+		if n.flushing.Plus(n.config.Fail) <= now.Mono {
+			n.refuse(n.durable+1, out)
+		}
+	}
+	n.expire(out, now.Mono)
+	if n.sweeps() && n.sweep <= now.Mono {
+		n.sweep = now.Mono.Plus(n.config.Sweep)
+		if n.forget(now, at, out) {
+			n.sweep = now.Mono // there may be more
+			return
+		}
+	}
+	if n.vouches() && n.quiet.Plus(n.config.Vouch) <= now.Mono {
+		n.open(now, at, out)
+	}
+}
+
+// forget records that a bounded number of keys have had their time.
+func (n *Node) forget(now words.Now, at words.Time, out *event.Effects) bool {
+	upto, any := n.state.Idem.Expired(at, words.MaxExpire)
+	if !any || n.clock.Doubted() || !n.ready.Writes() || n.backlog > n.config.Backlog/2 {
+		return false
+	}
+	n.rec = record.Record{Kind: record.Forgot, Upto: upto}
+	n.open(now, at, out)
+	n.record(out)
+	return true
+}
+
+// live moves the node's own life on: children, drain.
+func (n *Node) live(now words.Now, out *event.Effects) {
+	if !n.booted {
+		return
+	}
+	if !n.drain.Begun() {
+		n.super.Tick(now.Mono, out)
+		n.ready.Ail(words.Restarting, n.super.Troubled(now.Mono))
+		return
+	}
+	before := n.drain.Phase()
+	quiet := n.super.IsDown(words.ChildHTTP) && n.held.Len() == 0 && !n.outstanding()
+	n.drain.Move(now.Mono, quiet)
+	phase := n.drain.Phase()
+	if before < words.Draining && phase >= words.Draining {
+		n.super.Stop(words.ChildHTTP, event.StopChild, out)
+	}
+	if before < words.Aborting && phase == words.Aborting {
+		n.super.Stop(words.ChildHTTP, event.KillChild, out)
+		n.report.Aborted += uint64(n.held.Len())
+		n.giveUp(out, func(waiting) bool { return true })
+	}
+}
+
+// outstanding reports that a flush is owed to frames that can still become durable.
+func (n *Node) outstanding() bool {
+	return n.durable < n.state.LSN && !n.ready.Has(words.JournalFailed)
+}

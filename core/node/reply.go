@@ -1,0 +1,109 @@
+package node
+
+import (
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// waiting is a reply that is held.
+type waiting struct {
+	reply event.Reply
+	until words.Instant
+	gone  bool // nobody waits for it any more
+}
+
+// Mix is h after all of w.
+func (w waiting) Mix(h words.Hash64) words.Hash64 {
+	return w.reply.Mix(h).Mix(uint64(w.until)).MixBit(w.gone)
+}
+
+// reply lets a reply go, or holds it until all that it may tell of is folded. Some
+// tell of nothing; were they to wait, a failed journal would never answer. A replay
+// of what is folded tells of that alone.
+func (n *Node) reply(now words.Now, r event.Reply, out *event.Effects) {
+	switch {
+	case r.Problem.Blank():
+	case r.Replayed && r.Place.LSN <= n.folded:
+		r.After = r.Place.LSN
+	default:
+		r.After = n.state.LSN
+	}
+	if r.After <= n.folded {
+		n.say(r, out)
+		return
+	}
+	if n.ready.Has(words.JournalFailed) && r.After > n.durable {
+		n.say(event.Reply{Ticket: r.Ticket, Problem: event.Unknown}, out)
+		return
+	}
+	n.hold(waiting{reply: r, until: now.Mono.Plus(n.config.Patience)})
+}
+
+func (n *Node) say(r event.Reply, out *event.Effects) {
+	if n.drain.Begun() && r.Problem != event.Unavailable {
+		n.report.Finished++
+	}
+	out.Replies = append(out.Replies, r)
+}
+
+// release says what is folded.
+func (n *Node) release(out *event.Effects) {
+	for n.held.Len() > 0 && n.held.At(0).reply.After <= n.folded {
+		if w := n.pop(); !w.gone {
+			n.say(w.reply, out)
+		}
+	}
+}
+
+// expire tells those who have waited too long that nobody knows yet.
+func (n *Node) expire(out *event.Effects, now words.Instant) {
+	for n.held.Len() > 0 && n.held.At(0).until <= now {
+		w := n.pop()
+		why := event.Unknown
+		if w.reply.Replayed {
+			why = event.InProgress
+		}
+		if !w.gone {
+			n.say(event.Reply{Ticket: w.reply.Ticket, Problem: why}, out)
+		}
+	}
+}
+
+// giveUp tells those whose reply is one to give up that nobody knows.
+func (n *Node) giveUp(out *event.Effects, lost func(waiting) bool) {
+	for range n.held.Len() {
+		switch w := n.pop(); {
+		case !lost(w):
+			n.hold(w)
+		case !w.gone:
+			n.say(event.Reply{Ticket: w.reply.Ticket, Problem: event.Unknown}, out)
+		}
+	}
+}
+
+// cancel forgets who waits for a reply. What was decided stands.
+func (n *Node) cancel(t words.Ticket) {
+	for i := range n.held.Len() {
+		if w := n.held.At(i); w.reply.Ticket == t {
+			w.gone = true
+			n.held.Set(i, w)
+			return
+		}
+	}
+}
+
+func (n *Node) hold(w waiting) {
+	if w.reply.Replayed {
+		n.waiters++
+	}
+	err := n.held.Push(w)
+	words.Assert(err == nil, "node: admitted a reply without a place to wait")
+}
+
+func (n *Node) pop() waiting {
+	w, _ := n.held.Pop()
+	if w.reply.Replayed {
+		n.waiters--
+	}
+	return w
+}

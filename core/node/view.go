@@ -1,0 +1,134 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// Due is the earliest instant at which a Tick may do something: before it, a Tick
+// changes nothing.
+func (n *Node) Due() (due words.Instant, any bool) {
+	earlier := func(at words.Instant, if_ bool) {
+		if if_ && (!any || at < due) {
+			due, any = at, true
+		}
+	}
+	if n.held.Len() > 0 {
+		earlier(n.held.At(0).until, true)
+	}
+	earlier(n.flushing.Plus(n.config.Stall), n.outstanding() && !n.ready.Has(words.Stalled))
+	earlier(n.flushing.Plus(n.config.Fail), n.outstanding())
+	earlier(n.sweep, n.sweeps())
+	earlier(n.quiet.Plus(n.config.Vouch), n.vouches())
+	earlier(n.ready.Due())
+	if !n.booted {
+		return due, any
+	}
+	if n.drain.Begun() {
+		earlier(n.drain.Due())
+	} else {
+		earlier(n.super.Due())
+	}
+	return due, any
+}
+
+// sweeps reports that there are keys which will expire.
+func (n *Node) sweeps() bool { return n.booted && n.state.Idem.Len() > 0 && n.ready.Writes() }
+
+// vouches reports that the last frame wants a successor that vouches for it, or the
+// time a record of how far it has gone.
+func (n *Node) vouches() bool {
+	return n.booted && (!n.idle || n.clock.Leads()) && n.durable == n.state.LSN && n.ready.Writes()
+}
+
+// Status is what the node says of itself.
+func (n *Node) Status(s *event.Status) {
+	v := n.ready.Verdict()
+	*s = event.Status{Phase: v.Phase, Ready: v.Ready, ForRead: v.ForRead, Reads: v.Reads, Writes: v.Writes,
+		Unmet: n.ready.Unmet(), Ailing: n.ready.Ailing(), LSN: n.state.LSN, Durable: n.durable, Folded: n.folded,
+		At: n.clock.Time(), Offset: n.clock.Offset(), Held: uint32(n.held.Len()), Keys: uint32(n.state.Idem.Len()),
+		Backlog: n.backlog, Report: n.report}
+	for c := range words.Children {
+		s.Restarts[c] = n.super.Restarts(c)
+	}
+	if n.drain.Begun() {
+		s.Phase, s.Ready, s.ForRead = n.drain.Phase(), false, false
+	}
+	if n.drain.Closed() {
+		s.Reads, s.Writes = false, false
+	}
+}
+
+// View is what the specifications speak of: their variables.
+type View struct {
+	LSN, Durable, Folded words.LSN
+	Held                 int
+	Keys                 int
+	Failed               bool
+	Stalled              bool
+	Phase                words.Phase
+}
+
+// View fills v.
+func (n *Node) View(v *View) {
+	*v = View{LSN: n.state.LSN, Durable: n.durable, Folded: n.folded, Held: n.held.Len(), Keys: n.state.Idem.Len(),
+		Failed: n.ready.Has(words.JournalFailed), Stalled: n.ready.Has(words.Stalled), Phase: n.drain.Phase()}
+}
+
+// LSN is the last frame that was begun.
+func (n *Node) LSN() words.LSN { return n.state.LSN }
+
+// Durable identifies what outlives the process: after a crash, recovery must come
+// to the value noted at some one LSN between the durable and the last.
+func (n *Node) Durable() words.Hash64 { return n.state.Hash() }
+
+// Hash identifies all of it.
+func (n *Node) Hash() words.Hash64 {
+	h := n.clock.Mix(n.state.Hash())
+	h = n.ready.Mix(h)
+	h = n.super.Mix(h)
+	h = n.drain.Mix(h)
+	h = n.held.Mix(h)
+	h = h.Mix(uint64(n.durable)).Mix(uint64(n.folded)).Mix(uint64(n.keyAt)).Mix(n.backlog)
+	h = h.Mix(uint64(n.flushing)).Mix(uint64(n.quiet)).Mix(uint64(n.sweep)).Mix(uint64(n.waiters))
+	h = h.MixBit(n.booted).MixBit(n.idle)
+	return h.Mix(n.report.Finished).Mix(n.report.Refused).Mix(n.report.Aborted)
+}
+
+// CopyTo overwrites dst, reusing its memory.
+func (n *Node) CopyTo(dst *Node) {
+	st, held := dst.state, dst.held
+	n.state.CopyTo(&st)
+	n.held.CopyTo(&held)
+	*dst = *n
+	dst.state, dst.held = st, held
+}
+
+// Check returns the invariants that do not hold.
+func (n *Node) Check() error {
+	if n.folded > n.durable || n.durable > n.state.LSN {
+		return fmt.Errorf("N1: folded %v, durable %v, last %v", n.folded, n.durable, n.state.LSN)
+	}
+	replays := uint32(0)
+	for i := range n.held.Len() {
+		w := n.held.At(i)
+		if i > 0 {
+			if before := n.held.At(i - 1); before.reply.After > w.reply.After || before.until > w.until {
+				return fmt.Errorf("N2: %+v before %+v", before, w)
+			}
+		}
+		if w.reply.Replayed {
+			replays++
+		}
+	}
+	if replays != n.waiters {
+		return fmt.Errorf("N3: %d replays are held, counted %d", replays, n.waiters)
+	}
+	if (n.backlog == 0) != (n.durable == n.state.LSN) {
+		return fmt.Errorf("N4: backlog %d, durable %v, last %v", n.backlog, n.durable, n.state.LSN)
+	}
+	return errors.Join(n.held.Check(), n.super.Check(), n.state.Check())
+}
