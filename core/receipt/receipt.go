@@ -15,21 +15,22 @@ import (
 )
 
 // Render appends the answer that the record at an index of s is: a receipt, or the
-// problem that its key keeps. It returns the HTTP status that goes with it.
-func Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status int, err error) {
+// problem that its key keeps. It returns the HTTP status that goes with it, and
+// whose answer it is.
+func Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status int, owner words.Tenant, err error) {
 	var r record.Record
 	h, err := record.Read(s.Body, index, &r)
 	if err != nil {
-		return to, 0, err
+		return to, 0, 0, err
 	}
 	switch r.Kind {
 	case record.Moved:
-		return moved(to, s, h, index, &r), event.None.Status(), nil
+		return moved(to, s, h, index, &r), event.None.Status(), r.Tenant, nil
 	case record.Refused:
 		id := DecisionID(uint64(s.Journal), number(s.LSN, index))
-		return Problem(to, r.Problem, Facts{Decision: id[:], Nonce: r.Nonce}), r.Problem.Status(), nil
+		return Problem(to, r.Problem, Facts{Decision: id[:], Nonce: r.Nonce}), r.Problem.Status(), r.Tenant, nil
 	default:
-		return to, 0, record.ErrFrame
+		return to, 0, 0, record.ErrFrame
 	}
 }
 

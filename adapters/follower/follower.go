@@ -1,0 +1,202 @@
+// Package follower is the second fold: it knows durable frames only, and answers
+// whatever decides nothing.
+//
+//	durable frames ─► Fold ─► balances, keys, the recent frames ─► Render, Balance, Find
+//	                                      └─ older frames: from the segments
+package follower
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"macronode/core/digest"
+	"macronode/core/event"
+	"macronode/core/receipt"
+	"macronode/core/record"
+	"macronode/core/state"
+	"macronode/core/words"
+)
+
+// ErrBehind says that the follower was given a frame that is not the next.
+var ErrBehind = errors.New("follower: not the next frame")
+
+// Older reads a durable frame that has left memory. It fails for a frame that is
+// not there.
+type Older func(words.LSN) (record.Sealed, error)
+
+// Follower folds and answers. Its lock is held for no longer than a fold of one
+// frame or one look-up.
+type Follower struct {
+	older Older
+
+	mu     sync.RWMutex
+	state  state.State
+	recent []record.Sealed // ring by LSN
+	moved  chan struct{}   // closed at the next fold, when somebody waits for it
+	waits  int
+	room   int // for those who wait
+}
+
+// New follows on from s, keeps so many frames at hand and lets so many wait.
+func New(s state.State, keep, waiters int, older Older) *Follower {
+	return &Follower{older: older, state: s, recent: make([]record.Sealed, keep), room: waiters}
+}
+
+// Fold takes in frames that are durable, in order.
+func (f *Follower) Fold(batch []record.Sealed) error {
+	for _, s := range batch {
+		if err := f.fold(s); err != nil {
+			return err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.moved != nil {
+		close(f.moved)
+		f.moved = nil
+	}
+	return nil
+}
+
+func (f *Follower) fold(s record.Sealed) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.state.Fold(s.Body, nil); err != nil {
+		return err
+	}
+	f.recent[uint64(s.LSN)%uint64(len(f.recent))] = s
+	return nil
+}
+
+// Keep remembers a frame that was folded elsewhere: recovery's.
+func (f *Follower) Keep(s record.Sealed) { f.recent[uint64(s.LSN)%uint64(len(f.recent))] = s }
+
+// Mark is how far the follower has folded.
+func (f *Follower) Mark() words.LSN {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.LSN
+}
+
+// Journal names the journal that is followed.
+func (f *Follower) Journal() words.JournalID {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.Journal
+}
+
+// Bootstrapped reports that the node's own first key is durable.
+func (f *Follower) Bootstrapped() bool {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.Keys.Bootstrapped()
+}
+
+// Find returns an API key.
+func (f *Follower) Find(id words.KeyID) (event.Key, bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.Keys.Find(id)
+}
+
+// Render is the answer that the record at p is, with its HTTP status and whose it
+// is; ok is false when there is no answer at p.
+func (f *Follower) Render(to []byte, p words.Place) (answer []byte, status int, owner words.Tenant, ok bool) {
+	s, ok := f.frame(p.LSN)
+	if !ok {
+		return to, 0, 0, false
+	}
+	answer, status, owner, err := receipt.Render(to, &s, p.Index)
+	return answer, status, owner, err == nil
+}
+
+// frame is a durable frame, from memory or from the segments.
+func (f *Follower) frame(lsn words.LSN) (record.Sealed, bool) {
+	f.mu.RLock()
+	s, mark := f.recent[uint64(lsn)%uint64(len(f.recent))], f.state.LSN
+	f.mu.RUnlock()
+	if s.LSN == lsn && lsn > 0 {
+		return s, true
+	}
+	if lsn == 0 || lsn > mark || f.older == nil {
+		return record.Sealed{}, false
+	}
+	s, err := f.older(lsn)
+	return s, err == nil
+}
+
+// Balance is what an account has of an asset. Reserved accounts are readable: what
+// was issued counts below nothing, what was burned is there.
+func (f *Follower) Balance(t words.Tenant, account, asset []byte) (b event.Balance) {
+	name, kind := digest.Name(account), digest.Name(asset)
+	of, own := words.Own(account)
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	b.AsOf, b.At, b.Next = f.state.Ledger.Seq(t), f.state.At, 1
+	switch {
+	case own && string(of) != string(asset):
+	case own:
+		issued, burned := f.state.Ledger.Supply(t, kind)
+		b.Negative = account[0] == words.Issuance[0]
+		if b.Amount = burned; b.Negative {
+			b.Amount = issued
+			b.Negative = !issued.Zero()
+		}
+	default:
+		b.Amount, b.Next = f.state.Ledger.Balance(t, name, kind)
+		b.Available = b.Amount
+	}
+	return b
+}
+
+// AwaitSeq waits until a tenant's movement is folded; false when ctx ends first, or
+// too many wait already.
+func (f *Follower) AwaitSeq(ctx context.Context, t words.Tenant, seq words.Seq) bool {
+	for {
+		moved, done := f.next(t, seq)
+		if done {
+			return true
+		}
+		if moved == nil {
+			return false
+		}
+		select {
+		case <-moved:
+			f.leave()
+		case <-ctx.Done():
+			f.leave()
+			return false
+		}
+	}
+}
+
+// next is closed when there is more; nil when there is no room to wait.
+func (f *Follower) next(t words.Tenant, seq words.Seq) (moved chan struct{}, done bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.state.Ledger.Seq(t) >= seq {
+		return nil, true
+	}
+	if f.waits >= f.room {
+		return nil, false
+	}
+	f.waits++
+	if f.moved == nil {
+		f.moved = make(chan struct{})
+	}
+	return f.moved, false
+}
+
+func (f *Follower) leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.waits--
+}
+
+// Hash identifies what the follower believes, to be held against the node.
+func (f *Follower) Hash() words.Hash64 {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.state.Hash()
+}

@@ -1,0 +1,38 @@
+// Package hostclock reads the machine's clocks.
+package hostclock
+
+import (
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"macronode/core/words"
+)
+
+// Clock reads CLOCK_BOOTTIME, which counts the time a machine sleeps, and the wall
+// clock, with what Look last heard of the kernel's trust in it.
+type Clock struct{ synced atomic.Bool }
+
+// Now is what the machine claims. It costs two system calls, so it is read once a
+// turn.
+func (c *Clock) Now() words.Now {
+	return words.Now{Mono: Mono(), Wall: words.Time(time.Now().UnixMilli()), Synced: c.synced.Load()}
+}
+
+// Mono is the monotonic clock alone.
+func Mono() words.Instant {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
+		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // always there
+	}
+	return words.Instant(t.Nano())
+}
+
+// Look asks the kernel whether its clock is synchronised. Whoever samples calls it
+// a few times a second.
+func (c *Clock) Look() {
+	var t unix.Timex
+	state, err := unix.Adjtimex(&t)
+	c.synced.Store(err == nil && state != unix.TIME_ERROR)
+}

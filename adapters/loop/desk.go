@@ -1,0 +1,152 @@
+package loop
+
+import (
+	"context"
+	"sync"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// A Class shares one part of the door: a flood of one cannot fill another's.
+type Class uint8
+
+const (
+	Internal Class = iota // the node's own
+	Authed                // who has shown a key
+	Anon                  // everybody else
+	Classes
+)
+
+func (c Class) String() string { return [...]string{"internal", "authed", "anon"}[c] }
+
+// Door is how many requests of each class may be in at once.
+type Door [Classes]int
+
+// Desk gives tickets to requests and hands replies to whoever waits for them. A
+// request without a ticket is not let in, so that its ring always has room for it
+// and whatever comes later for a ticket marks its slot and cannot be refused.
+type Desk struct {
+	rings [Classes]chan event.Event
+	free  [Classes]chan uint32
+	slots []slot
+	gone  chan words.Ticket // at most one a slot: never full
+}
+
+type slot struct {
+	mu         sync.Mutex // of this slot alone; nothing blocks under it
+	generation uint32
+	waits      bool
+	marked     bool // a word about it lies in gone
+	reply      chan event.Reply
+}
+
+// NewDesk opens the door.
+func NewDesk(d Door) *Desk {
+	k, total := &Desk{}, 0
+	for c, n := range d {
+		k.rings[c], k.free[c] = make(chan event.Event, n), make(chan uint32, n)
+		for i := range n {
+			k.free[c] <- uint32(total + i)
+		}
+		total += n
+	}
+	k.slots, k.gone = make([]slot, total), make(chan words.Ticket, total)
+	for i := range k.slots {
+		k.slots[i].reply = make(chan event.Reply, 1)
+	}
+	return k
+}
+
+// Size is how many requests may be in at once, of all classes.
+func (k *Desk) Size() int { return len(k.slots) }
+
+// Depth and Limit are of one class's ring; In is how many of the class are in.
+func (k *Desk) Depth(c Class) int { return len(k.rings[c]) }
+func (k *Desk) Limit(c Class) int { return cap(k.rings[c]) }
+func (k *Desk) In(c Class) int    { return cap(k.free[c]) - len(k.free[c]) }
+
+// Submit lets a request in and waits for its reply; ok is false when there is no
+// room, and nothing was decided. Where ctx ends first the outcome is unknown.
+func (k *Desk) Submit(ctx context.Context, c Class, in *event.Request) (r event.Reply, ok bool) {
+	return k.submit(ctx, c, in, func(t words.Ticket) { in.Ticket = t })
+}
+
+// Enrol asks for a key to be known, and waits like Submit.
+func (k *Desk) Enrol(ctx context.Context, in *event.Enrol) (r event.Reply, ok bool) {
+	return k.submit(ctx, Internal, in, func(t words.Ticket) { in.Ticket = t })
+}
+
+func (k *Desk) submit(ctx context.Context, c Class, in event.Event, set func(words.Ticket)) (r event.Reply, ok bool) {
+	var at uint32
+	select {
+	case at = <-k.free[c]:
+	default:
+		return r, false
+	}
+	s := &k.slots[at]
+	t := s.take(at)
+	set(t)
+	k.rings[c] <- in // has room: no more are in than it holds
+	select {
+	case r = <-s.reply:
+	case <-ctx.Done():
+		if s.leave() {
+			k.mark(s, t)
+		}
+		r = event.Reply{Ticket: t, Problem: event.Unknown}
+	}
+	k.free[c] <- at
+	return r, true
+}
+
+func (s *slot) take(at uint32) words.Ticket {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.generation++
+	s.waits = true
+	return words.NewTicket(at, s.generation)
+}
+
+// leave ends the waiting; false means that the reply had come meanwhile.
+func (s *slot) leave() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.waits {
+		<-s.reply
+		return false
+	}
+	s.waits = false
+	return true
+}
+
+// mark leaves word that nobody waits for t; one word a slot is enough to keep the
+// ring from ever being full, and a lost one costs no more than a place held longer.
+func (k *Desk) mark(s *slot, t words.Ticket) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.marked {
+		s.marked = true
+		k.gone <- t
+	}
+}
+
+// canceled is the event that a word in gone stands for.
+func (k *Desk) canceled(t words.Ticket) event.Event {
+	s := &k.slots[t.Slot()]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.marked = false
+	return event.Cancel{Ticket: t}
+}
+
+// Deliver hands a reply to whoever has its ticket, if anybody still waits.
+func (k *Desk) Deliver(r event.Reply) {
+	s := &k.slots[r.Ticket.Slot()]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waits && words.NewTicket(r.Ticket.Slot(), s.generation) == r.Ticket {
+		s.waits = false
+		s.reply <- r
+	}
+}

@@ -1,0 +1,254 @@
+// Package loop is where the node meets the world: the one goroutine that reads the
+// clock, steps the node, and carries out what it asks for. It decides nothing.
+//
+//	requests ─► desk ─► Turn ─► batch k+1 grows ─► sealer: write, sync k ─► follower
+//	                     ▲                            │ Durable               │ Folded
+//	                     └────────────────────────────┴───────────────────────┘
+package loop
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+// A Stepper is the node.
+type Stepper interface {
+	Step(now words.Now, in event.Event, out *event.Effects)
+	Due() (at words.Instant, any bool)
+	Status(s *event.Status)
+}
+
+// A Clock tells what the machine claims. It is read once a turn.
+type Clock interface{ Now() words.Now }
+
+// A Journal takes a batch in two moves, each of which a crash can follow.
+type Journal interface {
+	Write(arena []byte, frames []event.Frame) ([]record.Sealed, error)
+	Sync() (words.LSN, error)
+}
+
+// Ports are what stands around the loop. None of them blocks it.
+type Ports struct {
+	Fold  func([]record.Sealed) error              // the follower's; runs on its own goroutine
+	Child func(event.ChildOp)                      // starts and stops children
+	Fault func(error) event.Fault                  // how the disk failed
+	Flush func(frames, bytes int, t time.Duration) // a batch became durable
+}
+
+// Loop owns the clock and the node; nothing else touches either.
+type Loop struct {
+	node    Stepper
+	clock   Clock
+	journal Journal
+	ports   Ports
+	desk    *Desk
+	batch   int // events a turn, at most
+
+	status atomic.Pointer[event.Status]
+	events []event.Event
+	out    event.Effects
+	next   Batch            // grows
+	late   chan event.Event // what the shell has to say: never refused, may wait
+	begin  chan *Batch      // to the sealer
+	free   chan *Batch      // and back
+	folds  chan []record.Sealed
+	lost   chan error // the follower cannot go on
+}
+
+// New makes a loop that takes at most batch events a turn.
+func New(n Stepper, c Clock, j Journal, k *Desk, p Ports, batch int) *Loop {
+	l := &Loop{node: n, clock: c, journal: j, ports: p, desk: k, batch: batch,
+		late: make(chan event.Event, 64), begin: make(chan *Batch, 1), free: make(chan *Batch, 1),
+		folds: make(chan []record.Sealed, 4), lost: make(chan error, 1)}
+	l.free <- new(Batch)
+	l.publish()
+	return l
+}
+
+// Status is what the node said of itself after the last turn. It is not written to
+// any more.
+func (l *Loop) Status() event.Status { return *l.status.Load() }
+
+// Say tells the node what happened; it waits while the loop is behind, and gives up
+// when ctx ends.
+func (l *Loop) Say(ctx context.Context, e event.Event) {
+	select {
+	case l.late <- e:
+	case <-ctx.Done():
+	}
+}
+
+// Batch is what one sync makes durable.
+type Batch struct {
+	Arena  []byte
+	Frames []event.Frame
+}
+
+// Add copies a turn's frames out of its arena.
+func (b *Batch) Add(out *event.Effects) {
+	for _, f := range out.Frames {
+		off := uint32(len(b.Arena))
+		b.Arena = append(b.Arena, out.Body(f)...)
+		b.Frames = append(b.Frames, event.Frame{LSN: f.LSN, Off: off, Len: f.Len})
+	}
+}
+
+// Turn carries events to their effects, all at one instant. The simulator takes the
+// same turns.
+func Turn(s Stepper, now words.Now, in []event.Event, out *event.Effects) {
+	out.Reset()
+	for _, e := range in {
+		s.Step(now, e, out)
+	}
+}
+
+// Run steps the node, beginning with first, until the node has stopped (nil) or
+// cannot go on. When it returns, the sealer and the follower have ended, and all
+// that was durable is folded.
+func (l *Loop) Run(ctx context.Context, first event.Event) error {
+	ctx, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { l.seal(ctx) })
+	wg.Go(func() { l.follow(ctx) })
+	err := l.run(ctx, first)
+	stop()
+	wg.Wait()
+	return err
+}
+
+func (l *Loop) run(ctx context.Context, first event.Event) error {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	l.events = append(l.events[:0], first)
+	for {
+		now := l.clock.Now()
+		Turn(l.node, now, l.events, &l.out)
+		l.next.Add(&l.out)
+		for _, r := range l.out.Replies {
+			l.desk.Deliver(r)
+		}
+		for _, op := range l.out.Childs {
+			l.ports.Child(op)
+		}
+		l.flush()
+		if l.publish().Phase == words.Stopped {
+			return nil
+		}
+		if due, any := l.node.Due(); any {
+			timer.Reset(max(0, time.Duration(due-now.Mono)))
+		}
+		if err := l.wait(ctx, timer); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *Loop) publish() *event.Status {
+	s := new(event.Status)
+	l.node.Status(s)
+	l.status.Store(s)
+	return s
+}
+
+// wait blocks for one event, then takes what else is there.
+func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
+	l.events = l.events[:0]
+	rings := &l.desk.rings
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case err := <-l.lost:
+		return err
+	case e := <-l.late:
+		l.events = append(l.events, e)
+	case t := <-l.desk.gone:
+		l.events = append(l.events, l.desk.canceled(t))
+	case <-timer.C:
+		l.events = append(l.events, event.Tick{})
+	case e := <-rings[Internal]:
+		l.events = append(l.events, e)
+	case e := <-rings[Authed]:
+		l.events = append(l.events, e)
+	case e := <-rings[Anon]:
+		l.events = append(l.events, e)
+	}
+	for len(l.late) > 0 && len(l.events) < l.batch {
+		l.events = append(l.events, <-l.late)
+	}
+	for len(l.desk.gone) > 0 && len(l.events) < l.batch {
+		l.events = append(l.events, l.desk.canceled(<-l.desk.gone))
+	}
+	for _, ring := range rings {
+		for len(ring) > 0 && len(l.events) < l.batch {
+			l.events = append(l.events, <-ring)
+		}
+	}
+	return nil
+}
+
+// flush hands the grown batch to the sealer, if that is idle.
+func (l *Loop) flush() {
+	if len(l.next.Frames) == 0 {
+		return
+	}
+	select {
+	case spare := <-l.free:
+		full := l.next
+		l.next = Batch{spare.Arena[:0], spare.Frames[:0]}
+		*spare = full
+		l.begin <- spare
+	default:
+	}
+}
+
+// seal is the disk's goroutine: chain, write, sync, say so. After a failure it says
+// the same of every batch: the journal is of no more use.
+func (l *Loop) seal(ctx context.Context) {
+	defer close(l.folds)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case b := <-l.begin:
+			l.sealOne(ctx, b)
+		}
+	}
+}
+
+func (l *Loop) sealOne(ctx context.Context, b *Batch) {
+	from, frames, bytes, began := b.Frames[0].LSN, len(b.Frames), len(b.Arena), time.Now()
+	sealed, err := l.journal.Write(b.Arena, b.Frames)
+	var upto words.LSN
+	if err == nil {
+		upto, err = l.journal.Sync()
+	}
+	l.free <- b
+	if err != nil {
+		l.Say(ctx, event.Refused{From: from, Why: l.ports.Fault(err)})
+		return
+	}
+	l.ports.Flush(frames, bytes, time.Since(began))
+	l.Say(ctx, event.Durable{Upto: upto, Bytes: uint64(bytes)})
+	l.folds <- sealed
+}
+
+// follow is the other core's goroutine. What is durable it takes in even when the
+// loop has ended; when it cannot, the loop must end, because answers would lie.
+func (l *Loop) follow(ctx context.Context) {
+	for sealed := range l.folds {
+		if err := l.ports.Fold(sealed); err != nil {
+			l.lost <- fmt.Errorf("follower: fold %v: %w", sealed[0].LSN, err)
+			break
+		}
+		l.Say(ctx, event.Folded{Upto: sealed[len(sealed)-1].LSN})
+	}
+	for range l.folds { // nobody is to be kept waiting
+	}
+}
