@@ -1,0 +1,1 @@
+package blake3

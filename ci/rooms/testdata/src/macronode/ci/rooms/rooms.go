@@ -1,0 +1,3 @@
+package rooms
+
+import _ "macronode/core/ledger" // want `room ci may not import core/ledger`

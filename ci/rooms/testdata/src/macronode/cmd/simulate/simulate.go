@@ -1,0 +1,3 @@
+package simulate
+
+import _ "macronode/chaos/faults"

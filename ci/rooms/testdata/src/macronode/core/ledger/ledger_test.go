@@ -1,0 +1,7 @@
+package ledger
+
+import "sync"
+
+var mu sync.Mutex
+
+func init() { go mu.Lock() }

@@ -1,0 +1,3 @@
+package record
+
+import _ "macronode/core/event"

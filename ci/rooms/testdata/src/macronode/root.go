@@ -1,0 +1,1 @@
+package macronode // want `no package at the root`
