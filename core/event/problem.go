@@ -38,36 +38,42 @@ func (p Problem) Known() bool { return p > None && p < problems }
 type rule struct {
 	code   string // on the wire
 	status int    // of HTTP
-	retry  bool   // the same request may fare better later
-	stored bool   // the key shows it again
-	blank  bool   // tells nothing of what the node knows, so it need not wait for the disk
+	traits traits
 }
+
+type traits uint8
+
+const (
+	retry  traits = 1 << iota // the same request may fare better later
+	stored                    // the key shows it again
+	blank                     // tells nothing of what the node knows, so it need not wait for the disk
+)
 
 func (p Problem) rule() rule {
 	return [problems]rule{
-		None:                {"", 200, false, true, false},
-		BadRequest:          {"bad_request", 400, false, false, true},
-		Unauthorized:        {"unauthorized", 401, false, false, true},
-		Forbidden:           {"forbidden", 403, false, false, false},
-		OverAmount:          {"limits_exceeded", 403, false, true, false},
-		OverSupply:          {"limits_exceeded", 403, false, true, false},
-		OverDay:             {"limits_exceeded", 403, false, false, false},
-		TooMany:             {"limits_exceeded", 403, false, false, false},
-		InsufficientFunds:   {"insufficient_funds", 409, false, true, false},
-		NonceUsed:           {"nonce_conflict", 409, false, true, false},
-		NonceAhead:          {"nonce_conflict", 409, true, false, false},
-		IdempotencyConflict: {"idempotency_conflict", 422, false, false, false},
-		InProgress:          {"in_progress", 409, true, false, true},
-		IdempotencyFull:     {"idempotency_full", 429, true, false, true},
-		PayloadTooLarge:     {"payload_too_large", 413, false, false, true},
-		UnsupportedMedia:    {"unsupported_media_type", 415, false, false, true},
-		NotFound:            {"not_found", 404, false, false, true},
-		MethodNotAllowed:    {"method_not_allowed", 405, false, false, true},
-		Busy:                {"busy", 429, true, false, true},
-		Unavailable:         {"unavailable", 503, true, false, true},
-		Deadline:            {"deadline", 504, true, false, true},
-		Unknown:             {"unknown", 504, true, false, true},
-		Internal:            {"internal", 500, true, false, true},
+		None:                {"", 200, stored},
+		BadRequest:          {"bad_request", 400, blank},
+		Unauthorized:        {"unauthorized", 401, blank},
+		Forbidden:           {"forbidden", 403, 0},
+		OverAmount:          {"limits_exceeded", 403, stored},
+		OverSupply:          {"limits_exceeded", 403, stored},
+		OverDay:             {"limits_exceeded", 403, 0},
+		TooMany:             {"limits_exceeded", 403, 0},
+		InsufficientFunds:   {"insufficient_funds", 409, stored},
+		NonceUsed:           {"nonce_conflict", 409, stored},
+		NonceAhead:          {"nonce_conflict", 409, retry},
+		IdempotencyConflict: {"idempotency_conflict", 422, 0},
+		InProgress:          {"in_progress", 409, retry | blank},
+		IdempotencyFull:     {"idempotency_full", 429, retry | blank},
+		PayloadTooLarge:     {"payload_too_large", 413, blank},
+		UnsupportedMedia:    {"unsupported_media_type", 415, blank},
+		NotFound:            {"not_found", 404, blank},
+		MethodNotAllowed:    {"method_not_allowed", 405, blank},
+		Busy:                {"busy", 429, retry | blank},
+		Unavailable:         {"unavailable", 503, retry | blank},
+		Deadline:            {"deadline", 504, retry | blank},
+		Unknown:             {"unknown", 504, retry | blank},
+		Internal:            {"internal", 500, retry | blank},
 	}[p]
 }
 
@@ -78,15 +84,15 @@ func (p Problem) Code() string { return p.rule().code }
 func (p Problem) Status() int { return p.rule().status }
 
 // Retryable reports that the same request, with the same key, may fare better.
-func (p Problem) Retryable() bool { return p.rule().retry }
+func (p Problem) Retryable() bool { return p.rule().traits&retry != 0 }
 
 // Stored reports that the key keeps p as its outcome, because deciding again would
 // not be kinder to this very request.
-func (p Problem) Stored() bool { return p.rule().stored }
+func (p Problem) Stored() bool { return p.rule().traits&stored != 0 }
 
 // Blank reports that p tells nothing of what the node knows: its answer does not
 // wait for the disk, or a failed journal would never answer.
-func (p Problem) Blank() bool { return p.rule().blank }
+func (p Problem) Blank() bool { return p.rule().traits&blank != 0 }
 
 // Detail says p in a sentence.
 func (p Problem) Detail() string {

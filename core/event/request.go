@@ -56,6 +56,7 @@ type Request struct {
 // grown.
 func (r *Request) Seal(scratch []byte) []byte {
 	for _, n := range [...]*words.Name{&r.Key, &r.From, &r.To, &r.Asset} {
+		n.ID = words.ID{} // a request is used again
 		if len(n.Text) > 0 {
 			n.ID = digest.Name(n.Text)
 		}
@@ -71,8 +72,8 @@ func (r *Request) Seal(scratch []byte) []byte {
 	return b
 }
 
-// Check says why r is no operation: the one rule for all doors. It reads the texts,
-// so it is asked where they are parsed; the step asks Sane.
+// Check says why r, sealed, is no operation: the one rule for all doors. It reads the
+// texts, so it is asked where they are parsed; the step asks Sane.
 func (r *Request) Check() error {
 	if err := words.CheckKey(r.Key.Text); err != nil {
 		return err

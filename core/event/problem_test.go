@@ -1,0 +1,123 @@
+package event_test
+
+import (
+	"testing"
+
+	"macronode/core/event"
+)
+
+// contract is the status table as it was promised, in the order of the numbers that
+// stand in records: a row is never moved, and never taken out.
+var contract = []struct {
+	problem event.Problem
+	code    string
+	status  int
+	retry   bool // ask again, same key
+	stored  bool // the key shows it again
+	blank   bool // tells nothing that a crash could take back
+}{
+	{event.BadRequest, "bad_request", 400, false, false, true},
+	{event.Unauthorized, "unauthorized", 401, false, false, true},
+	{event.Forbidden, "forbidden", 403, false, false, false},
+	{event.OverAmount, "limits_exceeded", 403, false, true, false},
+	{event.OverSupply, "limits_exceeded", 403, false, true, false},
+	{event.OverDay, "limits_exceeded", 403, false, false, false},
+	{event.TooMany, "limits_exceeded", 403, false, false, false},
+	{event.InsufficientFunds, "insufficient_funds", 409, false, true, false},
+	{event.NonceUsed, "nonce_conflict", 409, false, true, false},
+	{event.NonceAhead, "nonce_conflict", 409, true, false, false},
+	{event.IdempotencyConflict, "idempotency_conflict", 422, false, false, false},
+	{event.InProgress, "in_progress", 409, true, false, true},
+	{event.IdempotencyFull, "idempotency_full", 429, true, false, true},
+	{event.PayloadTooLarge, "payload_too_large", 413, false, false, true},
+	{event.UnsupportedMedia, "unsupported_media_type", 415, false, false, true},
+	{event.NotFound, "not_found", 404, false, false, true},
+	{event.MethodNotAllowed, "method_not_allowed", 405, false, false, true},
+	{event.Busy, "busy", 429, true, false, true},
+	{event.Unavailable, "unavailable", 503, true, false, true},
+	{event.Deadline, "deadline", 504, true, false, true},
+	{event.Unknown, "unknown", 504, true, false, true},
+	{event.Internal, "internal", 500, true, false, true},
+}
+
+func TestProblemsAreTheContracts(t *testing.T) {
+	for i, want := range contract {
+		p := want.problem
+		if int(p) != i+1 {
+			t.Errorf("%v has the number %d, and was given %d", p, p, i+1)
+		}
+		if !p.Known() {
+			t.Errorf("%v is not known", p)
+		}
+		if p.Code() != want.code || p.String() != want.code || p.Status() != want.status {
+			t.Errorf("%d is %s %d, want %s %d", p, p.Code(), p.Status(), want.code, want.status)
+		}
+		if p.Retryable() != want.retry || p.Stored() != want.stored || p.Blank() != want.blank {
+			t.Errorf("%v: retry %v, stored %v, blank %v", p, p.Retryable(), p.Stored(), p.Blank())
+		}
+	}
+	for p := len(contract) + 1; p < 256; p++ {
+		if event.Problem(p).Known() {
+			t.Errorf("%v is not in the contract", event.Problem(p))
+		}
+	}
+}
+
+// TestSuccessIsStored: no problem is an outcome like any other, and tells of money.
+func TestSuccessIsStored(t *testing.T) {
+	p := event.None
+	if p.Known() || p.Code() != "" || p.Status() != 200 || p.Retryable() || !p.Stored() || p.Blank() {
+		t.Errorf("none: %q %d, retry %v, stored %v, blank %v", p.Code(), p.Status(), p.Retryable(), p.Stored(), p.Blank())
+	}
+}
+
+// TestStoredIsNoPromise: what the key shows again is never what may fare better, and
+// never what left without waiting for the disk.
+func TestStoredIsNoPromise(t *testing.T) {
+	for p := event.Problem(1); p.Known(); p++ {
+		if p.Stored() && (p.Retryable() || p.Blank()) {
+			t.Errorf("%v is stored, retry %v, blank %v", p, p.Retryable(), p.Blank())
+		}
+	}
+}
+
+// TestDetailsArePlain: they go into JSON as they are, and each says something of its own.
+func TestDetailsArePlain(t *testing.T) {
+	said := map[string]event.Problem{}
+	for p := event.Problem(1); p.Known(); p++ {
+		detail := p.Detail()
+		if other, twice := said[detail]; twice || detail == "" {
+			t.Errorf("%v says %q, and so does %v", p, detail, other)
+		}
+		said[detail] = p
+		for _, c := range []byte(detail) {
+			if c < ' ' || c > '~' || c == '"' || c == '\\' {
+				t.Errorf("%v: %q holds %q", p, detail, c)
+			}
+		}
+	}
+}
+
+// TestRulesAreLookedUp: the step asks them several times a request.
+func TestRulesAreLookedUp(t *testing.T) {
+	p, n := event.Busy, 0
+	if got := testing.AllocsPerRun(100, func() {
+		if p.Stored() || !p.Blank() {
+			n++
+		}
+	}); got != 0 || n != 0 {
+		t.Errorf("%v allocations, %d wrong answers", got, n)
+	}
+}
+
+func BenchmarkStored(b *testing.B) {
+	n := 0
+	for i := range b.N {
+		if event.Problem(i & 15).Stored() {
+			n++
+		}
+	}
+	if n == 0 && b.N > 16 {
+		b.Fatal("none is stored")
+	}
+}

@@ -1,0 +1,209 @@
+package event_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/digest"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+func TestOpsAreTheContracts(t *testing.T) {
+	for i, want := range []struct {
+		op    event.Op
+		name  string
+		scope event.Scopes
+	}{
+		{event.Issue, "issue", event.MayIssue},
+		{event.Transfer, "transfer", event.MayTransfer},
+		{event.Burn, "burn", event.MayBurn},
+	} {
+		if o := want.op; int(o) != i+1 || !o.Known() || o.String() != want.name || o.Scope() != want.scope {
+			t.Errorf("%d: %s, scope %b, known %v", o, o, o.Scope(), o.Known())
+		}
+	}
+	for _, o := range []event.Op{0, event.Burn + 1, 255} {
+		if o.Known() {
+			t.Errorf("operation %d is known", o)
+		}
+	}
+}
+
+// TestScopesAreApart: each is a bit of its own, and all are all.
+func TestScopesAreApart(t *testing.T) {
+	var all event.Scopes
+	for i, s := range []event.Scopes{event.MayRead, event.MayIssue, event.MayTransfer, event.MayBurn, event.MayHold, event.MayCapture, event.MayAdmin} {
+		if s != 1<<i {
+			t.Errorf("the scope %d is %b: its bit stands in records", i, s)
+		}
+		all |= s
+	}
+	if all != event.AllScopes {
+		t.Errorf("all scopes are %b, want %b", event.AllScopes, all)
+	}
+}
+
+func name(text string) words.Name { return words.Name{Text: []byte(text)} }
+
+// asked is a good request of each operation, changed.
+func asked(op event.Op, change func(*event.Request)) *event.Request {
+	r := &event.Request{Op: op, Key: name("k1"), Asset: name("EUR/2"), Amount: words.Units(5)}
+	if op != event.Issue {
+		r.From, r.Nonce = name("ann"), 1
+	}
+	if op != event.Burn {
+		r.To = name("bob")
+	}
+	change(r)
+	r.Seal(nil)
+	return r
+}
+
+func TestCheckRefuses(t *testing.T) {
+	long := func(n int) string { return strings.Repeat("a", n) }
+	for _, c := range []struct {
+		rule   string
+		op     event.Op
+		change func(*event.Request)
+		want   error
+	}{
+		{"an issue", event.Issue, func(*event.Request) {}, nil},
+		{"a transfer", event.Transfer, func(*event.Request) {}, nil},
+		{"a burn", event.Burn, func(*event.Request) {}, nil},
+		{"the longest of all", event.Transfer, func(r *event.Request) {
+			r.From, r.To = name(long(words.MaxAccount)), name(long(words.MaxAccount-1)+"b")
+			r.Key, r.Asset, r.Memo = name(long(words.MaxKey)), name(long(words.MaxAsset)), []byte(long(words.MaxMemo))
+			r.Amount, r.Nonce = words.MaxSupply(), words.MaxNonce
+		}, nil},
+
+		{"no key", event.Issue, func(r *event.Request) { r.Key = words.Name{} }, words.ErrKey},
+		{"a long key", event.Issue, func(r *event.Request) { r.Key = name(long(words.MaxKey + 1)) }, words.ErrKey},
+		{"no asset", event.Issue, func(r *event.Request) { r.Asset = words.Name{} }, words.ErrAsset},
+		{"a long asset", event.Issue, func(r *event.Request) { r.Asset = name(long(words.MaxAsset + 1)) }, words.ErrAsset},
+		{"a long memo", event.Issue, func(r *event.Request) { r.Memo = []byte(long(words.MaxMemo + 1)) }, words.ErrMemo},
+		{"a memo with a newline", event.Burn, func(r *event.Request) { r.Memo = []byte("a\nb") }, words.ErrMemo},
+
+		{"no operation", 0, func(r *event.Request) { r.From, r.Nonce = name("ann"), 1 }, event.ErrOp},
+		{"an operation of tomorrow", event.Burn + 1, func(*event.Request) {}, event.ErrOp},
+		{"nothing", event.Transfer, func(r *event.Request) { r.Amount = words.Amount{} }, event.ErrAmount},
+
+		{"an issue with a nonce", event.Issue, func(r *event.Request) { r.Nonce = 1 }, event.ErrNonce},
+		{"a transfer without one", event.Transfer, func(r *event.Request) { r.Nonce = 0 }, event.ErrNonce},
+		{"a burn without one", event.Burn, func(r *event.Request) { r.Nonce = 0 }, event.ErrNonce},
+		{"a nonce beyond 2^53-1", event.Transfer, func(r *event.Request) { r.Nonce = words.MaxNonce + 1 }, event.ErrNonce},
+
+		{"an issue from somebody", event.Issue, func(r *event.Request) { r.From = name("ann") }, event.ErrSide},
+		{"a burn to somebody", event.Burn, func(r *event.Request) { r.To = name("bob") }, event.ErrSide},
+		{"an issue to nobody", event.Issue, func(r *event.Request) { r.To = words.Name{} }, words.ErrAccount},
+		{"a transfer from nobody", event.Transfer, func(r *event.Request) { r.From = words.Name{} }, words.ErrAccount},
+		{"a transfer to nobody", event.Transfer, func(r *event.Request) { r.To = words.Name{} }, words.ErrAccount},
+		{"a burn from nobody", event.Burn, func(r *event.Request) { r.From = words.Name{} }, words.ErrAccount},
+		{"to oneself", event.Transfer, func(r *event.Request) { r.To = name("ann") }, event.ErrSelf},
+
+		{"from issuance", event.Transfer, func(r *event.Request) { r.From = name("issuance:EUR/2") }, words.ErrReserved},
+		{"to issuance", event.Transfer, func(r *event.Request) { r.To = name("issuance:EUR/2") }, words.ErrReserved},
+		{"issued to issuance", event.Issue, func(r *event.Request) { r.To = name("issuance:") }, words.ErrReserved},
+		{"from burned", event.Burn, func(r *event.Request) { r.From = name("burned:EUR/2") }, words.ErrReserved},
+		{"to burned", event.Transfer, func(r *event.Request) { r.To = name("burned:EUR/2") }, words.ErrReserved},
+		{"almost issuance", event.Transfer, func(r *event.Request) { r.From = name("issuance") }, nil},
+	} {
+		if got := asked(c.op, c.change).Check(); !errors.Is(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.rule, got, c.want)
+		}
+	}
+}
+
+// TestSaneIsPartOfCheck: the step asks less than the door, and never something else.
+func TestSaneIsPartOfCheck(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		names := rapid.SampledFrom([]string{"", "ann", "bob", "burned:x", "no good"})
+		r := &event.Request{Op: event.Op(rapid.Uint8Range(0, 4).Draw(t, "op")), Key: name("k"), Asset: name("EUR"),
+			From: name(names.Draw(t, "from")), To: name(names.Draw(t, "to")),
+			Amount: words.Units(rapid.Uint64Range(0, 1).Draw(t, "amount")),
+			Nonce:  words.Nonce(rapid.SampledFrom([]uint64{0, 1, words.MaxNonce, words.MaxNonce + 1}).Draw(t, "nonce"))}
+		r.Seal(nil)
+		if r.Check() == nil && r.Sane() != nil {
+			t.Fatalf("%v: %v, and the door lets it in", r, r.Sane())
+		}
+	})
+}
+
+// TestSealNames: what tables keep is the digest of what was said, and nothing of what
+// the request was used for before.
+func TestSealNames(t *testing.T) {
+	r := asked(event.Transfer, func(*event.Request) {})
+	for _, n := range []words.Name{r.Key, r.From, r.To, r.Asset} {
+		if n.ID != digest.Name(n.Text) || n.ID == (words.ID{}) {
+			t.Errorf("%s is sealed as %x", n.Text, n.ID)
+		}
+	}
+	r.Op, r.From.Text, r.Nonce = event.Issue, nil, 0
+	if r.Seal(nil); r.From.ID != (words.ID{}) {
+		t.Errorf("nobody is sealed as %x", r.From.ID)
+	}
+}
+
+// TestSealTellsApart: equal questions have equal digests, others have not, however
+// their texts run together. Who asks, and under which key, is no part of the question.
+func TestSealTellsApart(t *testing.T) {
+	same := func(*event.Request) {}
+	of := func(op event.Op, change func(*event.Request)) words.Asked { return asked(op, change).Asked }
+
+	questions := map[string]words.Asked{
+		"as it is":       of(event.Transfer, same),
+		"another op":     of(event.Transfer, func(r *event.Request) { r.Op = event.Burn }),
+		"another from":   of(event.Transfer, func(r *event.Request) { r.From = name("cy") }),
+		"another to":     of(event.Transfer, func(r *event.Request) { r.To = name("cy") }),
+		"another asset":  of(event.Transfer, func(r *event.Request) { r.Asset = name("USD") }),
+		"another amount": of(event.Transfer, func(r *event.Request) { r.Amount.Lo++ }),
+		"far more":       of(event.Transfer, func(r *event.Request) { r.Amount.Hi++ }),
+		"another nonce":  of(event.Transfer, func(r *event.Request) { r.Nonce++ }),
+		"a memo":         of(event.Transfer, func(r *event.Request) { r.Memo = []byte("m") }),
+		"another memo":   of(event.Transfer, func(r *event.Request) { r.Memo = []byte("n") }),
+		"ab, c":          of(event.Transfer, func(r *event.Request) { r.From, r.To = name("ab"), name("c") }),
+		"a, bc":          of(event.Transfer, func(r *event.Request) { r.From, r.To = name("a"), name("bc") }),
+		"c, ab":          of(event.Transfer, func(r *event.Request) { r.From, r.To = name("c"), name("ab") }),
+		"to and asset":   of(event.Transfer, func(r *event.Request) { r.To, r.Asset = name("bobE"), name("UR/2") }),
+		"asset and memo": of(event.Transfer, func(r *event.Request) { r.Asset, r.Memo = name("EUR"), []byte("/2") }),
+		"a text as long as a length": of(event.Transfer, func(r *event.Request) {
+			r.From, r.To = name("ann\x03bob"), name("")
+		}),
+		"nobody":        of(event.Transfer, func(r *event.Request) { r.From, r.To = name(""), name("ann\x03bob") }),
+		"a memo of ten": of(event.Transfer, func(r *event.Request) { r.Memo = make([]byte, 10) }),
+		"a memo of two": of(event.Transfer, func(r *event.Request) { r.Memo = make([]byte, 2) }),
+	}
+	said := map[words.Asked]string{}
+	for what, q := range questions {
+		if other, twice := said[q]; twice {
+			t.Errorf("%q asks the same as %q", what, other)
+		}
+		said[q] = what
+	}
+
+	for what, change := range map[string]func(*event.Request){
+		"a ticket": func(r *event.Request) { r.Ticket++ },
+		"a caller": func(r *event.Request) { r.Caller++ },
+		"a tenant": func(r *event.Request) { r.Tenant++ },
+		"a key":    func(r *event.Request) { r.Key = name("k2") },
+		"what it was sealed as before": func(r *event.Request) {
+			r.Asked, r.From.ID, r.Key.ID = words.Asked{1}, words.ID{2}, words.ID{3}
+		},
+	} {
+		if of(event.Transfer, change) != questions["as it is"] {
+			t.Errorf("%s changes the question", what)
+		}
+	}
+}
+
+// TestSealReuses: it takes memory once.
+func TestSealReuses(t *testing.T) {
+	r := asked(event.Transfer, func(*event.Request) {})
+	scratch := r.Seal(nil)
+	if n := testing.AllocsPerRun(100, func() { scratch = r.Seal(scratch) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
