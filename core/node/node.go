@@ -77,7 +77,7 @@ func New(c Config, s state.State, now words.Instant, dice words.Dice) *Node {
 // Step carries one event to its effects: at most one frame, no allocation once out
 // has grown, no loop but over what is bounded by a limit.
 func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
-	at := n.clock.Read(now)
+	at, phase := n.clock.Read(now), n.drain.Phase()
 	n.ready.Ail(words.ClockDoubted, n.clock.Doubted())
 	switch in := in.(type) {
 	case *event.Request:
@@ -107,7 +107,7 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 	case event.Tick:
 		n.tick(now, at, out)
 	}
-	n.live(now, out)
+	n.live(now, phase, out)
 }
 
 // boot begins the life after a recovery.
@@ -245,8 +245,9 @@ func (n *Node) forget(now words.Now, at words.Time, out *event.Effects) bool {
 	return true
 }
 
-// live moves the node's own life on: children, drain.
-func (n *Node) live(now words.Now, out *event.Effects) {
+// live moves the node's own life on: children, and the drain from where it stood
+// before the step.
+func (n *Node) live(now words.Now, before words.Phase, out *event.Effects) {
 	if !n.booted {
 		return
 	}
@@ -255,7 +256,6 @@ func (n *Node) live(now words.Now, out *event.Effects) {
 		n.ready.Ail(words.Restarting, n.super.Troubled(now.Mono))
 		return
 	}
-	before := n.drain.Phase()
 	quiet := n.super.IsDown(words.ChildHTTP) && n.held.Len() == 0 && !n.outstanding()
 	n.drain.Move(now.Mono, quiet)
 	phase := n.drain.Phase()

@@ -40,7 +40,7 @@ func (n *Node) reply(now words.Now, r event.Reply, out *event.Effects) {
 }
 
 func (n *Node) say(r event.Reply, out *event.Effects) {
-	if n.drain.Begun() && r.Problem != event.Unavailable {
+	if n.drain.Begun() && r.Problem != event.Unavailable && r.Problem != event.Unknown {
 		n.report.Finished++
 	}
 	out.Replies = append(out.Replies, r)

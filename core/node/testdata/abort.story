@@ -1,0 +1,34 @@
+# A drain that cannot finish gives up at its deadline, and says how much.
+> boot 0
+frame @1: booted
+start http
+start admin
+start sampler
+> enrol 7
+frame @2: key_made
+> up http
+> up admin
+> up sampler
+> durable 2
+> folded 2
+reply 1 after @2: see @0.0
+> issue k1 ann 10
+frame @3: moved
+> drain
+stop http
+> after 1s
+> due
+in 2s: true
+> after 2s
+reply 2 after @0: unknown
+kill http
+> status
+aborting: ready no, for read no, reads no, writes no [has journal_stalled]
+finished 0, refused 0, aborted 1
+> down http
+> due
+in 1s: true
+> after 1s
+> status
+stopped: ready no, for read no, reads no, writes no [needs http has journal_stalled]
+finished 0, refused 0, aborted 1

@@ -1,0 +1,65 @@
+# A flush that takes long stops writes; reads go on; its end brings them back.
+> boot 0
+frame @1: booted
+start http
+start admin
+start sampler
+> enrol 7
+frame @2: key_made
+> up http
+> up admin
+> up sampler
+> durable 2
+> folded 2
+reply 1 after @2: see @0.0
+> issue k1 ann 10
+frame @3: moved
+> due
+in 0s: true
+> after 200ms
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_stalled]
+finished 0, refused 0, aborted 0
+> issue k2 ann 1
+reply 3 after @0: unavailable
+> issue k1 ann 10
+> durable 3
+> folded 3
+reply 2 after @3: see @3.0
+reply 4 after @3: see @3.0, replayed
+> status
+ready: ready yes, for read yes, reads yes, writes yes []
+finished 0, refused 0, aborted 0
+
+# A full disk is the same, and ends by itself.
+> room 5
+> issue k2 ann 1
+reply 5 after @0: unavailable
+> status
+degraded: ready no, for read yes, reads yes, writes no [has disk_full]
+finished 0, refused 0, aborted 0
+> room 5000000
+> status
+ready: ready yes, for read yes, reads yes, writes yes []
+finished 0, refused 0, aborted 0
+
+# A flush that fails is never believed again: what was in it is unknown, what was
+# known before is still told, and nothing new is written.
+> issue k3 ann 1
+frame @4: moved
+> issue k4 ann 1
+frame @5: moved
+> durable 4
+> refused 5
+reply 7 after @0: unknown
+> folded 4
+reply 6 after @4: see @4.0
+> issue k3 ann 1
+reply 8 after @4: see @4.0, replayed
+> issue k4 ann 1
+reply 9 after @0: unknown
+> issue k5 ann 1
+reply 10 after @0: unavailable
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed]
+finished 0, refused 0, aborted 0

@@ -1,0 +1,44 @@
+# Three replies may wait, one of them for somebody else's outcome; the fourth is busy.
+> boot 0
+frame @1: booted
+start http
+start admin
+start sampler
+> enrol 7
+frame @2: key_made
+> up http
+> up admin
+> up sampler
+> durable 2
+> folded 2
+reply 1 after @2: see @0.0
+> issue k1 ann 10
+frame @3: moved
+> issue k1 ann 10
+> issue k1 ann 10
+reply 4 after @0: in_progress
+> issue k2 ann 10
+frame @4: moved
+> issue k3 ann 10
+reply 6 after @0: busy
+
+# Who leaves is told nothing; what was decided stands.
+> cancel 2
+> durable 3
+> folded 3
+reply 3 after @3: see @3.0, replayed
+> issue k1 ann 10
+reply 7 after @3: see @3.0, replayed
+> cancel 5
+> durable 4
+> folded 4
+
+# Who waits too long is told that nobody knows; a second caller, that the first is at it.
+> issue k4 ann 1
+frame @5: moved
+> issue k4 ann 1
+> durable 5
+> after 5s
+frame @6:
+reply 8 after @0: unknown
+reply 9 after @0: in_progress
