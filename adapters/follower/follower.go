@@ -7,7 +7,6 @@ package follower
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"macronode/core/digest"
@@ -17,9 +16,6 @@ import (
 	"macronode/core/state"
 	"macronode/core/words"
 )
-
-// ErrBehind says that the follower was given a frame that is not the next.
-var ErrBehind = errors.New("follower: not the next frame")
 
 // Older reads a durable frame that has left memory. It fails for a frame that is
 // not there.

@@ -1,0 +1,134 @@
+package follower_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"macronode/adapters/follower"
+	"macronode/core/digest"
+	"macronode/core/event"
+	"macronode/core/idem"
+	"macronode/core/ledger"
+	"macronode/core/record"
+	"macronode/core/state"
+	"macronode/core/words"
+)
+
+func limits() state.Limits {
+	return state.Limits{Ledger: ledger.Limits{Accounts: 8, Holdings: 8, Assets: 2, Tenants: 2, TenantAccounts: 8, TenantHoldings: 8, TenantAssets: 2},
+		Idem: idem.Limits{Keys: 32, Share: 32, Tenants: 2}, Keys: 2}
+}
+
+// issues are sealed frames, each of which issues 10 to ann.
+func issues(count int) (all []record.Sealed) {
+	prev := words.Root{}
+	for i := range count {
+		lsn := words.LSN(i + 1)
+		body := record.Begin(nil, lsn, words.Time(1000*i))
+		body, _ = record.Add(body, 0, &record.Record{Kind: record.Moved, Op: event.Issue, Tenant: 1, Key: words.Name{Text: fmt.Appendf(nil, "k%d", i)},
+			To: words.Name{Text: []byte("ann")}, Asset: words.Name{Text: []byte("EUR/2")}, Amount: words.Units(10), Seq: words.Seq(lsn),
+			FromNow: words.Units(uint64(10 * (i + 1))), ToNow: words.Units(uint64(10 * (i + 1)))})
+		root, _ := digest.Chain(nil, prev, body)
+		all = append(all, record.Sealed{Journal: 5, LSN: lsn, Body: body, Prev: prev, Root: root})
+		prev = root
+	}
+	return all
+}
+
+// TestReads: what is folded is told, and reserved accounts add up to nothing with it.
+func TestReads(t *testing.T) {
+	f := follower.New(state.New(limits(), 1), 4, 1, nil)
+	if err := f.Fold(issues(3)); err != nil {
+		t.Fatal(err)
+	}
+	for account, want := range map[string]event.Balance{
+		"ann":            {Amount: words.Units(30), Available: words.Units(30), AsOf: 3, At: 2000, Next: 1},
+		"bob":            {AsOf: 3, At: 2000, Next: 1},
+		"issuance:EUR/2": {Amount: words.Units(30), Negative: true, AsOf: 3, At: 2000, Next: 1},
+		"burned:EUR/2":   {AsOf: 3, At: 2000, Next: 1},
+		"issuance:GBP":   {AsOf: 3, At: 2000, Next: 1},
+	} {
+		if got := f.Balance(1, []byte(account), []byte("EUR/2")); got != want {
+			t.Errorf("%s: %+v, want %+v", account, got, want)
+		}
+	}
+	if got := f.Balance(2, []byte("ann"), []byte("EUR/2")); !got.Amount.Zero() {
+		t.Errorf("another tenant's ann has %v", got.Amount)
+	}
+}
+
+// TestRender: an answer is the same bytes from memory and from the segments, and
+// nothing is told of a place where no answer is.
+func TestRender(t *testing.T) {
+	all := issues(12)
+	asked := 0
+	older := func(l words.LSN) (record.Sealed, error) {
+		if asked++; l == 2 {
+			return record.Sealed{}, errors.New("archived")
+		}
+		return all[l-1], nil
+	}
+	near, far := follower.New(state.New(limits(), 1), 64, 1, nil), follower.New(state.New(limits(), 2), 4, 1, older)
+	for _, f := range []*follower.Follower{near, far} {
+		if err := f.Fold(all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, lsn := range []words.LSN{1, 8, 9, 12} {
+		a, status, owner, ok := near.Render(nil, words.Place{LSN: lsn})
+		b, _, _, again := far.Render(nil, words.Place{LSN: lsn})
+		if !ok || !again || !bytes.Equal(a, b) || status != 200 || owner != 1 || !strings.Contains(string(a), fmt.Sprintf(`"seq":%d,`, lsn)) {
+			t.Errorf("%v: %v %v\n%s\n%s", lsn, ok, again, a, b)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("%d looks into the segments, want 2", asked)
+	}
+	for _, p := range []words.Place{{}, {LSN: 2}, {LSN: 13}, {LSN: 5, Index: 1}} {
+		if answer, _, _, ok := far.Render(nil, p); ok {
+			t.Errorf("%v: %s", p, answer)
+		}
+	}
+}
+
+// TestOrder: a frame that is not the next one is refused, and nothing of it is told.
+func TestOrder(t *testing.T) {
+	f := follower.New(state.New(limits(), 1), 4, 1, nil)
+	if err := f.Fold(issues(3)[1:]); !errors.Is(err, state.ErrOrder) || f.Mark() != 0 {
+		t.Fatalf("%v, mark %v", err, f.Mark())
+	}
+}
+
+// TestAwait: who waits for a movement is woken by it; who waits in vain, or as one
+// too many, is told so.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, all := follower.New(state.New(limits(), 1), 4, 1, nil), issues(3)
+		got := make(chan bool, 1)
+		go func() { got <- f.AwaitSeq(t.Context(), 1, 2) }()
+		synctest.Wait()
+		if f.AwaitSeq(t.Context(), 1, 2) {
+			t.Fatal("a second one may wait")
+		}
+		for _, s := range all[:2] {
+			if err := f.Fold([]record.Sealed{s}); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		if !<-got || !f.AwaitSeq(t.Context(), 1, 1) {
+			t.Fatal("not told of what is there")
+		}
+		ctx, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if f.AwaitSeq(ctx, 1, 3) {
+			t.Fatal("told of what is not there")
+		}
+	})
+}

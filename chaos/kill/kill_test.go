@@ -1,0 +1,85 @@
+package kill_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/chaos/kill"
+	"macronode/core/words"
+)
+
+var (
+	kills = flag.Int("kills", 20, "how often")
+	seed  = flag.Uint64("seed", 1, "of the moments at which it is killed")
+)
+
+// TestKill: the real binary is killed under load, again and again, and has lost
+// nothing that it acknowledged: every receipt and every kept refusal is the same
+// bytes, by txid and under its key, and the journal verifies.
+func TestKill(t *testing.T) {
+	binary, err := kill.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &kill.Node{Binary: binary, Data: t.TempDir()}
+	var all []*kill.Client
+	for i := range 16 {
+		all = append(all, kill.NewClient(fmt.Sprintf("client:%d", i)))
+	}
+	dice := words.NewDice(*seed)
+	held := make([]int, len(all))
+	for life := range *kills + 1 {
+		start(t, n)
+		for i, c := range all {
+			if err := c.Hold(t.Context(), n, held[i]); err != nil {
+				t.Fatalf("life %d (go test ./chaos/kill -seed %d): %v", life, *seed, err)
+			}
+			held[i] = len(c.Known)
+		}
+		if life == *kills {
+			break
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+		done := make(chan error, 1)
+		go func() { done <- kill.Together(ctx, n, all) }()
+		time.Sleep(time.Duration(20+dice.Below(180)) * time.Millisecond) // the moment is what is drawn here
+		n.Kill()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		stop()
+	}
+	total := 0
+	for _, c := range all {
+		total += len(c.Known)
+		if err := c.Hold(t.Context(), n, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said, code := n.Stop()
+	if code != 0 {
+		t.Fatalf("exit %d:\n%s", code, said)
+	}
+	out, err := exec.Command(binary, "verify", "--data", n.Data).CombinedOutput()
+	if err != nil {
+		t.Fatalf("verify: %v\n%s", err, out)
+	}
+	if total < *kills*10 {
+		t.Fatalf("only %d answers in %d lives: no load", total, *kills)
+	}
+	t.Logf("%d lives, %d answers held; %s", *kills+1, total, strings.TrimSpace(string(out)))
+}
+
+func start(t *testing.T, n *kill.Node) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	if err := n.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
