@@ -8,8 +8,8 @@ import (
 )
 
 // codec writes a record, or reads one: each layout is said once, for both ways.
-// What is read is read back to the same bytes, or refused: there is one way to
-// write a record.
+// What is read is written back to the same bytes, or refused: there is one way to
+// write a record. What is bad is so in both ways.
 type codec struct {
 	b       []byte // written so far, or left to read
 	reading bool
@@ -71,6 +71,7 @@ func (c *codec) key(k *event.Key) {
 	c.bytes(k.Hash[:])
 	uvar(c, &k.Scopes)
 	c.truth(&k.Boot)
+	c.bad = c.bad || k.Scopes&^event.AllScopes != 0
 }
 
 // bytes are fixed in number.
@@ -144,15 +145,14 @@ func uvar[T ~uint16 | ~uint32 | ~uint64](c *codec, v *T) {
 func (c *codec) text(t *[]byte, most int) {
 	n := uint64(len(*t))
 	uvar(c, &n)
-	if !c.reading {
-		c.b = append(c.b, *t...)
-		return
-	}
-	if n > uint64(most) {
+	switch {
+	case n > uint64(most):
 		c.b, c.bad = nil, true
-		return
+	case c.reading:
+		*t = c.take(int(n))
+	default:
+		c.b = append(c.b, *t...)
 	}
-	*t = c.take(int(n))
 }
 
 // memo is a text behind a byte that says what else there is: bit 0 a memo. The

@@ -92,8 +92,10 @@ const (
 	prefixSize = 1 + 2 // of a record
 )
 
-// Begin starts a frame without records.
+// Begin starts a frame without records. Like Add, it writes nothing that Open and
+// Next would refuse: a journal must not be poisoned by what it was given.
 func Begin(to []byte, lsn words.LSN, at words.Time) []byte {
+	words.Assert(0 < lsn && lsn <= words.MaxLSN && at >= 0, "record: a frame that could not be read back")
 	to = append(to, Version, 0, 0)
 	to = binary.LittleEndian.AppendUint64(to, uint64(lsn))
 	return binary.LittleEndian.AppendUint64(to, uint64(at))
@@ -104,12 +106,13 @@ func Begin(to []byte, lsn words.LSN, at words.Time) []byte {
 func Add(to []byte, off uint32, r *Record) (grown []byte, index uint16) {
 	count := to[off+1 : off+3]
 	index = binary.LittleEndian.Uint16(count)
+	words.Assert(index < words.MaxRecords, "record: more than a frame takes")
 	binary.LittleEndian.PutUint16(count, index+1)
 	at := len(to)
 	c := codec{b: append(to, byte(r.Kind), 0, 0)}
 	c.record(r)
 	size := len(c.b) - at - prefixSize
-	words.Assert(size <= words.MaxRecord, "record: longer than the limit")
+	words.Assert(!c.bad && size <= words.MaxRecord, "record: one that could not be read back")
 	binary.LittleEndian.PutUint16(c.b[at+1:], uint16(size))
 	return c.b, index
 }

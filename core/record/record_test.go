@@ -1,0 +1,283 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/digest"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// records draws what the journal may be given, of a kind.
+func records(k Kind) *rapid.Generator[Record] {
+	amount := rapid.Custom(func(t *rapid.T) words.Amount {
+		return words.Amount{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}
+	})
+	return rapid.Custom(func(t *rapid.T) Record {
+		name := func(what string, most int) words.Name {
+			return words.Name{Text: rapid.SliceOfN(rapid.Byte(), 0, most).Draw(t, what)}
+		}
+		r := Record{Kind: k}
+		switch k {
+		case Booted:
+			r.Journal, r.Cut = words.JournalID(rapid.Uint64().Draw(t, "journal")), rapid.Uint64().Draw(t, "cut")
+			r.Tail = rapid.Uint32().Draw(t, "tail")
+		case Restored:
+			r.Journal, r.Upto = words.JournalID(rapid.Uint64().Draw(t, "journal")), words.LSN(rapid.Uint64().Draw(t, "upto"))
+			copy(r.Root[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "root"))
+		case Forgot:
+			r.Upto = words.LSN(rapid.Uint64().Draw(t, "upto"))
+		case KeyMade:
+			r.Grant = event.Key{ID: words.KeyID(rapid.Uint64().Draw(t, "id")), Tenant: words.Tenant(rapid.Uint32().Draw(t, "tenant")),
+				Scopes: event.Scopes(rapid.Uint16Range(0, uint16(event.AllScopes)).Draw(t, "scopes")), Boot: rapid.Bool().Draw(t, "boot")}
+			copy(r.Grant.Hash[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash"))
+		case Moved, Refused:
+			r.Op, r.Tenant = event.Op(rapid.Uint8Range(1, 3).Draw(t, "op")), words.Tenant(rapid.Uint32().Draw(t, "tenant"))
+			r.Caller, r.Key = words.KeyID(rapid.Uint64().Draw(t, "caller")), name("key", words.MaxKey)
+			copy(r.Asked[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "asked"))
+			r.Nonce = words.Nonce(rapid.Uint64().Draw(t, "nonce"))
+		}
+		switch k {
+		case Moved:
+			r.From, r.To = name("from", words.MaxAccount), name("to", words.MaxAccount)
+			r.Asset, r.Memo = name("asset", words.MaxAsset), name("memo", words.MaxMemo).Text
+			r.Amount, r.Seq = amount.Draw(t, "amount"), words.Seq(rapid.Uint64().Draw(t, "seq"))
+			r.FromNow, r.ToNow, r.Spent = amount.Draw(t, "from now"), amount.Draw(t, "to now"), amount.Draw(t, "spent")
+		case Refused:
+			r.Problem = event.Problem(rapid.Uint8Range(1, uint8(event.Internal)).Draw(t, "problem"))
+		}
+		return r
+	})
+}
+
+// TestRoundTrip: a frame gives back what was put in, in order, by walking and by index,
+// whatever stands before it in its arena.
+func TestRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		before := rapid.SliceOfN(rapid.Byte(), 0, 8).Draw(t, "before")
+		lsn := words.LSN(rapid.Uint64Range(1, words.MaxLSN).Draw(t, "lsn"))
+		at := words.Time(rapid.Int64Min(0).Draw(t, "at"))
+		var in []Record
+		for range rapid.IntRange(0, 6).Draw(t, "count") {
+			in = append(in, records(Kind(rapid.Uint8Range(1, uint8(kinds)-1).Draw(t, "kind"))).Draw(t, "record"))
+		}
+
+		arena, off := Begin(bytes.Clone(before), lsn, at), uint32(len(before))
+		for i := range in {
+			var index uint16
+			if arena, index = Add(arena, off, &in[i]); int(index) != i {
+				t.Fatalf("record %d got the index %d", i, index)
+			}
+		}
+		if !bytes.Equal(arena[:off], before) {
+			t.Fatalf("what stood before the frame is now %x", arena[:off])
+		}
+		body := arena[off:]
+
+		h, rest, err := Open(body)
+		if err != nil || (h != Head{LSN: lsn, At: at, Count: uint16(len(in))}) {
+			t.Fatalf("head %+v, %v", h, err)
+		}
+		walked, found := goldens()[6].rec, goldens()[6].rec // nothing is left of what was read before
+		for i := range in {
+			if rest, err = Next(rest, &walked); err != nil || !equal(&walked, &in[i]) {
+				t.Fatalf("record %d is read as %+v, %v", i, walked, err)
+			}
+			if _, err := Read(body, uint16(i), &found); err != nil || !equal(&found, &in[i]) {
+				t.Fatalf("record %d is found as %+v, %v", i, found, err)
+			}
+		}
+		if len(rest) > 0 {
+			t.Fatalf("%d bytes are left", len(rest))
+		}
+	})
+}
+
+// again writes what is read of a body, or fails as reading does.
+func again(body []byte) ([]byte, error) {
+	h, rest, err := Open(body)
+	if err != nil {
+		return nil, err
+	}
+	written := Begin(nil, h.LSN, h.At)
+	for range h.Count {
+		var r Record
+		if rest, err = Next(rest, &r); err != nil {
+			return nil, err
+		}
+		written, _ = Add(written, 0, &r)
+	}
+	return append(written, rest...), nil
+}
+
+// TestOneWayToWrite: a frame with a byte changed is refused, or says something else in
+// the one way to say it.
+func TestOneWayToWrite(t *testing.T) {
+	read, refused := 0, 0
+	try := func(name, what string, body []byte) {
+		written, err := again(body)
+		switch {
+		case errors.Is(err, ErrFrame):
+			refused++
+		case err != nil:
+			t.Fatalf("%s %s: %v", name, what, err)
+		case !bytes.Equal(written, body):
+			t.Fatalf("%s %s: read from\n%x\nand written as\n%x", name, what, body, written)
+		default:
+			read++
+		}
+	}
+	for i, g := range goldens() {
+		body := g.frame(i)
+		for at := range body {
+			for _, c := range []byte{0, 1, 2, 0x7f, 0x80, 0xff, body[at] ^ 1, body[at] + 1, body[at] - 1} {
+				changed := bytes.Clone(body)
+				changed[at] = c
+				try(g.name, fmt.Sprintf("with %#x at %d", c, at), changed)
+			}
+		}
+	}
+	if read == 0 || refused == 0 {
+		t.Errorf("%d were read, %d refused", read, refused)
+	}
+}
+
+// TestCut: no frame is whole before its end.
+func TestCut(t *testing.T) {
+	for i, g := range goldens() {
+		body := g.frame(i)
+		for at := range body {
+			if _, err := again(body[:at]); !errors.Is(err, ErrFrame) {
+				t.Fatalf("%s cut at %d of %d: %v", g.name, at, len(body), err)
+			}
+		}
+	}
+}
+
+// TestLongest: a frame full of the longest records is a frame.
+func TestLongest(t *testing.T) {
+	for _, g := range goldens() {
+		body := Begin(nil, 1, 0)
+		for range words.MaxRecords {
+			body, _ = Add(body, 0, &g.rec)
+		}
+		if len(body) > words.MaxFrame {
+			t.Errorf("%d times %s are %d bytes", words.MaxRecords, g.name, len(body))
+		}
+		if written, err := again(body); err != nil || !bytes.Equal(written, body) {
+			t.Errorf("%d times %s: %v", words.MaxRecords, g.name, err)
+		}
+		var last Record
+		if _, err := Read(body, words.MaxRecords-1, &last); err != nil || !equal(&last, &g.rec) {
+			t.Errorf("the last of %d times %s: %+v, %v", words.MaxRecords, g.name, last, err)
+		}
+		if broken(func() { Add(body, 0, &g.rec) }) == "" {
+			t.Errorf("%s fits once more", g.name)
+		}
+	}
+}
+
+// TestReadSkips: what stands before a record is skipped by its length, whatever it says.
+func TestReadSkips(t *testing.T) {
+	want := Record{Kind: Forgot, Upto: 9}
+	body := Begin(nil, 1, 0)
+	for range 3 {
+		body, _ = Add(body, 0, &want)
+	}
+	more := append(bytes.Clone(body), body[headSize:]...) // three more than the head says
+	for i := range 2 * (prefixSize + 1) {                 // all of the first two but their lengths
+		if at := i % (prefixSize + 1); at == 0 || at == prefixSize {
+			body[headSize+i] = 0xee
+		}
+	}
+	var r Record
+	if _, err := Read(body, 2, &r); err != nil || !equal(&r, &want) {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for _, c := range []struct {
+		index uint16
+		body  []byte
+	}{
+		{0, body}, // of no kind
+		{3, more},
+		{1<<16 - 1, body},
+		{2, body[:headSize+2*(prefixSize+1)+1]},
+		{0, nil},
+	} {
+		if _, err := Read(c.body, c.index, &r); !errors.Is(err, ErrFrame) {
+			t.Errorf("record %d of %d bytes: %v", c.index, len(c.body), err)
+		}
+	}
+	body[headSize+1] = 0xff // the first record is longer than all
+	if _, err := Read(body, 2, &r); !errors.Is(err, ErrFrame) {
+		t.Errorf("behind a record that never ends: %v", err)
+	}
+}
+
+// TestIdentify: names get their digests, where there are names.
+func TestIdentify(t *testing.T) {
+	for i, g := range goldens() {
+		var r Record
+		if _, err := Read(g.frame(i), 0, &r); err != nil {
+			t.Fatal(err)
+		}
+		r.Identify()
+		for _, n := range []words.Name{r.Key, r.From, r.To, r.Asset} {
+			if want := digest.Name(n.Text); len(n.Text) > 0 && n.ID != want || len(n.Text) == 0 && n.ID != (words.ID{}) {
+				t.Errorf("%s: %q is %x", g.name, n.Text, n.ID)
+			}
+		}
+	}
+}
+
+// TestNothingIsAllocated: neither by writing, once there is room, nor by reading.
+func TestNothingIsAllocated(t *testing.T) {
+	for i, g := range goldens() {
+		body, room := g.frame(i), make([]byte, 0, 2*words.MaxRecord)
+		var r Record
+		n := testing.AllocsPerRun(10, func() {
+			if _, err := Read(body, 0, &r); err != nil {
+				t.Fatal(err)
+			}
+			r.Identify()
+			Add(Begin(room, 1, 0), 0, &r)
+		})
+		if n != 0 {
+			t.Errorf("%s: %v allocations", g.name, n)
+		}
+	}
+}
+
+// TestTextsAreViews: of their frame, and no appending to one can reach the next.
+func TestTextsAreViews(t *testing.T) {
+	var r Record
+	rec := Record{Kind: Moved, Op: event.Issue, Key: text("key"), To: text("ann"), Asset: text("EUR"), Memo: []byte("m")}
+	body, _ := Add(Begin(nil, 1, 0), 0, &rec)
+	if _, err := Read(body, 0, &r); err != nil {
+		t.Fatal(err)
+	}
+	was := bytes.Clone(body)
+	for _, v := range [][]byte{r.Key.Text, r.To.Text, r.Asset.Text, r.Memo} {
+		_ = append(v, strings.Repeat("!", 8)...)
+	}
+	if !bytes.Equal(was, body) {
+		t.Errorf("the frame is now %x", body)
+	}
+}
+
+// broken says which assertion f breaks.
+func broken(f func()) (why words.Broken) {
+	defer func() {
+		if b, ok := recover().(words.Broken); ok {
+			why = b
+		}
+	}()
+	f()
+	return ""
+}

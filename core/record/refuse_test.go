@@ -1,0 +1,160 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"strings"
+	"testing"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// a body with one record, said in bytes: what a writer of another mind could write.
+func body(kind byte, fields ...[]byte) []byte {
+	rec := bytes.Join(fields, nil)
+	b := append(Begin(nil, 7, 9), kind, byte(len(rec)), byte(len(rec)>>8))
+	b[1] = 1
+	return append(b, rec...)
+}
+
+func n(b ...byte) []byte { return b }
+
+func zeros(n int) []byte { return make([]byte, n) }
+
+// TestRefuses: what no version 1 node writes is no frame of version 1, and each
+// refusal is told from the good record beside it.
+func TestRefuses(t *testing.T) {
+	// op, tenant, caller, key "k", asked
+	asked := func(op byte) []byte { return bytes.Join([][]byte{n(op), zeros(4 + 8), n(1, 'k'), zeros(16)}, nil) }
+	// from "a", to "b", asset "E", amount, nonce, seq, three more amounts
+	moved := func(amount []byte) []byte {
+		return bytes.Join([][]byte{n(1, 'a', 1, 'b', 1, 'E'), amount, n(1, 1), n(0, 0, 0)}, nil)
+	}
+	overlong := func(most int) []byte {
+		return append(binary.AppendUvarint(nil, uint64(most+1)), strings.Repeat("a", most+1)...)
+	}
+	grant := func(scopes []byte, boot byte) []byte {
+		return bytes.Join([][]byte{zeros(8 + 4 + 32), scopes, n(boot)}, nil)
+	}
+	const issue = byte(event.Issue)
+	k := func(k Kind) byte { return byte(k) }
+
+	for _, c := range []struct {
+		rule string
+		good bool
+		body []byte
+	}{
+		{"a time frame", true, Begin(nil, 1, 0)},
+		{"a movement", true, body(k(Moved), asked(issue), moved(n(1, 5)), n(0))},
+		{"with a memo", true, body(k(Moved), asked(issue), moved(n(1, 5)), n(1, 1, 'm'))},
+		{"a refusal", true, body(k(Refused), asked(issue), n(byte(event.OverAmount), 0))},
+		{"a key", true, body(k(KeyMade), grant(n(0x7f), 1))},
+		{"forgetting", true, body(k(Forgot), n(0x80, 1))},
+		{"as many as a frame takes", true, crowd(words.MaxRecords)},
+
+		{"nothing", false, nil},
+		{"a head cut short", false, Begin(nil, 1, 0)[:headSize-1]},
+		{"version 0", false, patch(0, 0)},
+		{"version 2", false, patch(0, 2)},
+		{"more records than a frame takes", false, crowd(words.MaxRecords + 1)},
+		{"no LSN", false, patch(3, 0)},
+		{"an LSN of 49 bits", false, patch(3+6, 1)},
+		{"a time before 1970", false, patch(11+7, 0x80)},
+		{"longer than any frame", false, append(Begin(nil, 1, 0), zeros(words.MaxFrame)...)},
+
+		{"no kind", false, body(0)},
+		{"a kind of tomorrow", false, body(byte(kinds))},
+		{"a kind far away", false, body(255)},
+		{"one byte more than its fields", false, body(k(Forgot), n(0x80, 1, 0))},
+		{"one byte less", false, body(k(Forgot), n(0x80))},
+		{"longer than any record", false, body(k(Forgot), zeros(words.MaxRecord+1))},
+
+		{"no operation", false, body(k(Moved), asked(0), moved(n(1, 5)), n(0))},
+		{"an operation of tomorrow", false, body(k(Moved), asked(byte(event.Burn)+1), moved(n(1, 5)), n(0))},
+		{"a refused operation of tomorrow", false, body(k(Refused), asked(byte(event.Burn)+1), n(byte(event.OverAmount), 0))},
+		{"no problem", false, body(k(Refused), asked(issue), n(0, 0))},
+		{"a problem of tomorrow", false, body(k(Refused), asked(issue), n(byte(event.Internal)+1, 0))},
+
+		{"an amount with a zero on top", false, body(k(Moved), asked(issue), moved(n(2, 5, 0)), n(0))},
+		{"an amount of 136 bits", false, body(k(Moved), asked(issue), moved(append(n(17), bytes.Repeat(n(1), 17)...)), n(0))},
+		{"a number in more bytes than it takes", false, body(k(Forgot), n(0x81, 0))},
+		{"a number of 65 bits", false, body(k(Forgot), n(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2))},
+		{"a tail of 33 bits", false, body(k(Booted), zeros(8), n(0), n(0x80, 0x80, 0x80, 0x80, 0x10))},
+		{"scopes of 17 bits", false, body(k(KeyMade), grant(n(0x80, 0x80, 4), 1))},
+		{"a scope of tomorrow", false, body(k(KeyMade), grant(n(0x80, 1), 1))},
+		{"a truth that is neither", false, body(k(KeyMade), grant(n(0x7f), 2))},
+
+		{"a memo that is said and not there", false, body(k(Moved), asked(issue), moved(n(1, 5)), n(1))},
+		{"an empty memo", false, body(k(Moved), asked(issue), moved(n(1, 5)), n(1, 0))},
+		{"a flag of tomorrow", false, body(k(Moved), asked(issue), moved(n(1, 5)), n(2))},
+		{"a memo and a flag of tomorrow", false, body(k(Moved), asked(issue), moved(n(1, 5)), n(3, 1, 'm'))},
+		{"a memo beyond its limit", false, body(k(Moved), asked(issue), moved(n(1, 5)), n(1), overlong(words.MaxMemo))},
+		{"a key beyond its limit", false, body(k(Refused), n(issue), zeros(12), overlong(words.MaxKey), zeros(16), n(byte(event.OverAmount), 0))},
+		{"an account beyond its limit", false, body(k(Moved), asked(issue), overlong(words.MaxAccount), n(1, 'b', 1, 'E', 1, 5, 1, 1, 0, 0, 0, 0))},
+		{"an asset beyond its limit", false, body(k(Moved), asked(issue), n(0, 1, 'b'), overlong(words.MaxAsset), n(1, 5, 1, 1, 0, 0, 0, 0))},
+		{"a text longer than all", false, body(k(Moved), asked(issue), n(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1))},
+	} {
+		written, err := again(c.body)
+		switch {
+		case c.good && (err != nil || !bytes.Equal(written, c.body)):
+			t.Errorf("%s: %v, written as\n%x, want\n%x", c.rule, err, written, c.body)
+		case !c.good && !errors.Is(err, ErrFrame):
+			t.Errorf("%s: %v", c.rule, err)
+		}
+	}
+}
+
+// crowd is a frame with so many records.
+func crowd(count int) []byte {
+	b := binary.LittleEndian.AppendUint16([]byte{Version}, uint16(count))
+	b = append(b, Begin(nil, 1, 0)[len(b):]...)
+	return append(b, bytes.Repeat([]byte{byte(Forgot), 1, 0, 5}, count)...)
+}
+
+// patch is a time frame with other bytes from a place on.
+func patch(at int, with ...byte) []byte {
+	b := Begin(nil, 1, 0)
+	copy(b[at:], with)
+	return b
+}
+
+// TestWritesNothingUnreadable: what could not be read back is a bug of ours before it
+// is in the journal, not after.
+func TestWritesNothingUnreadable(t *testing.T) {
+	good := func(change func(*Record)) *Record {
+		r := goldens()[4].rec // a transfer
+		change(&r)
+		return &r
+	}
+	for rule, r := range map[string]*Record{
+		"no kind":                  {},
+		"a kind of tomorrow":       {Kind: kinds},
+		"no operation":             good(func(r *Record) { r.Op = 0 }),
+		"an operation of tomorrow": good(func(r *Record) { r.Op = event.Burn + 1 }),
+		"a long key":               good(func(r *Record) { r.Key = long(words.MaxKey + 1) }),
+		"a long from":              good(func(r *Record) { r.From = long(words.MaxAccount + 1) }),
+		"a long to":                good(func(r *Record) { r.To = long(words.MaxAccount + 1) }),
+		"a long asset":             good(func(r *Record) { r.Asset = long(words.MaxAsset + 1) }),
+		"a long memo":              good(func(r *Record) { r.Memo = make([]byte, words.MaxMemo+1) }),
+		"no problem":               good(func(r *Record) { r.Kind = Refused }),
+		"a scope of tomorrow":      {Kind: KeyMade, Grant: event.Key{Scopes: event.AllScopes + 1}},
+	} {
+		if why := broken(func() { Add(Begin(nil, 1, 0), 0, r) }); why != "record: one that could not be read back" {
+			t.Errorf("%s: %q", rule, why)
+		}
+	}
+	if why := broken(func() { Add(Begin(nil, 1, 0), 0, good(func(*Record) {})) }); why != "" {
+		t.Errorf("a good one: %q", why)
+	}
+	for rule, begin := range map[string]func(){
+		"no LSN":             func() { Begin(nil, 0, 0) },
+		"an LSN of 49 bits":  func() { Begin(nil, words.MaxLSN+1, 0) },
+		"a time before 1970": func() { Begin(nil, 1, -1) },
+	} {
+		if broken(begin) == "" {
+			t.Errorf("%s is begun", rule)
+		}
+	}
+}
