@@ -8,6 +8,7 @@
 package clock
 
 import (
+	"math"
 	"time"
 
 	"macronode/core/words"
@@ -20,15 +21,19 @@ const (
 	Gap    = time.Hour              // nor one beyond this across a restart
 	Steady = time.Minute            // how long a doubted offset must stand still
 	Waver  = time.Second            // what standing still allows
+	Slew   = 20                     // it runs fast or slow by one part in so many
 )
+
+// End is the last time that can be told, in 2262. It is never passed.
+const End = words.Time(math.MaxInt64 / time.Millisecond)
 
 // Clock reads the node's time. The zero value has never been read.
 //
 // Invariants:
 //
 //	C1  what it reads never goes back
-//	C2  it runs at 0.95..1.05 of Mono, but for steps of at most Step and what was
-//	    believed after a doubt
+//	C2  it runs at 0.95..1.05 of Mono, but for steps of at most Step, what was
+//	    believed after a doubt, and what has gone by across a restart
 type Clock struct {
 	at      time.Duration // since 1970; finer than Time, or slewing would round to nothing
 	wall    time.Duration // of the last reading
@@ -42,7 +47,12 @@ type Clock struct {
 }
 
 // From is a clock that goes on at a journaled time.
-func From(t words.Time) Clock { return Clock{at: time.Duration(t) * time.Millisecond} }
+func From(t words.Time) Clock { return Clock{at: since1970(t)} }
+
+// since1970 is t as far as it can be told: a machine may claim anything.
+func since1970(t words.Time) time.Duration {
+	return time.Duration(min(max(t, 0), End)) * time.Millisecond
+}
 
 // Doubted reports that nothing may expire by this clock now.
 func (c *Clock) Doubted() bool { return c.doubted }
@@ -66,38 +76,40 @@ func (c *Clock) Read(now words.Now) words.Time {
 		c.first(now)
 		return c.Time()
 	}
-	gone := max(0, time.Duration(now.Mono-c.mono))
-	c.mono, c.wall = max(c.mono, now.Mono), time.Duration(now.Wall)*time.Millisecond
-	behind := c.wall - (c.at + gone)
+	before := c.mono
+	c.mono, c.wall = max(c.mono, now.Mono), since1970(now.Wall)
+	gone := min(time.Duration(c.mono-before), math.MaxInt64-c.at)
+	even, slew := c.at+gone, gone/Slew
+	behind := c.wall - even
 	if behind > Trust || c.doubted && behind > Step {
-		c.at += gone
+		c.at = even
 		c.doubt(now, behind)
 		return c.Time()
 	}
 	c.doubted = false
 	switch {
 	case behind < 0:
-		c.at = max(c.at+gone*95/100, min(c.wall, c.at+gone))
-	case behind <= gone*5/100:
-		c.at += gone + behind
+		c.at = max(even-slew, c.wall)
+	case behind <= slew:
+		c.at = c.wall
 	case behind <= Step && (!c.did || c.mono-c.stepped >= words.Instant(Rest)):
 		c.at, c.stepped, c.did = c.wall, c.mono, true
 	default:
-		c.at += gone * 105 / 100
+		c.at = even + slew
 	}
 	return c.Time()
 }
 
 // first reads across a restart: there is no Mono to go by.
 func (c *Clock) first(now words.Now) {
-	c.set, c.mono, c.wall = true, now.Mono, time.Duration(now.Wall)*time.Millisecond
+	c.set, c.mono, c.wall = true, max(0, now.Mono), since1970(now.Wall)
 	ahead := c.wall - c.at
 	if c.at == 0 || 0 <= ahead && ahead <= Gap {
 		c.at = c.wall
 		return
 	}
 	if ahead > Gap {
-		c.doubted, c.since, c.offset = true, now.Mono, ahead
+		c.doubted, c.since, c.offset = true, c.mono, ahead
 	}
 }
 

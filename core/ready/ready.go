@@ -1,6 +1,7 @@
 // Package ready says whether the node may be given traffic, and why not.
 //
 //	starting ──all dependencies met──► ready ⇄ degraded
+//	    └──too late──► degraded, serving nothing ──all met──► ready
 package ready
 
 import (
@@ -77,17 +78,21 @@ func (r *Ready) Ailing() words.Conditions     { return r.ailing }
 func (r *Ready) Has(c words.Condition) bool   { return r.ailing.Has(c) }
 func (r *Ready) Meets(c words.Condition) bool { return r.met.Has(c) }
 
-// Verdict says what follows.
+// Verdict says what follows. A child that is down is no reason to send traffic
+// elsewhere, but for the one that would take it.
 func (r *Ready) Verdict() Verdict {
-	switch {
-	case !r.started:
+	if !r.started {
+		if r.ailing.Has(words.LateStart) {
+			return Verdict{Phase: words.Degraded}
+		}
 		return Verdict{Phase: words.Starting}
-	case r.Unmet() != 0:
-		return Verdict{Phase: words.Degraded, ForRead: r.met.Has(words.NeedHTTP), Reads: true, Writes: r.Writes()}
-	case r.ailing != 0:
-		return Verdict{Phase: words.Degraded, Ready: r.Writes(), ForRead: true, Reads: true, Writes: r.Writes()}
 	}
-	return Verdict{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}
+	listens, writes := r.met.Has(words.NeedHTTP), r.Writes()
+	v := Verdict{Phase: words.Ready, Ready: listens && writes, ForRead: listens, Reads: true, Writes: writes}
+	if r.Unmet() != 0 || r.ailing != 0 {
+		v.Phase = words.Degraded
+	}
+	return v
 }
 
 // Writes reports that nothing is wrong with the journal.

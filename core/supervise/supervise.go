@@ -87,7 +87,10 @@ func (s *Supervisor) Down(now words.Instant, c words.Child) {
 	for range min(k.failures, 8) {
 		rest = min(2*rest, Cap)
 	}
-	k.state, k.until = resting, now.Plus(min(rest, Cap))
+	if k.calm() > now {
+		rest = Cap // it has been tried too often: it is tried on, but seldom
+	}
+	k.state, k.until = resting, now.Plus(rest)
 	k.failures++
 }
 
