@@ -1,0 +1,116 @@
+package fs_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"macronode/adapters/contract"
+	"macronode/adapters/fs"
+)
+
+// holds is set in a process that holds the directory it names until its input ends.
+const holds = "MACRONODE_TEST_HOLDS"
+
+func TestMain(m *testing.M) {
+	dir := os.Getenv(holds)
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	_, err := fs.Lock(fs.Dir(dir), "macronode v0.0.1")
+	fmt.Println(err)
+	_, _ = bufio.NewReader(os.Stdin).ReadByte() // until somebody closes it, or kills us
+	os.Exit(0)
+}
+
+func TestContract(t *testing.T) {
+	contract.FS(t, func(t *testing.T) fs.FS { return fs.Dir(t.TempDir()) })
+}
+
+func TestOnlyWeMayRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "new", "newer")
+	d, err := fs.Make(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := d.Create("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for name, want := range map[string]os.FileMode{path: 0o700, filepath.Dir(path): 0o700, filepath.Join(path, "a"): 0o600} {
+		if at, err := os.Stat(name); err != nil || at.Mode().Perm() != want {
+			t.Errorf("%s: %v, %v, want %v", name, at.Mode().Perm(), err, want)
+		}
+	}
+	if again, err := fs.Make(path); again != d || err != nil {
+		t.Fatalf("made again: %v, %v", again, err)
+	}
+	if _, err := fs.Make(filepath.Join(path, "a")); err == nil {
+		t.Fatal("a file was taken for a directory")
+	}
+}
+
+// TestHeldByAnother: who comes second is told who came first, and the lock of a
+// process ends with it, however it ends.
+func TestHeldByAnother(t *testing.T) {
+	dir := t.TempDir()
+	first := exec.Command(os.Args[0])
+	first.Env = append(os.Environ(), holds+"="+dir)
+	in, err := first.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := first.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if said, err := bufio.NewReader(out).ReadString('\n'); said != "<nil>\n" {
+		t.Fatalf("the first did not get the lock: %s, %v", said, err)
+	}
+
+	_, err = fs.Lock(fs.Dir(dir), "macronode v0.0.2")
+	want := fmt.Sprintf("%s is held by process %d, macronode v0.0.1", dir, first.Process.Pid)
+	if !errors.Is(err, fs.ErrHeld) || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Fatalf("the second was told %q, want ... %q", err, want)
+	}
+
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait() // it was killed, and says so
+	held, err := fs.Lock(fs.Dir(dir), "macronode v2")
+	if err != nil {
+		t.Fatalf("the lock outlived its process: %v", err)
+	}
+	defer held.Close()
+	said, err := os.ReadFile(filepath.Join(dir, fs.LockName))
+	if want := fmt.Sprintf("process %d, macronode v2\n", os.Getpid()); err != nil || string(said) != want {
+		t.Fatalf("the file says %q, %v, want %q", said, err, want)
+	}
+}
+
+func TestGivenBack(t *testing.T) {
+	d := fs.Dir(t.TempDir())
+	for range 2 {
+		held, err := fs.Lock(d, "macronode")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fs.Lock(d, "macronode"); !errors.Is(err, fs.ErrHeld) {
+			t.Fatalf("held twice: %v", err)
+		}
+		if err := held.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,313 @@
+package world
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+
+	"macronode/adapters/fs"
+)
+
+// What a disk says when it fails. Where the kernel has a number for it, it is that
+// number too.
+var (
+	ErrDead  = fmt.Errorf("world: the power is gone: %w", os.ErrClosed)
+	ErrRead  = fmt.Errorf("world: read failed: %w", syscall.EIO)
+	ErrWrite = fmt.Errorf("world: write failed: %w", syscall.EIO)
+	ErrSync  = fmt.Errorf("world: sync failed: %w", syscall.EIO)
+	ErrFull  = fmt.Errorf("world: the disk is full: %w", syscall.ENOSPC)
+)
+
+// Disk is one directory of a made-up disk.
+//
+//	WriteAt ──► pages (all who read see them) ──Sync──────► disk
+//	names   ──► pages                         ──SyncDir──► disk
+//	                     Crash: any part of what was not synced, names in order
+//
+// Invariants:
+//
+//	D1  what a Sync that did not fail has covered, no crash takes
+//	D2  a name that SyncDir has covered is there until a later change of it
+//	D3  names are lost from the last change on: never one before its predecessor
+//	D4  after a failed Sync its pages can be read and are not on the disk
+type Disk struct {
+	Fuse int   // operations it lives on; below 0, for ever
+	Ops  int   // operations so far
+	Size int64 // bytes that it holds
+	Full bool  // no file can grow, whatever Size says
+
+	// The next operation of its kind fails, once.
+	FailRead, FailWrite, FailSync, FailDir bool
+
+	live, durable names
+	moves         []names // live, after each change that is not synced
+	life          int     // crashes so far: what was opened before one is dead
+	open          int
+}
+
+type names map[string]*inode
+
+// An inode is a file's bytes: as they are read, as they are on the disk, and what
+// was written and not synced.
+type inode struct {
+	live, durable []byte
+	pending       []write
+}
+
+type write struct {
+	off  int
+	data []byte
+}
+
+// A handle is an open file.
+type handle struct {
+	d      *Disk
+	i      *inode
+	name   string
+	life   int
+	writes bool
+	closed bool
+}
+
+// NewDisk is empty, holds a terabyte and is not going to fail.
+func NewDisk() *Disk { return &Disk{Fuse: -1, Size: 1 << 40, live: names{}, durable: names{}} }
+
+// Dead reports that the power is gone: Crash brings it back.
+func (d *Disk) Dead() bool { return d.Fuse == 0 }
+
+// Handles is how many files are open.
+func (d *Disk) Handles() int { return d.open }
+
+// burn is one operation of the disk's life.
+func (d *Disk) burn() error {
+	if d.Dead() {
+		return ErrDead
+	}
+	if d.Fuse > 0 {
+		d.Fuse--
+	}
+	d.Ops++
+	return nil
+}
+
+// spend reports that a failure was due, and takes it away.
+func spend(due *bool) bool {
+	was := *due
+	*due = false
+	return was
+}
+
+// lacks is the error of a name that is not there.
+func lacks(op, name string) error { return &os.PathError{Op: op, Path: name, Err: os.ErrNotExist} }
+
+// rename is a change of names: every one is kept until SyncDir, so that a crash may
+// fall between any two.
+func (d *Disk) rename(change func(names)) {
+	next := make(names, len(d.live)+1)
+	for n, i := range d.live {
+		next[n] = i
+	}
+	change(next)
+	d.live = next
+	d.moves = append(d.moves, next)
+}
+
+// Create makes an empty file.
+func (d *Disk) Create(name string) (fs.File, error) {
+	if err := d.burn(); err != nil {
+		return nil, err
+	}
+	if d.live[name] != nil {
+		return nil, &os.PathError{Op: "create", Path: name, Err: os.ErrExist}
+	}
+	i := &inode{}
+	d.rename(func(m names) { m[name] = i })
+	return d.handle(name, i, true), nil
+}
+
+// Open opens a file for reading.
+func (d *Disk) Open(name string) (fs.File, error) {
+	if err := d.burn(); err != nil {
+		return nil, err
+	}
+	i := d.live[name]
+	if i == nil {
+		return nil, lacks("open", name)
+	}
+	return d.handle(name, i, false), nil
+}
+
+func (d *Disk) handle(name string, i *inode, writes bool) *handle {
+	d.open++
+	return &handle{d: d, i: i, name: name, life: d.life, writes: writes}
+}
+
+// Rename gives a file another name.
+func (d *Disk) Rename(from, to string) error {
+	if err := d.burn(); err != nil {
+		return err
+	}
+	i := d.live[from]
+	if i == nil {
+		return lacks("rename", from)
+	}
+	if from != to {
+		d.rename(func(m names) { delete(m, from); m[to] = i })
+	}
+	return nil
+}
+
+// Remove takes a name away.
+func (d *Disk) Remove(name string) error {
+	if err := d.burn(); err != nil {
+		return err
+	}
+	if d.live[name] == nil {
+		return lacks("remove", name)
+	}
+	d.rename(func(m names) { delete(m, name) })
+	return nil
+}
+
+// SyncDir makes the names durable as they are.
+func (d *Disk) SyncDir() error {
+	if err := d.burn(); err != nil {
+		return err
+	}
+	if spend(&d.FailDir) {
+		return ErrSync
+	}
+	d.durable, d.moves = d.live, nil
+	return nil
+}
+
+// List is the names, sorted.
+func (d *Disk) List() ([]string, error) { return d.live.sorted(), d.burn() }
+
+func (m names) sorted() []string {
+	all := make([]string, 0, len(m))
+	for n := range m {
+		all = append(all, n)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Free is how much files may still grow.
+func (d *Disk) Free() (uint64, error) { return uint64(d.room()), d.burn() }
+
+func (d *Disk) room() int64 {
+	left := d.Size
+	for _, i := range d.live {
+		left -= int64(len(i.live))
+	}
+	if d.Full {
+		return 0
+	}
+	return max(0, left)
+}
+
+// usable is one operation on h, if it can be one.
+func (h *handle) usable(off int64) error {
+	switch {
+	case h.life != h.d.life:
+		return ErrDead
+	case h.closed:
+		return &os.PathError{Op: "use", Path: h.name, Err: os.ErrClosed}
+	case off < 0:
+		return &os.PathError{Op: "use", Path: h.name, Err: os.ErrInvalid}
+	}
+	return h.d.burn()
+}
+
+func (h *handle) ReadAt(p []byte, off int64) (int, error) {
+	if err := h.usable(off); err != nil {
+		return 0, err
+	}
+	if spend(&h.d.FailRead) {
+		return 0, ErrRead
+	}
+	n := copy(p, h.i.live[min(int(off), len(h.i.live)):])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// WriteAt writes what there is room for.
+func (h *handle) WriteAt(p []byte, off int64) (int, error) {
+	if err := h.usable(off); err != nil {
+		return 0, err
+	}
+	if !h.writes {
+		return 0, &os.PathError{Op: "write", Path: h.name, Err: os.ErrPermission}
+	}
+	fits, err := p, error(nil)
+	if spend(&h.d.FailWrite) {
+		fits, err = p[:len(p)/2], ErrWrite
+	}
+	if most := max(0, int64(len(h.i.live))+h.d.room()-off); int64(len(fits)) > most {
+		fits, err = fits[:most], ErrFull
+	}
+	if len(fits) == 0 {
+		return 0, err
+	}
+	w := write{int(off), slices.Clone(fits)}
+	h.i.live = w.onto(h.i.live, 0, len(w.data))
+	h.i.pending = append(h.i.pending, w)
+	return len(fits), err
+}
+
+func (h *handle) Sync() error {
+	if err := h.usable(0); err != nil {
+		return err
+	}
+	if spend(&h.d.FailSync) { // the kernel takes the pages for clean from now on
+		h.i.pending = nil
+		return ErrSync
+	}
+	for _, w := range h.i.pending {
+		h.i.durable = w.onto(h.i.durable, 0, len(w.data))
+	}
+	h.i.pending = nil
+	return nil
+}
+
+func (h *handle) Size() (int64, error) {
+	if err := h.usable(0); err != nil {
+		return 0, err
+	}
+	return int64(len(h.i.live)), nil
+}
+
+// Close takes nothing from the disk, so that it works when the power is gone.
+func (h *handle) Close() error {
+	if h.closed {
+		return &os.PathError{Op: "close", Path: h.name, Err: os.ErrClosed}
+	}
+	if h.closed = true; h.life == h.d.life {
+		h.d.open--
+	}
+	return nil
+}
+
+// onto puts w.data[from:to] in its place, after zeros where nothing was.
+func (w write) onto(file []byte, from, to int) []byte {
+	if need := w.off + to; len(file) < need {
+		file = append(file, make([]byte, need-len(file))...)
+	}
+	copy(file[w.off+from:], w.data[from:to])
+	return file
+}
+
+func (d *Disk) String() string {
+	var b strings.Builder
+	for _, n := range d.live.sorted() {
+		i := d.live[n]
+		fmt.Fprintf(&b, "%s: %d bytes, %d on disk, %d writes not synced\n", n, len(i.live), len(i.durable), len(i.pending))
+	}
+	return b.String()
+}

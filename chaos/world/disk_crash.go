@@ -1,0 +1,93 @@
+package world
+
+import (
+	"bytes"
+	"slices"
+)
+
+// sector is what a disk writes as one. It is small here, so that one frame straddles
+// several.
+const sector = 64
+
+// Crash takes the power away and brings it back: what was open is dead, what was not
+// synced is kept as c likes. The dull answers lose all of it.
+func (d *Disk) Crash(c Chooser) {
+	if kept := c.Choose("disk/names", len(d.moves)+1); kept > 0 {
+		d.durable = d.moves[kept-1]
+	}
+	for _, n := range d.durable.sorted() {
+		d.durable[n].crash(c)
+	}
+	d.live, d.moves, d.open = d.durable, nil, 0
+	d.Fuse, d.life = -1, d.life+1
+	d.FailRead, d.FailWrite, d.FailSync, d.FailDir = false, false, false, false
+}
+
+// crash settles each write that was not synced: lost, whole, torn at a byte, or any
+// of its sectors.
+func (i *inode) crash(c Chooser) {
+	for _, w := range i.pending {
+		switch size := len(w.data); c.Choose("disk/write", 4) {
+		case 1:
+			i.durable = w.onto(i.durable, 0, size)
+		case 2:
+			i.durable = w.onto(i.durable, 0, 1+c.Choose("disk/tear", size))
+		case 3:
+			for from := 0; from < size; {
+				to := min(size, ((w.off+from)/sector+1)*sector-w.off)
+				if c.Choose("disk/sector", 2) == 1 {
+					i.durable = w.onto(i.durable, from, to)
+				}
+				from = to
+			}
+		}
+	}
+	i.pending = nil
+	i.live = bytes.Clone(i.durable)
+}
+
+// Rot flips a bit of a byte that is on the disk, and says of which file and where;
+// at is below 0 when there is none. What was written over it and not synced yet is
+// read as it was written.
+func (d *Disk) Rot(c Chooser) (name string, at int) {
+	all := slices.DeleteFunc(d.live.sorted(), func(n string) bool { return len(d.live[n].durable) == 0 })
+	if len(all) == 0 {
+		return "", -1
+	}
+	name = all[c.Choose("disk/rot/file", len(all))]
+	i := d.live[name]
+	at = c.Choose("disk/rot/byte", len(i.durable))
+	i.flip(at, 1<<c.Choose("disk/rot/bit", 8))
+	return name, at
+}
+
+func (i *inode) flip(at int, bit byte) {
+	i.durable[at] ^= bit
+	over := func(w write) bool { return w.off <= at && at < w.off+len(w.data) }
+	if at < len(i.live) && !slices.ContainsFunc(i.pending, over) {
+		i.live[at] ^= bit
+	}
+}
+
+// Copy is a disk of its own in the same state. No file is open on it.
+func (d *Disk) Copy() *Disk {
+	to, copies := *d, map[*inode]*inode{}
+	copied := func(m names) names {
+		if m == nil {
+			return nil
+		}
+		out := make(names, len(m))
+		for n, i := range m {
+			if copies[i] == nil {
+				copies[i] = &inode{bytes.Clone(i.live), bytes.Clone(i.durable), slices.Clone(i.pending)}
+			}
+			out[n] = copies[i]
+		}
+		return out
+	}
+	to.live, to.durable, to.moves, to.open = copied(d.live), copied(d.durable), slices.Clone(d.moves), 0
+	for n, m := range to.moves {
+		to.moves[n] = copied(m)
+	}
+	return &to
+}

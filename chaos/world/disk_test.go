@@ -1,0 +1,260 @@
+package world_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"macronode/adapters/contract"
+	"macronode/adapters/fs"
+	"macronode/chaos/world"
+)
+
+func TestContract(t *testing.T) {
+	contract.FS(t, func(*testing.T) fs.FS { return world.NewDisk() })
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func create(t *testing.T, d *world.Disk, name, text string) fs.File {
+	t.Helper()
+	f, err := d.Create(name)
+	must(t, err)
+	write(t, f, text, 0)
+	return f
+}
+
+func write(t *testing.T, f fs.File, text string, off int64) {
+	t.Helper()
+	_, err := f.WriteAt([]byte(text), off)
+	must(t, err)
+}
+
+// image is all that can be read of a disk.
+func image(t *testing.T, d *world.Disk) string {
+	t.Helper()
+	names, err := d.List()
+	must(t, err)
+	var said []string
+	for _, n := range names {
+		all, err := fs.ReadAll(d, n)
+		must(t, err)
+		said = append(said, n+"="+strings.ReplaceAll(string(all), "\x00", "."))
+	}
+	return strings.Join(said, " ")
+}
+
+// images is every disk that a crash may leave.
+func images(t *testing.T, d *world.Disk) []string {
+	t.Helper()
+	seen := map[string]bool{}
+	for every := (world.Odometer{}); every.Next(); {
+		after := d.Copy()
+		after.Crash(&every)
+		seen[image(t, after)] = true
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+func same(t *testing.T, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Fatalf("a crash may leave\n%q, want\n%q", got, want)
+	}
+}
+
+// TestTornAnywhere: a write that was not synced is lost, whole, torn at any byte, or
+// any of its sectors, and what was there before stays beneath it.
+func TestTornAnywhere(t *testing.T) {
+	d := world.NewDisk()
+	f := create(t, d, "a", "xx")
+	must(t, f.Sync())
+	must(t, d.SyncDir())
+	write(t, f, "abc", 1)
+	same(t, images(t, d), []string{"a=xa", "a=xab", "a=xabc", "a=xx"})
+	must(t, f.Sync())
+	same(t, images(t, d), []string{"a=xabc"})
+
+	d = world.NewDisk()
+	f = create(t, d, "a", "")
+	must(t, d.SyncDir())
+	write(t, f, strings.Repeat("a", 20)+strings.Repeat("b", 20), 44) // the sector ends at 64
+	first, second := "a="+strings.Repeat(".", 44)+strings.Repeat("a", 20), "a="+strings.Repeat(".", 64)+strings.Repeat("b", 20)
+	got := images(t, d)
+	for _, want := range []string{"a=", first, second, first + strings.Repeat("b", 20)} {
+		if !slices.Contains(got, want) {
+			t.Fatalf("%q is not among %q", want, got)
+		}
+	}
+}
+
+// TestNamesInOrder: names are lost from the last change on.
+func TestNamesInOrder(t *testing.T) {
+	d := world.NewDisk()
+	f := create(t, d, "a.tmp", "1")
+	must(t, f.Sync())
+	must(t, d.Rename("a.tmp", "a"))
+	g := create(t, d, "b", "2")
+	must(t, g.Sync())
+	same(t, images(t, d), []string{"", "a.tmp=1", "a=1", "a=1 b=2"})
+	must(t, d.SyncDir())
+	must(t, d.Remove("a"))
+	same(t, images(t, d), []string{"a=1 b=2", "b=2"})
+}
+
+// TestWritesAreSettledApart: an earlier write may be lost and a later one kept.
+func TestWritesAreSettledApart(t *testing.T) {
+	d := world.NewDisk()
+	f := create(t, d, "a", "")
+	must(t, d.SyncDir())
+	write(t, f, "1", 0)
+	write(t, f, "2", 1)
+	same(t, images(t, d), []string{"a=", "a=.2", "a=1", "a=12"})
+}
+
+// TestFailedSync: its pages are read on, and are not on the disk; a later sync that
+// does not fail does not bring them back.
+func TestFailedSync(t *testing.T) {
+	d := world.NewDisk()
+	f := create(t, d, "a", "old")
+	must(t, f.Sync())
+	must(t, d.SyncDir())
+	write(t, f, "NEW", 0)
+	d.FailSync = true
+	if err := f.Sync(); !errors.Is(err, world.ErrSync) || !errors.Is(err, syscall.EIO) {
+		t.Fatalf("sync: %v", err)
+	}
+	must(t, f.Sync())
+	if got := image(t, d); got != "a=NEW" {
+		t.Fatalf("read %s", got)
+	}
+	same(t, images(t, d), []string{"a=old"})
+}
+
+// TestFull: a write on a full disk is short, and says so; what is removed is free.
+func TestFull(t *testing.T) {
+	d := world.NewDisk()
+	d.Size = 5
+	f := create(t, d, "a", "12")
+	if n, err := f.WriteAt([]byte("abcdef"), 1); n != 4 || !errors.Is(err, world.ErrFull) || !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("wrote %d, %v", n, err)
+	}
+	if free, err := d.Free(); free != 0 || err != nil || image(t, d) != "a=1abcd" {
+		t.Fatalf("%d free, %v, %s", free, err, image(t, d))
+	}
+	write(t, f, "in it", 0)
+	must(t, d.Remove("a"))
+	if free, _ := d.Free(); free != 5 {
+		t.Fatalf("%d free after all was removed", free)
+	}
+	d.Full = true
+	g := create(t, d, "b", "")
+	if n, err := g.WriteAt([]byte("x"), 0); n != 0 || !errors.Is(err, world.ErrFull) {
+		t.Fatalf("wrote %d to a full disk, %v", n, err)
+	}
+}
+
+// TestFailures: each fails once, and a failed write may leave a part.
+func TestFailures(t *testing.T) {
+	d := world.NewDisk()
+	f := create(t, d, "a", "1234")
+	d.FailWrite, d.FailRead, d.FailDir = true, true, true
+	if n, err := f.WriteAt([]byte("abcd"), 0); n != 2 || !errors.Is(err, world.ErrWrite) {
+		t.Fatalf("write: %d, %v", n, err)
+	}
+	if _, err := f.ReadAt(make([]byte, 1), 0); !errors.Is(err, world.ErrRead) {
+		t.Fatalf("read: %v", err)
+	}
+	if err := d.SyncDir(); !errors.Is(err, world.ErrSync) {
+		t.Fatalf("sync of the directory: %v", err)
+	}
+	if got := image(t, d); got != "a=ab34" {
+		t.Fatalf("left %s", got)
+	}
+	if got := images(t, d); !slices.Contains(got, "") {
+		t.Fatalf("the name is durable after a failed sync: %q", got)
+	}
+}
+
+// TestEveryOperationIsACrashPoint: after n operations all fail, what was open before
+// the crash is dead after it, and nothing counts as open.
+func TestEveryOperationIsACrashPoint(t *testing.T) {
+	life := func(d *world.Disk) (f fs.File, err error) {
+		if f, err = d.Create("a"); err != nil {
+			return nil, err
+		}
+		_, err = f.WriteAt([]byte("12"), 0)
+		return f, errors.Join(err, f.Sync(), d.Rename("a", "b"), d.SyncDir())
+	}
+	whole := world.NewDisk()
+	_, err := life(whole)
+	must(t, err)
+	if whole.Ops != 5 {
+		t.Fatalf("%d operations, want 5", whole.Ops)
+	}
+	left := []string{}
+	for n := range whole.Ops {
+		d := world.NewDisk()
+		d.Fuse = n
+		f, err := life(d)
+		if !errors.Is(err, world.ErrDead) || !d.Dead() {
+			t.Fatalf("after %d operations: %v", n, err)
+		}
+		d.Crash(world.Dull{})
+		left = append(left, image(t, d))
+		if f == nil {
+			continue
+		}
+		if _, err := f.Size(); !errors.Is(err, world.ErrDead) {
+			t.Fatalf("a file of the life before: %v", err)
+		}
+		if must(t, f.Close()); d.Handles() != 0 {
+			t.Fatalf("%d files open", d.Handles())
+		}
+	}
+	if want := []string{"", "", "", "", ""}; !slices.Equal(left, want) {
+		t.Fatalf("left %q, want %q", left, want)
+	}
+}
+
+// TestRot flips one bit of what is on the disk, and nothing of what is not yet.
+func TestRot(t *testing.T) {
+	d := world.NewDisk()
+	f := create(t, d, "a", "\x00\x00")
+	if name, at := d.Rot(world.NewSeeded(1)); at >= 0 {
+		t.Fatalf("rotted byte %d of %s, which is not on the disk", at, name)
+	}
+	must(t, f.Sync())
+	must(t, d.SyncDir())
+	write(t, f, "x", 0)
+	seen := map[string]bool{}
+	for every := (world.Odometer{}); every.Next(); {
+		rotten := d.Copy()
+		rotten.Rot(&every)
+		seen[image(t, rotten)] = true
+	}
+	if len(seen) != 9 || !seen["a=x."] || !seen["a=x\x01"] || !seen["a=x\x80"] {
+		t.Fatalf("rot may show %q", slices.Sorted(maps.Keys(seen)))
+	}
+}
+
+// TestSeeded: the same seed answers the same, and the log has it all.
+func TestSeeded(t *testing.T) {
+	a, b := world.NewSeeded(7), world.NewSeeded(7)
+	for n := 1; n < 100; n++ {
+		if x, y := a.Choose("site", n), b.Choose("site", n); x != y || x < 0 || x >= n {
+			t.Fatalf("%d of %d, then %d", x, n, y)
+		}
+	}
+	if !slices.Equal(a.Log, b.Log) || len(a.Log) != 99 || a.Log[4].N != 5 || a.Log[4].Site != "site" {
+		t.Fatalf("logged %v", a.Log)
+	}
+}
