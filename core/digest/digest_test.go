@@ -1,0 +1,71 @@
+package digest_test
+
+import (
+	"bytes"
+	"encoding/hex"
+	"testing"
+
+	other "lukechampine.com/blake3"
+	"pgregory.net/rapid"
+
+	"macronode/core/digest"
+	"macronode/core/words"
+)
+
+// TestGolden: the vectors that BLAKE3 is published with.
+func TestGolden(t *testing.T) {
+	for text, want := range map[string]string{
+		"":    "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262",
+		"abc": "6437b3ac38465133ffb63b75273a8db548c558465d79db03fd359c6cd5bd9d85",
+	} {
+		sum := digest.Sum([]byte(text))
+		if got := hex.EncodeToString(sum[:]); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+		name, asked := digest.Name([]byte(text)), digest.Asked([]byte(text))
+		if hex.EncodeToString(name[:]) != want[:32] || hex.EncodeToString(asked[:]) != want[:32] {
+			t.Errorf("%q is named %x and asked as %x", text, name, asked)
+		}
+	}
+}
+
+// TestAgrees: another author's BLAKE3 says the same, at every length around a chunk.
+func TestAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		chunks := rapid.IntRange(0, 20).Draw(t, "chunks")
+		n := max(0, 1024*chunks+rapid.IntRange(-65, 65).Draw(t, "more"))
+		b := bytes.Repeat([]byte{rapid.Byte().Draw(t, "byte")}, n)
+		if n > 0 {
+			b[rapid.IntRange(0, n-1).Draw(t, "at")] ^= 1
+		}
+		if digest.Sum(b) != other.Sum256(b) {
+			t.Errorf("%d bytes: they differ", n)
+		}
+	})
+}
+
+// TestChain: a root is the digest of the one before and of the body, whatever lay
+// in scratch, and the scratch is no one else's memory.
+func TestChain(t *testing.T) {
+	var scratch []byte
+	root := words.Root{}
+	for i := range 50 {
+		body := bytes.Repeat([]byte{byte(i)}, i*7)
+		was := root
+		root, scratch = digest.Chain(scratch, was, body)
+		if want := other.Sum256(append(was[:], body...)); root != words.Root(want) {
+			t.Fatalf("frame %d: root %x, want %x", i, root, want)
+		}
+		if cap(scratch) < 32+len(body) {
+			t.Fatalf("frame %d: the scratch did not grow", i)
+		}
+		for j := range body {
+			if body[j] != byte(i) {
+				t.Fatalf("frame %d: the body was written to", i)
+			}
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { root, scratch = digest.Chain(scratch, root, scratch[:0]) }); n != 0 {
+		t.Errorf("%v allocations with a scratch that is large enough", n)
+	}
+}
