@@ -83,6 +83,11 @@ func (s *stage) say(w []string) string {
 		return n
 	}
 	switch w[0] {
+	case "ready":
+		for _, line := range []string{"boot 0", "enrol 7", "up http", "up admin", "up sampler", "durable 2", "folded 2"} {
+			s.say(strings.Fields(line))
+		}
+		return ""
 	case "boot":
 		return s.step(event.Boot{Found: event.Recovery{Journal: 9, Cut: number(1)}})
 	case "enrol":

@@ -1,17 +1,5 @@
 # Three replies may wait, one of them for somebody else's outcome; the fourth is busy.
-> boot 0
-frame @1: booted
-start http
-start admin
-start sampler
-> enrol 7
-frame @2: key_made
-> up http
-> up admin
-> up sampler
-> durable 2
-> folded 2
-reply 1 after @2: see @0.0
+> ready
 > issue k1 ann 10
 frame @3: moved
 > issue k1 ann 10

@@ -1,17 +1,5 @@
-# nats-7564, ack before fsync: a reply leaves when all it tells of is durable and folded.
-> boot 0
-frame @1: booted
-start http
-start admin
-start sampler
-> enrol 7
-frame @2: key_made
-> up http
-> up admin
-> up sampler
-> durable 2
-> folded 2
-reply 1 after @2: see @0.0
+# What is told, and when.
+> ready
 > issue k1 ann 10
 frame @3: moved
 > transfer k2 ann bob 4 1
@@ -23,34 +11,31 @@ reply 2 after @3: see @3.0
 > folded 4
 reply 3 after @4: see @4.0
 
-# ron-wallet, refused retry: the key is looked up before the nonce, so the loser of
-# a race is shown the first outcome, and not its used nonce.
+# The same key again is shown the same record; for something else it is refused.
 > transfer k2 ann bob 4 1
 reply 4 after @4: see @4.0, replayed
+> transfer k2 ann bob 5 1
+reply 5 after @4: idempotency_conflict
 > transfer k3 ann bob 1 2
 frame @5: moved
-> transfer k3 ann bob 1 2
-> transfer k2 ann bob 5 1
 
 # What is refused for good is a record as well; a nonce ahead of its time is not.
 > durable 5
 > folded 5
-reply 5 after @5: see @5.0
-reply 6 after @5: see @5.0, replayed
-reply 7 after @5: idempotency_conflict
+reply 6 after @5: see @5.0
 > transfer k4 ann bob 1 9
-reply 8 after @5: nonce_conflict, expected nonce 3
+reply 7 after @5: nonce_conflict, expected nonce 3
 > transfer k4 ann bob 100 3
 frame @6: refused
 > durable 6
 > folded 6
-reply 9 after @6: see @6.0
+reply 8 after @6: see @6.0
 > transfer k4 ann bob 100 3
-reply 10 after @6: see @6.0, replayed
+reply 9 after @6: see @6.0, replayed
 
 # Four keys are all this window holds, until they have had their minute.
 > issue k5 ann 1
-reply 11 after @0: idempotency_full
+reply 10 after @0: idempotency_full
 > after 61s
 frame @7: forgot
 > durable 7
@@ -59,4 +44,4 @@ frame @7: forgot
 frame @8: moved
 > durable 8
 > folded 8
-reply 12 after @8: see @8.0
+reply 11 after @8: see @8.0

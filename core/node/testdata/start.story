@@ -28,17 +28,3 @@ reply 2 after @2: see @0.0
 > status
 ready: ready yes, for read yes, reads yes, writes yes []
 finished 0, refused 0, aborted 0
-
-# ron-node, dead child: a child that is not up is a named unmet dependency.
-> down http
-> status
-degraded: ready no, for read no, reads yes, writes yes [needs http]
-finished 0, refused 0, aborted 0
-> due
-in 100.822465ms: true
-> after 500ms
-start http
-> up http
-> status
-ready: ready yes, for read yes, reads yes, writes yes []
-finished 0, refused 0, aborted 0

@@ -1,0 +1,16 @@
+# Four identical issues at once: looking the key up and committing are one step, so
+# one mints, and the others are shown what it did.
+> ready
+> issue k1 ann 10
+frame @3: moved
+> issue k1 ann 10
+> issue k1 ann 10
+reply 4 after @0: in_progress
+> issue k1 ann 10
+reply 5 after @0: in_progress
+> durable 3
+> folded 3
+reply 2 after @3: see @3.0
+reply 3 after @3: see @3.0, replayed
+> issue k1 ann 10
+reply 6 after @3: see @3.0, replayed

@@ -1,0 +1,15 @@
+# Two identical transfers at once: the key is looked up before the nonce, so the one
+# that comes second waits for the first outcome instead of meeting a used nonce.
+> ready
+> issue k1 ann 10
+frame @3: moved
+> durable 3
+> folded 3
+reply 2 after @3: see @3.0
+> transfer k2 ann bob 4 1
+frame @4: moved
+> transfer k2 ann bob 4 1
+> durable 4
+> folded 4
+reply 3 after @4: see @4.0
+reply 4 after @4: see @4.0, replayed
