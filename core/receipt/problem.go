@@ -84,8 +84,8 @@ func Problem(to []byte, p event.Problem, f Facts) []byte {
 	if f.Detail != "" {
 		detail = f.Detail
 	}
-	to = text(append(to, '{'), `"type":`, "urn:macronode:problem:"+p.Code())
-	to = text(append(to, ','), `"title":`, p.Code())
+	to = append(append(to, `{"type":"urn:macronode:problem:`...), p.Code()...)
+	to = text(to, `","title":`, p.Code())
 	to = strconv.AppendInt(append(to, `,"status":`...), int64(p.Status()), 10)
 	to = text(append(to, ','), `"detail":`, detail)
 	to = text(append(to, ','), `"code":`, p.Code())

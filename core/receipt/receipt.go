@@ -27,7 +27,7 @@ func Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status in
 	case record.Moved:
 		return moved(to, s, h, index, &r), event.None.Status(), r.Tenant, nil
 	case record.Refused:
-		id := DecisionID(uint64(s.Journal), number(s.LSN, index))
+		id := RecordID(s.Journal, words.Place{LSN: s.LSN, Index: index})
 		return Problem(to, r.Problem, Facts{Decision: id[:], Nonce: r.Nonce}), r.Problem.Status(), r.Tenant, nil
 	default:
 		return to, 0, 0, record.ErrFrame
@@ -39,7 +39,7 @@ func Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status in
 func moved(to []byte, s *record.Sealed, h record.Head, index uint16, r *record.Record) []byte {
 	var b [1536]byte
 	canon := b[:0]
-	for i, f := range [...]field{amountMinor, asset, from, idem, indexOf, nonce, op, prevRoot, root, seq, stamp, dest, txid} {
+	for i, f := range [...]field{amountMinor, asset, from, idem, indexOf, nonce, op, prevRoot, root, seq, dest, stamp, txid} {
 		canon = f.write(canon, i == 0, s, h, index, r)
 	}
 	sum := digest.Sum(append(canon, '}'))
