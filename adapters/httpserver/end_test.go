@@ -1,0 +1,216 @@
+package httpserver
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A client sends requests for as long as anybody listens, on one connection for as
+// long as it is kept. A POST is not sent twice, whatever becomes of it; and a
+// connection that ended while nothing was asked on it is not used again.
+func client(url string, total *atomic.Int64) (cut error) {
+	transport := &http.Transport{MaxIdleConnsPerHost: 1}
+	defer transport.CloseIdleConnections()
+	for {
+		resp, err := transport.RoundTrip(post(url))
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return nil // nothing was sent
+		}
+		if err != nil {
+			return err
+		}
+		b, err := io.ReadAll(resp.Body)
+		if err == nil && string(b) != whole {
+			err = io.ErrShortBuffer
+		}
+		if _ = resp.Body.Close(); err != nil {
+			return err
+		}
+		total.Add(1)
+	}
+}
+
+func post(url string) *http.Request {
+	q, err := http.NewRequest(http.MethodPost, url, http.NoBody)
+	if err != nil {
+		panic(err)
+	}
+	return q
+}
+
+var whole = strings.Repeat("whole ", 1000)
+
+// Stop, in the middle of much traffic: every request that was sent is answered, and
+// every answer is whole.
+func TestAStopCutsNoRequest(t *testing.T) {
+	var total atomic.Int64
+	warm := make(chan struct{})
+	var once sync.Once
+	r := start(t, local(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if total.Load() > 500 {
+			once.Do(func() { close(warm) })
+		}
+		_, _ = io.WriteString(w, whole)
+	}), nil)
+	const clients = 32
+	cut := make(chan error, clients)
+	for range clients {
+		go func() { cut <- client("http://"+r.addr.String(), &total) }()
+	}
+	<-warm
+	r.Stop()
+	for range clients {
+		if err := <-cut; err != nil {
+			t.Errorf("a request was cut: %v", err)
+		}
+	}
+	if err := <-r.ended; err != nil {
+		t.Fatalf("ended with %v", err)
+	}
+	t.Logf("%d whole answers", total.Load())
+}
+
+// What is in at the Stop has its time, and its answer says that its connection ends.
+func TestWhatIsInFinishes(t *testing.T) {
+	in, let := make(chan struct{}), make(chan struct{})
+	c := local()
+	c.Grace, c.Finish = 0, time.Hour
+	r := start(t, c, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(in)
+		<-let
+		_, _ = io.WriteString(w, "late")
+	}), nil)
+	conn := r.dial(t)
+	if _, err := io.WriteString(conn, hello); err != nil {
+		t.Fatal(err)
+	}
+	<-in
+	r.Stop()
+	close(let)
+	status, closes, body, err := hear(bufio.NewReader(conn))
+	if status != 200 || !closes || body != "late" || err != nil {
+		t.Fatalf("answered %d %q, closes %v, %v", status, body, closes, err)
+	}
+	if err := <-r.ended; err != nil {
+		t.Fatalf("ended with %v", err)
+	}
+}
+
+// Who comes during the grace is answered, with the word to close.
+func TestTheGraceServes(t *testing.T) {
+	c := local()
+	c.Grace = time.Hour
+	r := start(t, c, saying("here"), nil)
+	kept := r.dial(t)
+	from := bufio.NewReader(kept)
+	if _, closes, _, err := ask(kept, from); closes || err != nil {
+		t.Fatalf("before: closes %v, %v", closes, err)
+	}
+	r.Stop()
+	if _, closes, body, err := ask(kept, from); !closes || body != "here" || err != nil {
+		t.Fatalf("kept: %q, closes %v, %v", body, closes, err)
+	}
+	fresh := r.dial(t)
+	if _, closes, body, err := ask(fresh, bufio.NewReader(fresh)); !closes || body != "here" || err != nil {
+		t.Fatalf("new: %q, closes %v, %v", body, closes, err)
+	}
+	r.Kill()
+	if err := <-r.ended; err != nil {
+		t.Fatalf("ended with %v", err)
+	}
+}
+
+// Connections without a request do not hold up the end. net/http gives a new one
+// five seconds, so that it would be cut as if there were something in it.
+func TestSilenceDelaysNothing(t *testing.T) {
+	c := local()
+	c.Grace, c.Finish, c.Header, c.Read = time.Millisecond, 4*time.Second, time.Hour, time.Hour
+	r := start(t, c, saying("here"), nil)
+	silent, idle := r.dial(t), r.dial(t)
+	if _, _, _, err := ask(idle, bufio.NewReader(idle)); err != nil {
+		t.Fatal(err)
+	}
+	r.Stop()
+	if err := <-r.ended; err != nil {
+		t.Fatalf("ended with %v", err)
+	}
+	for _, conn := range []net.Conn{silent, idle} {
+		if _, err := conn.Read(make([]byte, 1)); err == nil {
+			t.Fatal("a connection is still there")
+		}
+	}
+}
+
+// Who does not finish in time is cut, and that is said.
+func TestTheDeadlineCuts(t *testing.T) {
+	in := make(chan struct{})
+	c := local()
+	c.Grace, c.Finish = 0, time.Millisecond
+	r := start(t, c, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		close(in)
+		<-q.Context().Done()
+	}), nil)
+	conn := r.dial(t)
+	if _, err := io.WriteString(conn, hello); err != nil {
+		t.Fatal(err)
+	}
+	<-in
+	r.Stop()
+	if err := <-r.ended; !errors.Is(err, ErrCut) {
+		t.Fatalf("ended with %v", err)
+	}
+}
+
+// Kill, and the end of the context, wait for nobody.
+func TestKillEndsAtOnce(t *testing.T) {
+	for _, kill := range []string{"kill", "kill in the grace", "kill while finishing", "context"} {
+		t.Run(kill, func(t *testing.T) {
+			in, up := make(chan struct{}), make(chan net.Addr, 1)
+			c := local()
+			c.Grace, c.Finish = time.Hour, time.Hour
+			if kill == "kill while finishing" {
+				c.Grace = 0
+			}
+			s := New(c, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+				close(in)
+				<-q.Context().Done()
+			}), Hooks{Up: func(a net.Addr) { up <- a }}, quietly)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- s.Run(ctx) }()
+			conn, err := net.Dial("tcp", (<-up).String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = conn.Close() }()
+			if _, err := io.WriteString(conn, hello); err != nil {
+				t.Fatal(err)
+			}
+			<-in
+			switch kill {
+			case "context":
+				cancel()
+			case "kill":
+				s.Kill()
+			default:
+				s.Stop()
+				s.Kill()
+			}
+			if err := <-ended; err != nil {
+				t.Fatalf("ended with %v", err)
+			}
+			_, _ = io.Copy(io.Discard, conn) // ends, because the connection has
+		})
+	}
+}

@@ -1,0 +1,207 @@
+// Package httpserver is one HTTP listener with limits, and an end that cuts no
+// request.
+//
+//	Run ──► up ──Stop──► grace: every answer says Connection: close ──► door shut ──► quiet ──► ended
+//	         └──Kill, or ctx──────────────────────────────────────────────────────────────────► ended
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// ErrCut says that requests were still in when the time to finish them was over.
+var ErrCut = errors.New("httpserver: requests were cut at the deadline")
+
+// Config is where a server listens and how long it waits for its peers.
+type Config struct {
+	Address   string        // host:port, or unix:path
+	MaxConns  int           // one more is closed at once
+	MaxHeader int           // bytes of a request's header
+	Header    time.Duration // for the header to arrive
+	Read      time.Duration // for the whole request to arrive, header included
+	Request   time.Duration // for the handler
+	Write     time.Duration // for the answer to be taken
+	Idle      time.Duration // for a connection without a request
+	Grace     time.Duration // of telling clients to close, while taking what they still send
+	Finish    time.Duration // for what is in, after the grace
+}
+
+// Default is the contract's numbers, at an address.
+func Default(address string) Config {
+	return Config{Address: address, MaxConns: 8192, MaxHeader: 16 << 10,
+		Header: 5 * time.Second, Read: 5 * time.Second, Request: 5 * time.Second, Write: 5 * time.Second,
+		Idle: time.Minute, Grace: 350 * time.Millisecond, Finish: 3 * time.Second}
+}
+
+// Hooks are told what happens; none of them may block. Each may be nil.
+type Hooks struct {
+	Up      func(net.Addr) // connections are taken from now on
+	Refused func()         // a connection was one too many, and closed
+}
+
+// Server serves one handler at one address. Run may be called again after it
+// failed: a free port that was taken once is taken again.
+type Server struct {
+	config  Config
+	handler http.Handler
+	hooks   Hooks
+	log     *slog.Logger
+	stop    chan struct{}
+	kill    chan struct{}
+	stopped sync.Once
+	killed  sync.Once
+	ending  atomic.Bool
+	bound   string // what Address was resolved to
+}
+
+// New is a server that does not listen yet.
+func New(c Config, h http.Handler, hooks Hooks, log *slog.Logger) *Server {
+	return &Server{config: c, handler: h, hooks: hooks, log: log, bound: c.Address,
+		stop: make(chan struct{}), kill: make(chan struct{})}
+}
+
+// Stop asks Run to end once what is in is done. Kill asks it to end now. Neither
+// waits, and each may be called at any time; before Run, it makes Run return.
+func (s *Server) Stop() { s.stopped.Do(func() { s.ending.Store(true); close(s.stop) }) }
+func (s *Server) Kill() { s.killed.Do(func() { close(s.kill) }) }
+
+// Run listens and serves until Stop (nil, or ErrCut), Kill or the end of ctx (nil), or
+// a failure of the listener.
+func (s *Server) Run(ctx context.Context) error {
+	if s.ending.Load() || s.dead() {
+		return nil
+	}
+	l, err := s.listen(ctx)
+	if err != nil {
+		return err
+	}
+	whole, cancel := context.WithCancel(ctx)
+	defer cancel() // handlers that a Kill left behind see it
+	srv := s.server(whole)
+	if s.hooks.Up != nil {
+		s.hooks.Up(l.Addr())
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(l) }()
+	select {
+	case err := <-served:
+		return errors.Join(fmt.Errorf("serve %s: %w", s.bound, err), srv.Close())
+	case <-s.kill:
+	case <-ctx.Done():
+	case <-s.stop:
+		if err = s.finish(ctx, srv, l); err != nil {
+			s.log.Warn("requests were cut", "address", s.bound, "connections", l.count())
+		}
+	}
+	_ = srv.Close() // closing twice is no failure, and nothing else can be done about one
+	<-served
+	return err
+}
+
+func (s *Server) server(whole context.Context) *http.Server {
+	c := s.config
+	return &http.Server{
+		Handler:           s.closing(s.handler),
+		ReadHeaderTimeout: c.Header,
+		ReadTimeout:       c.Read,
+		WriteTimeout:      c.Read + c.Request + c.Write, // counts from the header on
+		IdleTimeout:       c.Idle,
+		MaxHeaderBytes:    c.MaxHeader,
+		BaseContext:       func(net.Listener) context.Context { return whole },
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// finish lets what is in end. First clients are told to close, and whoever asks is
+// still answered; then the door is shut such that nobody who came through it is
+// turned out; then what is left has its time.
+func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) error {
+	if !s.wait(ctx, s.config.Grace, nil) {
+		return nil
+	}
+	l.shut()
+	if !s.wait(ctx, s.config.Finish, l.closed) {
+		return nil
+	}
+	quiet, cancel := context.WithTimeout(ctx, s.config.Finish)
+	defer cancel()
+	silent := time.AfterFunc(s.config.Grace, l.dropSilent)
+	defer silent.Stop()
+	shut := make(chan error, 1)
+	go func() { shut <- srv.Shutdown(quiet) }()
+	s.wait(quiet, s.config.Finish, l.empty())
+	cancel()
+	<-shut
+	if l.count() > 0 && ctx.Err() == nil && !s.dead() {
+		return ErrCut
+	}
+	return nil
+}
+
+// wait lets d pass, or until done; false when the end is to be at once.
+func (s *Server) wait(ctx context.Context, d time.Duration, done <-chan struct{}) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-done:
+	case <-s.kill:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+func (s *Server) dead() bool {
+	select {
+	case <-s.kill:
+		return true
+	default:
+		return false
+	}
+}
+
+// closing makes every answer that begins after Stop say that its connection ends.
+func (s *Server) closing(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(&answer{ResponseWriter: w, ending: &s.ending}, r)
+	})
+}
+
+// An answer decides about its connection when its header leaves, not when its
+// request came: a request that was in at the Stop must not leave an idle connection
+// behind for the client to use.
+type answer struct {
+	http.ResponseWriter
+	ending *atomic.Bool
+	begun  bool
+}
+
+func (a *answer) WriteHeader(status int) {
+	a.begin()
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	a.begin()
+	return a.ResponseWriter.Write(b)
+}
+
+func (a *answer) begin() {
+	if !a.begun && a.ending.Load() {
+		a.Header()["Connection"] = []string{"close"}
+	}
+	a.begun = true
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

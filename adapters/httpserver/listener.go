@@ -1,0 +1,218 @@
+package httpserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Why there is no listener.
+var (
+	ErrInUse   = errors.New("another process listens there")
+	ErrAddress = errors.New("an address is host:port or unix:path")
+)
+
+// listen takes the address. What fails is one sentence.
+func (s *Server) listen(ctx context.Context) (*listener, error) {
+	network, address := split(s.bound)
+	inner, err := bind(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", s.bound, err)
+	}
+	if network == "tcp" {
+		s.bound = inner.Addr().String()
+	}
+	return &listener{Listener: inner, most: s.config.MaxConns, refused: s.hooks.Refused,
+		open: make(map[*conn]struct{}), none: make(chan struct{}), closed: make(chan struct{})}, nil
+}
+
+func split(address string) (network, rest string) {
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		return "unix", path
+	}
+	return "tcp", address
+}
+
+func bind(ctx context.Context, network, address string) (net.Listener, error) {
+	var c net.ListenConfig
+	c.SetMultipathTCP(false) // takes no socket filter, and costs more
+	l, err := c.Listen(ctx, network, address)
+	if network == "unix" && errors.Is(err, syscall.EADDRINUSE) && abandoned(address) {
+		if err := os.Remove(address); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		l, err = c.Listen(ctx, network, address)
+	}
+	var wrong *net.AddrError
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, ErrInUse
+	case errors.As(err, &wrong):
+		return nil, ErrAddress
+	}
+	var op *net.OpError
+	if errors.As(err, &op) { // its text says the address again
+		err = op.Err
+	}
+	return nil, err
+}
+
+// abandoned reports that a socket file is there and nobody listens on it.
+func abandoned(path string) bool {
+	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSocket {
+		return false
+	}
+	c, err := net.Dial("unix", path)
+	if err == nil {
+		_ = c.Close()
+		return false
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// A listener holds at most so many connections, and knows them.
+type listener struct {
+	net.Listener
+	most    int
+	refused func()
+
+	mu   sync.Mutex // of the map; nothing blocks under it
+	open map[*conn]struct{}
+	none chan struct{} // closed once nothing is open and nothing comes
+	over bool          // nothing comes any more
+
+	shutting atomic.Pointer[time.Time] // the door shuts by then; nil: not yet
+	closed   chan struct{}             // it is shut
+}
+
+// Accept takes the next connection that there is room for.
+func (l *listener) Accept() (net.Conn, error) {
+	for looks := 0; ; {
+		inner, err := l.Listener.Accept()
+		if until := l.shutting.Load(); until != nil {
+			if err != nil && looks > 0 {
+				return nil, l.last()
+			}
+			looks = l.look(looks, err, *until)
+			if err != nil {
+				continue
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		c := &conn{Conn: inner, of: l}
+		if l.add(c) {
+			return c, nil
+		}
+		if l.refused != nil {
+			l.refused()
+		}
+		_ = inner.Close()
+	}
+}
+
+func (l *listener) add(c *conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.open) >= l.most {
+		return false
+	}
+	l.open[c] = struct{}{}
+	return true
+}
+
+func (l *listener) remove(c *conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, c)
+	l.settle()
+}
+
+func (l *listener) settle() {
+	if l.over && len(l.open) == 0 {
+		select {
+		case <-l.none:
+		default:
+			close(l.none)
+		}
+	}
+}
+
+func (l *listener) empty() <-chan struct{} { return l.none }
+
+func (l *listener) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.open)
+}
+
+// dropSilent closes connections on which nothing was ever said: a server waits
+// long for their first word.
+func (l *listener) dropSilent() {
+	for _, c := range l.silent() {
+		_ = c.Close()
+	}
+}
+
+func (l *listener) silent() (found []*conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		if !c.spoke.Load() {
+			found = append(found, c)
+		}
+	}
+	return found
+}
+
+// A conn tells its listener when it ends.
+type conn struct {
+	net.Conn
+	of    *listener
+	spoke atomic.Bool
+	once  sync.Once
+}
+
+func (c *conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if n > 0 && !c.spoke.Load() {
+		c.spoke.Store(true)
+	}
+	return n, err
+}
+
+func (c *conn) Close() error {
+	err := c.Conn.Close()
+	c.once.Do(func() { c.of.remove(c) })
+	return err
+}
+
+// CloseWrite lets an answer to a body that was not read be read by its client.
+func (c *conn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
+
+// Loopback reports that an address can be reached from this machine alone.
+func Loopback(a net.Addr) bool {
+	switch a := a.(type) {
+	case *net.TCPAddr:
+		return a.IP.IsLoopback()
+	case *net.UnixAddr:
+		return true
+	}
+	return false
+}

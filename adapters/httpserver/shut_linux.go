@@ -1,0 +1,27 @@
+package httpserver
+
+import (
+	"net"
+	"syscall"
+)
+
+// ignoreHandshakes makes the kernel drop what would begin a connection, and nothing
+// else: SYN without ACK. A client that was dropped so tries again, and is then
+// refused by a closed port. Where the kernel does not take the filter, newcomers
+// come in until the listener is closed.
+func ignoreHandshakes(l *net.TCPListener) {
+	const flags, syn, ack = 13, 0x02, 0x10 // offset in a TCP header; bits there
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = syscall.AttachLsf(int(fd), []syscall.SockFilter{
+			*syscall.LsfStmt(syscall.BPF_LD|syscall.BPF_B|syscall.BPF_ABS, flags),
+			*syscall.LsfStmt(syscall.BPF_ALU|syscall.BPF_AND|syscall.BPF_K, syn|ack),
+			*syscall.LsfJump(syscall.BPF_JMP|syscall.BPF_JEQ|syscall.BPF_K, syn, 0, 1),
+			*syscall.LsfStmt(syscall.BPF_RET|syscall.BPF_K, 0),
+			*syscall.LsfStmt(syscall.BPF_RET|syscall.BPF_K, 1<<16),
+		})
+	})
+}
