@@ -1,0 +1,145 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"macronode/core/words"
+)
+
+// Check says what is wrong with the values, each alone and together: one sentence
+// each, in the order of the tree. It looks at nothing but c.
+func (c *Config) Check() (wrong []error) {
+	for _, k := range keys(c) {
+		if !k.within() {
+			wrong = append(wrong, fmt.Errorf("%s (%s) is %s: it wants %s", k.path, c.origin(k), format(k.value), k.wants()))
+		}
+	}
+	for _, rule := range [...]func() error{c.places, c.addresses, c.ceilings, c.rooms, c.times} {
+		if err := rule(); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	return wrong
+}
+
+// within reports that k's value is in its range.
+func (k key) within() bool {
+	if one, ok := k.tag.Lookup("one"); ok {
+		return slices.Contains(strings.Fields(one), k.value.String())
+	}
+	if least, ok := k.bound("min"); ok && less(k.value, least) {
+		return false
+	}
+	most, ok := k.bound("max")
+	return !ok || !less(most, k.value)
+}
+
+func (c *Config) places() error {
+	if c.Data == "" || strings.ContainsRune(c.Data, 0) {
+		return fmt.Errorf("data (%s) is %q: it wants the path of a directory", c.layer("data"), c.Data)
+	}
+	return nil
+}
+
+func (c *Config) addresses() error {
+	for _, a := range [...]struct{ key, text string }{{"listen.http", c.Listen.HTTP}, {"listen.admin", c.Listen.Admin}} {
+		host, ok := address(a.text)
+		switch {
+		case !ok:
+			return fmt.Errorf("%s (%s) is %q: it wants host:port, with a port from 0 to 65535", a.key, c.layer(a.key), a.text)
+		case !loopback(host) && !c.Listen.Insecure:
+			return fmt.Errorf("%s (%s) is %q, which is beyond loopback: that wants listen.insecure: true, for there is no TLS",
+				a.key, c.layer(a.key), a.text)
+		}
+	}
+	if c.Listen.HTTP == c.Listen.Admin && !strings.HasSuffix(c.Listen.HTTP, ":0") {
+		return fmt.Errorf("listen.admin (%s) is listen.http (%s): each listener wants an address of its own",
+			c.layer("listen.admin"), c.layer("listen.http"))
+	}
+	return nil
+}
+
+func address(text string) (host string, ok bool) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return "", false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return host, err == nil && strconv.FormatUint(n, 10) == port
+}
+
+// loopback reports that a host is this machine alone. Names are not looked up: but
+// for localhost they count as beyond.
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+func (c *Config) ceilings() error {
+	l := &c.Wallet.Limits
+	for _, day := range [...]struct {
+		key string
+		has words.Amount
+	}{{"wallet.limits.day", l.Day}, {"wallet.limits.issue_day", l.IssueDay}} {
+		if day.has.Less(l.Amount) {
+			return c.exceeds("wallet.limits.amount", l.Amount, day.key, day.has)
+		}
+	}
+	return nil
+}
+
+// rooms sees that no part is larger than its whole.
+func (c *Config) rooms() error {
+	l, i := &c.Wallet.Limits, &c.Wallet.Idempotency
+	for _, r := range [...]struct {
+		part, whole string
+		has, of     int
+	}{
+		{"wallet.limits.tenant_accounts", "wallet.limits.accounts", l.TenantAccounts, l.Accounts},
+		{"wallet.limits.tenant_holdings", "wallet.limits.holdings", l.TenantHoldings, l.Holdings},
+		{"wallet.limits.tenant_assets", "wallet.limits.assets", l.TenantAssets, l.Assets},
+		{"wallet.idempotency.share", "wallet.idempotency.keys", i.Share, i.Keys},
+	} {
+		if r.has > r.of {
+			return c.exceeds(r.part, r.has, r.whole, r.of)
+		}
+	}
+	return nil
+}
+
+func (c *Config) times() error {
+	if c.HTTP.HeaderTimeout > c.HTTP.ReadTimeout {
+		return c.exceeds("http.header_timeout", duration(c.HTTP.HeaderTimeout), "http.read_timeout", duration(c.HTTP.ReadTimeout))
+	}
+	if c.Journal.Stall >= c.Journal.Fail {
+		return fmt.Errorf("journal.stall (%s) is %s: it wants less than journal.fail (%s), which is %s",
+			c.layer("journal.stall"), duration(c.Journal.Stall), c.layer("journal.fail"), duration(c.Journal.Fail))
+	}
+	return nil
+}
+
+func (c *Config) exceeds(part string, has any, whole string, of any) error {
+	return fmt.Errorf("%s (%s) is %v: it wants at most %s (%s), which is %v",
+		part, c.layer(part), has, whole, c.layer(whole), of)
+}
+
+// layer names the layer that set a key.
+func (c *Config) layer(path string) string {
+	if from := c.from[path]; from != "" {
+		return from
+	}
+	return "default"
+}
+
+// origin is the layer of k and, where it follows another key, which.
+func (c *Config) origin(k key) string {
+	if leader, ok := k.follows(); ok && c.from[k.path] == "" {
+		return "default: as " + leader
+	}
+	return c.layer(k.path)
+}

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"macronode/core/words"
+)
+
+// Check over values alone: no layer is needed to be right or wrong.
+func TestCheck(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*Config)
+		want   string // empty: nothing is wrong
+	}{
+		{"defaults", func(*Config) {}, ""},
+		{"no directory", func(c *Config) { c.Data = "" }, `data (default) is "": it wants the path of a directory`},
+		{"no port", func(c *Config) { c.Listen.Admin = "127.0.0.1" }, `listen.admin (default) is "127.0.0.1": it wants host:port, with a port from 0 to 65535`},
+		{"port too high", func(c *Config) { c.Listen.HTTP = "127.0.0.1:65536" }, `listen.http (default) is "127.0.0.1:65536": it wants host:port, with a port from 0 to 65535`},
+		{"port by name", func(c *Config) { c.Listen.HTTP = "127.0.0.1:http" }, `listen.http (default) is "127.0.0.1:http": it wants host:port, with a port from 0 to 65535`},
+		{"port with zeros", func(c *Config) { c.Listen.HTTP = "127.0.0.1:080" }, `listen.http (default) is "127.0.0.1:080": it wants host:port, with a port from 0 to 65535`},
+		{"loopback by name", func(c *Config) { c.Listen.HTTP = "localhost:0" }, ""},
+		{"loopback of six", func(c *Config) { c.Listen.HTTP = "[::1]:0" }, ""},
+		{"the whole of 127", func(c *Config) { c.Listen.HTTP = "127.9.9.9:0" }, ""},
+		{"everywhere", func(c *Config) { c.Listen.HTTP = ":8080" }, `listen.http (default) is ":8080", which is beyond loopback: that wants listen.insecure: true, for there is no TLS`},
+		{"a neighbour's network", func(c *Config) { c.Listen.HTTP = "192.168.0.7:80" }, `listen.http (default) is "192.168.0.7:80", which is beyond loopback: that wants listen.insecure: true, for there is no TLS`},
+		{"admin everywhere", func(c *Config) { c.Listen.Admin = "0.0.0.0:1" }, `listen.admin (default) is "0.0.0.0:1", which is beyond loopback: that wants listen.insecure: true, for there is no TLS`},
+		{"a name that only looks local", func(c *Config) { c.Listen.HTTP = "localhost.example:1" }, `listen.http (default) is "localhost.example:1", which is beyond loopback: that wants listen.insecure: true, for there is no TLS`},
+		{"said aloud", func(c *Config) { c.Listen.HTTP, c.Listen.Insecure = ":8080", true }, ""},
+		{"one address for both", func(c *Config) { c.Listen.Admin = c.Listen.HTTP }, `listen.admin (default) is listen.http (default): each listener wants an address of its own`},
+		{"any port for both", func(c *Config) { c.Listen.Admin, c.Listen.HTTP = "127.0.0.1:0", "127.0.0.1:0" }, ""},
+		{"header later than the request", func(c *Config) { c.HTTP.HeaderTimeout = 6 * time.Second }, `http.header_timeout (default) is 6s: it wants at most http.read_timeout (default), which is 5s`},
+		{"tenant over the node", func(c *Config) { c.Wallet.Limits.Accounts = 9 }, `wallet.limits.tenant_accounts (default) is 1000000: it wants at most wallet.limits.accounts (default), which is 9`},
+		{"tenant at the node", func(c *Config) { c.Wallet.Limits.Accounts, c.Wallet.Limits.TenantAccounts = 9, 9 }, ""},
+		{"tenant holdings", func(c *Config) { c.Wallet.Limits.TenantHoldings++ }, `wallet.limits.tenant_holdings (default) is 2000001: it wants at most wallet.limits.holdings (default), which is 2000000`},
+		{"tenant assets", func(c *Config) { c.Wallet.Limits.TenantAssets++ }, `wallet.limits.tenant_assets (default) is 10001: it wants at most wallet.limits.assets (default), which is 10000`},
+		{"share over all", func(c *Config) { c.Wallet.Idempotency.Share++ }, `wallet.idempotency.share (default) is 1000001: it wants at most wallet.idempotency.keys (default), which is 1000000`},
+		{"ttl too short", func(c *Config) { c.Wallet.Idempotency.TTL = 59 * time.Second }, `wallet.idempotency.ttl (default) is 59s: it wants a duration such as 200ms, 5s or 24h, from 1m to 72h`},
+		{"ttl longest", func(c *Config) { c.Wallet.Idempotency.TTL = 72 * time.Hour }, ""},
+		{"ttl too long", func(c *Config) { c.Wallet.Idempotency.TTL = 72*time.Hour + 1 }, `wallet.idempotency.ttl (default) is 72h0m0.000000001s: it wants a duration such as 200ms, 5s or 24h, from 1m to 72h`},
+		{"more at once than a day", func(c *Config) { c.Wallet.Limits.Day = words.Units(5) }, `wallet.limits.amount (default) is 100000000000000000000: it wants at most wallet.limits.day (default), which is 5`},
+		{"more at once than is issued", func(c *Config) { c.Wallet.Limits.IssueDay = words.Units(5) }, `wallet.limits.amount (default) is 100000000000000000000: it wants at most wallet.limits.issue_day (default), which is 5`},
+		{"the most there may be", func(c *Config) { c.Wallet.Limits.Day, c.Wallet.Limits.IssueDay = words.MaxSupply(), words.MaxSupply() }, ""},
+		{"nothing at once", func(c *Config) { c.Wallet.Limits.Amount = words.Amount{} }, `wallet.limits.amount (default) is 0: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
+		{"more than there may be", func(c *Config) { c.Wallet.Limits.Day = words.Amount{Hi: 1 << 63} }, `wallet.limits.day (default) is 170141183460469231731687303715884105728: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
+		{"stalled once failed", func(c *Config) { c.Journal.Stall, c.Journal.Fail = time.Second, time.Second }, `journal.stall (default) is 1s: it wants less than journal.fail (default), which is 1s`},
+		{"no accounts", func(c *Config) { c.Wallet.Limits.Accounts, c.Wallet.Limits.TenantAccounts = 0, 1 }, "2 wrong"},
+		{"a backlog too small for a frame", func(c *Config) { c.Journal.Backlog = 4<<20 - 1 }, `journal.backlog_bytes (default) is 4194303B: it wants a size such as 512KiB, 256MiB or 1GiB, from 4MiB to 1GiB`},
+		{"drain longest", func(c *Config) { c.Node.Drain = 5 * time.Second }, ""},
+		{"format unknown", func(c *Config) { c.Log.Format = "xml" }, `log.format (default) is xml: it wants one of text, json`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg, err := Load(Sources{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.change(cfg)
+			wrong := cfg.Check()
+			got := ""
+			switch len(wrong) {
+			case 0:
+			case 1:
+				got = wrong[0].Error()
+			default:
+				got = fmt.Sprintf("%d wrong", len(wrong))
+			}
+			if got != c.want {
+				t.Fatalf("\n got %q\nwant %q", wrong, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,108 @@
+// Package config is what an operator may set: one tree of keys, filled from
+// defaults, a file, the environment and flags, in that order, and strictly.
+//
+//	defaults < file (YAML) < MACRONODE_SECTION__KEY < flags ──► Check ──► Config
+//
+// The tree below is the only list of keys there is: the parser, the checks of
+// ranges, the JSON Schema and docs/config.md all read its tags.
+//
+//	key      its name in the tree
+//	doc      what it means, in one sentence
+//	default  its text when nobody sets it; "=a.b" takes the value of the key a.b
+//	min, max the range, inclusive
+//	one      the only texts it takes
+//	takes    what a text must be, where Check says more than its tags do
+//	change   when a new value takes effect: "restart", at the next start, or "hot"
+package config
+
+import (
+	"time"
+
+	"macronode/core/words"
+)
+
+// Config is every key and where its value came from. It is made by Load.
+type Config struct {
+	Data    string  `key:"data" default:"./macronode-data" takes:"the path of a directory" change:"restart" doc:"Directory of everything that the node keeps."`
+	Listen  Listen  `key:"listen" doc:"Where the node is reached."`
+	HTTP    HTTP    `key:"http" doc:"How long the public listener waits for its peers."`
+	Wallet  Wallet  `key:"wallet" doc:"The ledger."`
+	APIKeys int     `key:"api_keys" default:"1024" min:"1" max:"100000" change:"restart" doc:"API keys that may ever be made."`
+	Journal Journal `key:"journal" doc:"The durable order of what was decided."`
+	Node    Node    `key:"node" doc:"The life of the node."`
+	Log     Log     `key:"log" doc:"Lines for the operator, on standard error."`
+
+	from map[string]string // key → the layer that set it; absent is the default
+}
+
+// Listen is where the node is reached.
+type Listen struct {
+	HTTP     string `key:"http" default:"127.0.0.1:8080" takes:"host:port" change:"restart" doc:"Address of the public listener; port 0 takes a free one."`
+	Admin    string `key:"admin" default:"127.0.0.1:8081" takes:"host:port" change:"restart" doc:"Address of the admin listener; port 0 takes a free one."`
+	Insecure bool   `key:"insecure" default:"false" change:"restart" doc:"Says aloud that a listener beyond loopback serves without TLS."`
+	MaxConns int    `key:"max_conns" default:"8192" min:"1" max:"65536" change:"restart" doc:"Connections that one listener holds at once."`
+}
+
+// HTTP is how long the public listener waits.
+type HTTP struct {
+	HeaderTimeout   time.Duration `key:"header_timeout" default:"5s" min:"1ms" max:"1m" change:"restart" doc:"Time for the header of a request to arrive."`
+	ReadTimeout     time.Duration `key:"read_timeout" default:"5s" min:"1ms" max:"5m" change:"restart" doc:"Time for a whole request to arrive, its header included."`
+	WriteTimeout    time.Duration `key:"write_timeout" default:"5s" min:"1ms" max:"5m" change:"restart" doc:"Time for an answer to be taken."`
+	IdleTimeout     time.Duration `key:"idle_timeout" default:"1m" min:"1ms" max:"1h" change:"restart" doc:"Time that a connection may stay without a request."`
+	RequestDeadline time.Duration `key:"request_deadline" default:"5s" min:"1ms" max:"1m" change:"restart" doc:"Time after which a request is told that its outcome is not known yet."`
+}
+
+// Wallet is the ledger.
+type Wallet struct {
+	Limits      Limits      `key:"limits" doc:"Room that is taken at the start, and ceilings on what moves."`
+	Idempotency Idempotency `key:"idempotency" doc:"How long an idempotency key shows its first outcome again."`
+}
+
+// Limits are the ledger's room and ceilings.
+type Limits struct {
+	Accounts       int          `key:"accounts" default:"1000000" min:"1" max:"100000000" change:"restart" doc:"Accounts of all tenants."`
+	Holdings       int          `key:"holdings" default:"2000000" min:"1" max:"100000000" change:"restart" doc:"Pairs of an account and an asset that it ever held."`
+	Assets         int          `key:"assets" default:"10000" min:"1" max:"1000000" change:"restart" doc:"Assets of all tenants."`
+	Tenants        int          `key:"tenants" default:"1000" min:"1" max:"1000000" change:"restart" doc:"Tenants."`
+	TenantAccounts int          `key:"tenant_accounts" default:"=wallet.limits.accounts" min:"1" max:"100000000" change:"restart" doc:"Accounts of one tenant."`
+	TenantHoldings int          `key:"tenant_holdings" default:"=wallet.limits.holdings" min:"1" max:"100000000" change:"restart" doc:"Holdings of one tenant."`
+	TenantAssets   int          `key:"tenant_assets" default:"=wallet.limits.assets" min:"1" max:"1000000" change:"restart" doc:"Assets of one tenant."`
+	Amount         words.Amount `key:"amount" default:"100000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Minor units that one operation may move."`
+	Day            words.Amount `key:"day" default:"10000000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Minor units of one asset that may leave one account in a UTC day."`
+	IssueDay       words.Amount `key:"issue_day" default:"=wallet.limits.day" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Minor units of one asset that may be issued in a UTC day."`
+}
+
+// Idempotency is the window of keys.
+type Idempotency struct {
+	TTL   time.Duration `key:"ttl" default:"24h" min:"1m" max:"72h" change:"restart" doc:"Time that a key is kept, from its outcome on; it never leaves earlier."`
+	Keys  int           `key:"keys" default:"1000000" min:"1" max:"100000000" change:"restart" doc:"Keys kept at once."`
+	Share int           `key:"share" default:"=wallet.idempotency.keys" min:"1" max:"100000000" change:"restart" doc:"Keys kept at once of one tenant."`
+}
+
+// Journal is how the journal treats its disk.
+type Journal struct {
+	Reserve Bytes         `key:"reserve_bytes" default:"256MiB" min:"64MiB" max:"1024GiB" change:"restart" doc:"Free room on the disk below which no write is taken, so that recovery and drain always have some."`
+	Backlog Bytes         `key:"backlog_bytes" default:"8MiB" min:"4MiB" max:"1GiB" change:"restart" doc:"Bytes decided and not yet durable, past which writes are refused."`
+	Stall   time.Duration `key:"stall" default:"200ms" min:"1ms" max:"10s" change:"restart" doc:"Length of a flush after which the node is degraded and takes no writes."`
+	Fail    time.Duration `key:"fail" default:"5s" min:"10ms" max:"1m" change:"restart" doc:"Length of a flush after which it has failed, and only a restart helps."`
+	Vouch   time.Duration `key:"vouch" default:"1s" min:"10ms" max:"1m" change:"restart" doc:"Silence after which the last frame gets a successor that vouches for it."`
+}
+
+// Node is how long the parts of the node's life may take.
+type Node struct {
+	Patience      time.Duration `key:"patience" default:"5s" min:"10ms" max:"1m" change:"restart" doc:"Time that a decided answer waits to be durable before its outcome is told as unknown."`
+	StartDeadline time.Duration `key:"start_deadline" default:"30s" min:"1s" max:"10m" change:"restart" doc:"Time for everything to be there, after which the node says that it starts late."`
+	InFlight      int           `key:"in_flight" default:"512" min:"1" max:"65536" change:"restart" doc:"Requests taken in and not answered; one more is told to come back."`
+	LameDuck      time.Duration `key:"lame_duck" default:"0s" min:"0s" max:"5m" change:"restart" doc:"Time of serving on while telling that the node ends."`
+	Drain         time.Duration `key:"drain" default:"3s" min:"0s" max:"5s" change:"restart" doc:"Time for what is in to finish."`
+	Abort         time.Duration `key:"abort" default:"1s" min:"0s" max:"5s" change:"restart" doc:"Time for giving up the rest."`
+}
+
+// Log is what is said to the operator.
+type Log struct {
+	Level  string `key:"level" default:"info" one:"debug info warn error" change:"restart" doc:"The least important lines that are written."`
+	Format string `key:"format" default:"text" one:"text json" change:"restart" doc:"How a line is written."`
+}
+
+// A decided frame must fit into half of the smallest backlog: sweeps stop there.
+const _ = uint(4<<20/2 - words.MaxFrame)

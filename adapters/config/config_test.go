@@ -1,0 +1,287 @@
+package config
+
+import (
+	"flag"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"pgregory.net/rapid"
+
+	"macronode/core/words"
+)
+
+var rewrite = flag.Bool("rewrite", false, "accept the page as it is generated now")
+
+// sources are the given YAML, variables and flags (key=text). The file is
+// ./node.yaml of a directory of the test's own.
+func sources(t *testing.T, yaml string, environ []string, flags ...string) Sources {
+	t.Helper()
+	s := Sources{Environ: environ, Elsewhere: []string{"MACRONODE_URL"}}
+	if yaml != "" {
+		t.Chdir(t.TempDir())
+		if err := os.WriteFile("node.yaml", []byte(yaml), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.File = "node.yaml"
+	}
+	for _, f := range flags {
+		key, text, _ := strings.Cut(f, "=")
+		s.Flags = append(s.Flags, Flag{Name: "--set " + f, Key: key, Text: text})
+	}
+	return s
+}
+
+func TestEachLayerIsOverTheOneBefore(t *testing.T) {
+	yaml := "listen: {max_conns: 1}\nwallet:\n  idempotency:\n    ttl: 1h\nlog:\nnode: {lame_duck: 10s}\n"
+	environ := []string{"HOME=/", "MACRONODE_WALLET__IDEMPOTENCY__TTL=2h", "MACRONODE_NODE__LAME_DUCK=20s", "MACRONODE_URL=x"}
+	c, err := Load(sources(t, yaml, environ, "node.lame_duck=30s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen.MaxConns != 1 || c.Wallet.Idempotency.TTL != 2*time.Hour || c.Node.LameDuck != 30*time.Second ||
+		c.Node.Drain != 3*time.Second {
+		t.Fatalf("%+v", c)
+	}
+	from := map[string]string{}
+	for _, s := range c.Settings() {
+		from[s.Key] = s.From
+	}
+	for key, want := range map[string]string{
+		"listen.max_conns":        "file node.yaml",
+		"wallet.idempotency.ttl":  "environment MACRONODE_WALLET__IDEMPOTENCY__TTL",
+		"node.lame_duck":          "flag --set node.lame_duck=30s",
+		"node.drain":              "default",
+		"wallet.limits.issue_day": "default: as wallet.limits.day",
+	} {
+		if from[key] != want {
+			t.Errorf("%s comes from %q, not %q", key, from[key], want)
+		}
+	}
+}
+
+func TestAKeyFollowsItsLeaderUntilItIsSet(t *testing.T) {
+	c, err := Load(sources(t, "", nil, "wallet.limits.accounts=7", "wallet.limits.tenant_assets=3", "wallet.limits.day=200000000000000000000"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := c.Wallet.Limits
+	if l.TenantAccounts != 7 || l.TenantAssets != 3 || l.Assets != 10000 || l.IssueDay != l.Day {
+		t.Fatalf("%+v", l)
+	}
+}
+
+// Every refusal is one sentence with the key, the layer and what is allowed.
+func TestRefusals(t *testing.T) {
+	for _, c := range []struct {
+		yaml, environ, set, want string
+	}{
+		{yaml: "listen: {htp: x}", want: `listen.htp (file node.yaml) is no key: listen has admin, http, insecure, max_conns`},
+		{yaml: "listen.http: x", want: `listen.http (file node.yaml) is "x": it wants host:port, with a port from 0 to 65535`},
+		{yaml: "lissen: {http: x}", want: `lissen (file node.yaml) is no key: the tree has api_keys, data, http, journal, listen, log, node, wallet`},
+		{yaml: "wallet: {limits: {day: {a: 1}}}", want: `wallet.limits.day (file node.yaml) is a section: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
+		{yaml: "wallet: {limits: {day: 5}}", want: `wallet.limits.day (file node.yaml) is 5: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
+		{yaml: "api_keys: '5'", want: `api_keys (file node.yaml) is "5": it wants a whole number from 1 to 100000`},
+		{yaml: "api_keys: 5.5", want: `api_keys (file node.yaml) is 5.5: it wants a whole number from 1 to 100000`},
+		{yaml: "api_keys: [5]", want: `api_keys (file node.yaml) is a list: it wants a whole number from 1 to 100000`},
+		{yaml: "api_keys:", want: `api_keys (file node.yaml) is empty: it wants a whole number from 1 to 100000`},
+		{yaml: "listen: {insecure: yes please}", want: `listen.insecure (file node.yaml) is "yes please": it wants true or false`},
+		{yaml: "listen: {insecure: 'true'}", want: `listen.insecure (file node.yaml) is "true": it wants true or false`},
+		{yaml: "data: 5", want: `data (file node.yaml) is 5: it wants the path of a directory`},
+		{yaml: "listen: 5", want: `listen (file node.yaml) is 5: it wants a section, listen has admin, http, insecure, max_conns`},
+		{yaml: "listen:\n  http: a\n  http: b", want: `file node.yaml has the key http twice, in lines 2 and 3: once is allowed`},
+		{yaml: "a: 1\n---\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
+		{yaml: "---\n---\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
+		{yaml: "a: 1\n...\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
+		{yaml: "--- {api_keys: 5}\n--- {api_keys: 6}", want: `file node.yaml has more than one document: one is allowed`},
+		{yaml: "- 1", want: `file node.yaml has no keys: it wants one YAML mapping of sections`},
+		{yaml: "\tx: 1", want: `file node.yaml is not YAML: found character that cannot start any token`},
+		{environ: "MACRONODE_LISTEN__HTP=x", want: `MACRONODE_LISTEN__HTP (environment) is no key: listen has admin, http, insecure, max_conns`},
+		{environ: "MACRONODE_listen__http=x", want: `MACRONODE_listen__http (environment) is no key: listen has admin, http, insecure, max_conns`},
+		{environ: "MACRONODE_NODE__DRAIN=3", want: `node.drain (environment MACRONODE_NODE__DRAIN) is "3": it wants a duration such as 200ms, 5s or 24h, from 0s to 5s`},
+		{environ: "MACRONODE_LISTEN__INSECURE=1", want: `listen.insecure (environment MACRONODE_LISTEN__INSECURE) is "1": it wants true or false`},
+		{set: "node.drain=6s", want: `node.drain (flag --set node.drain=6s) is 6s: it wants a duration such as 200ms, 5s or 24h, from 0s to 5s`},
+		{set: "node.drain=-1s", want: `node.drain (flag --set node.drain=-1s) is -1s: it wants a duration such as 200ms, 5s or 24h, from 0s to 5s`},
+		{set: "nod.drain=1s", want: `nod.drain (flag --set nod.drain=1s) is no key: the tree has api_keys, data, http, journal, listen, log, node, wallet`},
+		{set: "node.drain.x=1s", want: `node.drain.x (flag --set node.drain.x=1s) is no key: node has abort, drain, in_flight, lame_duck, patience, start_deadline`},
+		{set: "node=1s", want: `node (flag --set node=1s) is no key: the tree has api_keys, data, http, journal, listen, log, node, wallet`},
+		{set: "journal.backlog_bytes=8MB", want: `journal.backlog_bytes (flag --set journal.backlog_bytes=8MB) is "8MB": it wants a size such as 512KiB, 256MiB or 1GiB, from 4MiB to 1GiB`},
+		{set: "journal.reserve_bytes=9000000000GiB", want: `journal.reserve_bytes (flag --set journal.reserve_bytes=9000000000GiB) is "9000000000GiB": it wants a size such as 512KiB, 256MiB or 1GiB, from 64MiB to 1024GiB`},
+		{set: "wallet.limits.amount=007", want: `wallet.limits.amount (flag --set wallet.limits.amount=007) is "007": it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
+		{set: "log.level=loud", want: `log.level (flag --set log.level=loud) is loud: it wants one of debug, info, warn, error`},
+	} {
+		var environ, flags []string
+		if c.environ != "" {
+			environ = []string{c.environ}
+		}
+		if c.set != "" {
+			flags = []string{c.set}
+		}
+		t.Run(c.want, func(t *testing.T) {
+			got, err := Load(sources(t, c.yaml, environ, flags...))
+			if err == nil {
+				t.Fatalf("taken: %s", got.Effective())
+			}
+			if err.Error() != c.want {
+				t.Fatalf("\n got %s\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestEveryMistakeIsTold(t *testing.T) {
+	_, err := Load(sources(t, "a: 1\nb: 2", []string{"MACRONODE_C=3"}, "d=4"))
+	if err == nil || len(strings.Split(err.Error(), "\n")) != 4 {
+		t.Fatal(err)
+	}
+}
+
+func TestTheFileMustBeThere(t *testing.T) {
+	_, err := Load(Sources{File: "nowhere.yaml"})
+	if err == nil || err.Error() != "file nowhere.yaml cannot be read: no such file or directory" {
+		t.Fatal(err)
+	}
+}
+
+// A second document is refused; a marker before or after the only one is not.
+func TestOneDocumentMayBeMarked(t *testing.T) {
+	for _, yaml := range []string{"---\napi_keys: 5", "# x\n\n---\napi_keys: 5\n", "--- {api_keys: 5}"} {
+		t.Run(yaml, func(t *testing.T) {
+			c, err := Load(sources(t, yaml, nil))
+			if err != nil || c.APIKeys != 5 {
+				t.Fatal(c, err)
+			}
+		})
+	}
+}
+
+// What Effective prints is a file with the same values, whatever they are.
+func TestEffectiveReadsBack(t *testing.T) {
+	first, err := Load(Sources{Flags: []Flag{
+		{Key: "data", Text: "o'dd \"dir\"\n#: é"}, {Key: "listen.http", Text: "[::1]:0"}, {Key: "listen.insecure", Text: "true"},
+		{Key: "node.lame_duck", Text: "1m30.5s"}, {Key: "journal.reserve_bytes", Text: "67108865B"},
+		{Key: "wallet.limits.tenant_accounts", Text: "9"}, {Key: "wallet.limits.amount", Text: "1"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := Load(sources(t, first.Effective(), nil))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, first.Effective())
+	}
+	a, b := *first, *second
+	a.from, b.from = nil, nil
+	if !slices.EqualFunc(keys(&a), keys(&b), func(x, y key) bool { return x.path == y.path && format(x.value) == format(y.value) }) {
+		t.Fatalf("\n%s\n%s", first.Effective(), second.Effective())
+	}
+}
+
+func TestTextsReadBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		unit := rapid.SampledFrom([]time.Duration{1, time.Millisecond, time.Second, time.Minute, time.Hour}).Draw(t, "unit")
+		d := unit * time.Duration(rapid.IntRange(0, 500).Draw(t, "units"))
+		if back, err := time.ParseDuration(duration(d)); err != nil || back != d {
+			t.Fatalf("%v as %q is %v, %v", d, duration(d), back, err)
+		}
+		b := Bytes(rapid.Int64Min(0).Draw(t, "bytes")) >> rapid.IntRange(0, 63).Draw(t, "shift")
+		b <<= rapid.SampledFrom([]int{0, 10, 20, 30}).Draw(t, "unit of bytes")
+		if back, err := parseBytes(b.String()); b >= 0 && (err != nil || back != b) {
+			t.Fatalf("%d as %q is %d, %v", b, b, back, err)
+		}
+	})
+}
+
+// The tree itself: each key says all about itself, and no two are alike.
+func TestEveryKeyIsComplete(t *testing.T) {
+	seen := map[string]bool{}
+	all := keys(new(Config))
+	for _, k := range all {
+		_, ranged := k.tag.Lookup("min")
+		_, topped := k.tag.Lookup("max")
+		number := k.value.Kind() != 0 && k.wants() != "true or false" && k.tag.Get("one") == "" && k.tag.Get("takes") == ""
+		switch {
+		case !strings.HasSuffix(k.doc(), "."), strings.Contains(k.doc(), "|"):
+			t.Errorf("%s: its doc is no sentence for a table: %q", k.path, k.doc())
+		case k.change() != "restart" && k.change() != "hot":
+			t.Errorf("%s: changes by %q", k.path, k.change())
+		case number != (ranged && topped):
+			t.Errorf("%s: a number has a range, and nothing else has", k.path)
+		case seen[k.variable()]:
+			t.Errorf("%s: its variable is another key's", k.path)
+		case secret(k.path) && !strings.HasSuffix(k.path, "_file"):
+			t.Errorf("%s: a secret is given by the name of its file", k.path)
+		}
+		seen[k.variable()] = true
+		if leader, ok := k.follows(); ok && !slices.ContainsFunc(all, func(l key) bool {
+			_, chained := l.follows()
+			return l.path == leader && !chained && l.value.Type() == k.value.Type()
+		}) {
+			t.Errorf("%s: follows %s, which is no such key", k.path, leader)
+		}
+	}
+	if in, ok := (&layers{keys: all}).find("node.in_flight"); !ok || in.tag.Get("max") != strconv.Itoa(words.MaxTickets) {
+		t.Errorf("node.in_flight may be more than there are tickets")
+	}
+}
+
+func secret(path string) bool {
+	return slices.ContainsFunc([]string{"secret", "password", "token", "credential"}, func(w string) bool { return strings.Contains(path, w) })
+}
+
+func TestSchemaIsJSONAndNamesEveryKey(t *testing.T) {
+	type node struct {
+		Type       string          `json:"type"`
+		Properties map[string]node `json:"properties"`
+		Additional *bool           `json:"additionalProperties"`
+		Default    any             `json:"default"`
+	}
+	var root node
+	if err := json.Unmarshal(Schema(), &root); err != nil {
+		t.Fatal(err)
+	}
+	var leaves []string
+	var walk func(string, node)
+	walk = func(path string, n node) {
+		if n.Type != "object" {
+			leaves = append(leaves, strings.TrimPrefix(path, "."))
+			return
+		}
+		if n.Additional == nil || *n.Additional {
+			t.Errorf("%s: takes unknown keys", path)
+		}
+		for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
+			walk(path+"."+name, n.Properties[name])
+		}
+	}
+	walk("", root)
+	var want []string
+	for _, k := range keys(new(Config)) {
+		want = append(want, k.path)
+	}
+	slices.Sort(want)
+	slices.Sort(leaves)
+	if !slices.Equal(leaves, want) {
+		t.Fatalf("schema has %v, the tree %v", leaves, want)
+	}
+}
+
+func TestThePageIsGenerated(t *testing.T) {
+	const page = "../../docs/config.md"
+	if *rewrite {
+		if err := os.WriteFile(page, []byte(Markdown()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(was) != Markdown() {
+		t.Fatal("docs/config.md is not what the tree says: go test ./adapters/config -rewrite, and read the difference")
+	}
+}

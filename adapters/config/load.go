@@ -1,0 +1,247 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/v2"
+)
+
+// Sources are where values come from, beside the defaults.
+type Sources struct {
+	File      string   // a YAML file; empty for none
+	Environ   []string // as os.Environ gives it
+	Elsewhere []string // variables named MACRONODE_… that are no keys, and read by others
+	Flags     []Flag
+}
+
+// A Flag sets one key from the command line.
+type Flag struct {
+	Name string // as the operator wrote it
+	Key  string
+	Text string
+}
+
+// Load fills the tree from its layers, each over the one before, and checks the
+// whole. What is wrong comes joined, one sentence each, every one naming the key,
+// the layer and what is allowed.
+func Load(s Sources) (*Config, error) {
+	c := &Config{from: map[string]string{}}
+	l := &layers{keys: keys(c), from: c.from}
+	l.defaults()
+	if s.File != "" {
+		l.file(s.File)
+	}
+	l.environ(s.Environ, s.Elsewhere)
+	for _, f := range s.Flags {
+		l.set(f.Key, "flag "+f.Name, f.Text)
+	}
+	if len(l.wrong) > 0 {
+		return nil, errors.Join(l.wrong...)
+	}
+	l.follow()
+	if wrong := c.Check(); len(wrong) > 0 {
+		return nil, errors.Join(wrong...)
+	}
+	return c, nil
+}
+
+// layers collects values, who set them, and what is wrong with them.
+type layers struct {
+	keys  []key
+	from  map[string]string
+	wrong []error
+}
+
+func (l *layers) refuse(format string, args ...any) {
+	l.wrong = append(l.wrong, fmt.Errorf(format, args...))
+}
+
+func (l *layers) find(path string) (key, bool) {
+	i := slices.IndexFunc(l.keys, func(k key) bool { return k.path == path })
+	if i < 0 {
+		return key{}, false
+	}
+	return l.keys[i], true
+}
+
+func (l *layers) defaults() {
+	for _, k := range l.keys {
+		if _, ok := k.follows(); ok {
+			continue
+		}
+		if err := parse(k.value, k.tag.Get("default")); err != nil {
+			panic("config: the default of " + k.path + " is not of its type")
+		}
+	}
+}
+
+// follow gives the keys that nobody set the value of the key they follow.
+func (l *layers) follow() {
+	for _, k := range l.keys {
+		if path, ok := k.follows(); ok && l.from[k.path] == "" {
+			leader, _ := l.find(path)
+			k.value.Set(leader.value)
+		}
+	}
+}
+
+// set gives the key at path the value that a layer has for it.
+func (l *layers) set(path, layer string, value any) {
+	k, ok := l.find(path)
+	if !ok {
+		l.refuse("%s (%s) is no key: %s", path, layer, l.near(path))
+		return
+	}
+	text, ok := value.(string)
+	if strings.HasPrefix(layer, fileLayer) {
+		text, ok = k.scalar(value)
+	}
+	if !ok || parse(k.value, text) != nil {
+		l.refuse("%s (%s) is %s: it wants %s", path, layer, shown(value), k.wants())
+		return
+	}
+	l.from[path] = layer
+}
+
+func shown(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "empty"
+	case string:
+		return fmt.Sprintf("%q", v)
+	case []any:
+		return "a list"
+	case map[string]any:
+		return "a section"
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+// near lists what there is beside a key that is not there.
+func (l *layers) near(path string) string {
+	for {
+		at := strings.LastIndexByte(path, '.')
+		path = path[:max(at, 0)]
+		section, in := "", "the tree"
+		if path != "" {
+			section, in = path+".", path
+		}
+		var names []string
+		for _, k := range l.keys {
+			if rest, ok := strings.CutPrefix(k.path, section); ok {
+				name, _, _ := strings.Cut(rest, ".")
+				names = append(names, name)
+			}
+		}
+		if len(names) > 0 {
+			slices.Sort(names)
+			return in + " has " + strings.Join(slices.Compact(names), ", ")
+		}
+	}
+}
+
+const fileLayer = "file "
+
+// file reads a YAML file: one document, a mapping of sections.
+func (l *layers) file(path string) {
+	k := koanf.New(".")
+	if err := k.Load(file.Provider(path), oneDocument{yaml.Parser()}); err != nil {
+		l.refuse("%s%s %w", fileLayer, path, unread(err))
+		return
+	}
+	l.section("", fileLayer+path, k.Raw())
+}
+
+// section sets what a section of the file has. An empty section sets nothing.
+func (l *layers) section(prefix, layer string, values map[string]any) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		path, value := prefix+name, values[name]
+		inside := path + "."
+		if !slices.ContainsFunc(l.keys, func(k key) bool { return strings.HasPrefix(k.path, inside) }) {
+			l.set(path, layer, value)
+			continue
+		}
+		switch v := value.(type) {
+		case map[string]any:
+			l.section(inside, layer, v)
+		case nil:
+		default:
+			l.refuse("%s (%s) is %s: it wants a section, %s", path, layer, shown(v), l.near(inside))
+		}
+	}
+}
+
+// environ sets what the environment has. Its names are upper case, two underscores
+// between section and key.
+func (l *layers) environ(environ, elsewhere []string) {
+	variables := map[string]any{}
+	k := koanf.New(".")
+	err := k.Load(env.Provider("", env.Opt{Prefix: prefix, EnvironFunc: func() []string { return environ }}), nil)
+	if err != nil {
+		l.refuse("the environment cannot be read: %w", err)
+		return
+	}
+	maps.Copy(variables, k.Raw())
+	for _, known := range l.keys {
+		if text, ok := variables[known.variable()]; ok {
+			l.set(known.path, "environment "+known.variable(), text)
+			delete(variables, known.variable())
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(variables)) {
+		if !slices.Contains(elsewhere, name) {
+			path := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "__", "."))
+			l.refuse("%s (environment) is no key: %s", name, l.near(path))
+		}
+	}
+}
+
+// oneDocument refuses what comes after the first document: it would be ignored.
+type oneDocument struct{ koanf.Parser }
+
+var errDocuments = errors.New("has more than one document: one is allowed")
+
+func (p oneDocument) Unmarshal(b []byte) (map[string]any, error) {
+	begun := false
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimRight(line, " \t\r\n")
+		if line == "" || line[0] == '#' || line[0] == '%' {
+			continue
+		}
+		if mark := line == "---" || strings.HasPrefix(line, "--- ") || line == "..."; mark && begun {
+			return nil, errDocuments
+		}
+		begun = true
+	}
+	return p.Parser.Unmarshal(b)
+}
+
+var twice = regexp.MustCompile(`line (\d+): mapping key "(.*)" already defined at line (\d+)`)
+
+// unread says in a sentence why the file gave no values.
+func unread(err error) error {
+	var path *os.PathError
+	switch found := twice.FindStringSubmatch(err.Error()); {
+	case errors.Is(err, errDocuments):
+		return err
+	case errors.As(err, &path):
+		return fmt.Errorf("cannot be read: %w", path.Err)
+	case found != nil:
+		return fmt.Errorf("has the key %s twice, in lines %s and %s: once is allowed", found[2], found[3], found[1])
+	case strings.Contains(err.Error(), "cannot unmarshal"):
+		return errors.New("has no keys: it wants one YAML mapping of sections")
+	default:
+		why := strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")
+		return fmt.Errorf("is not YAML: %s", why)
+	}
+}
