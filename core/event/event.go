@@ -69,6 +69,7 @@ type Recovery struct {
 	Journal words.JournalID
 	Cut     uint64 // bytes of a tail that was not whole, given up
 	Tail    uint32 // frames beyond the known durable one, made durable again
+	Damaged bool   // frames that were durable cannot be read: those before them can
 }
 
 // A Fault is how the disk failed.

@@ -110,17 +110,21 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 	n.live(now, phase, out)
 }
 
-// boot begins the life after a recovery.
+// boot begins the life after a recovery. A damaged journal is read and not written.
 func (n *Node) boot(now words.Now, at words.Time, in event.Boot, out *event.Effects) {
 	n.booted = true
-	n.rec = record.Record{Kind: record.Booted, Journal: in.Found.Journal, Cut: in.Found.Cut, Tail: in.Found.Tail}
-	n.open(now, at, out)
-	n.record(out)
 	n.ready.Meet(words.NeedJournal)
 	if n.state.Keys.Bootstrapped() {
 		n.ready.Meet(words.NeedKey)
 	}
 	n.super.Begin(out)
+	if in.Found.Damaged {
+		n.ready.Ail(words.JournalFailed, true)
+		return
+	}
+	n.rec = record.Record{Kind: record.Booted, Journal: in.Found.Journal, Cut: in.Found.Cut, Tail: in.Found.Tail}
+	n.open(now, at, out)
+	n.record(out)
 }
 
 // enrol makes a key known, once.

@@ -90,6 +90,11 @@ func (s *stage) say(w []string) string {
 		return ""
 	case "boot":
 		return s.step(event.Boot{Found: event.Recovery{Journal: 9, Cut: number(1)}})
+	case "damaged":
+		st := state.New(limits(8, 4), 1)
+		st.Keys.Add(event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Boot: true})
+		s.node = node.New(config(limits(8, 4)), st, 0, words.NewDice(1))
+		return s.step(event.Boot{Found: event.Recovery{Journal: 9, Damaged: true}})
 	case "enrol":
 		s.ticket++
 		return s.step(&event.Enrol{Ticket: s.ticket, Key: event.Key{ID: words.KeyID(number(1)), Tenant: 1, Scopes: event.AllScopes, Boot: true}})

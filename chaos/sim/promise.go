@@ -1,0 +1,87 @@
+package sim
+
+import (
+	"bytes"
+
+	"macronode/core/event"
+	"macronode/core/state"
+	"macronode/core/words"
+)
+
+// promises are all that anybody was ever told, and what the disk was heard to say.
+// No later recovery may contradict them.
+type promises struct {
+	hashes  map[words.LSN]words.Hash64 // of what outlives the process, after each frame
+	durable words.LSN                  // what the disk promised
+	records int                        // of the last frame: 0 for a time frame
+	saw     map[words.Ticket]words.LSN // the last frame when it was decided: what its reply may tell of
+	answers map[string][]answer        // by key, every one ever given
+	left    map[words.Ticket]bool      // nobody waits for these any more
+}
+
+type answer struct {
+	place words.Place
+	asked words.Asked
+	bytes []byte
+}
+
+func (p *promises) begin(empty state.State) {
+	p.hashes = map[words.LSN]words.Hash64{0: empty.Hash()}
+	p.saw, p.answers, p.left = map[words.Ticket]words.LSN{}, map[string][]answer{}, map[words.Ticket]bool{}
+}
+
+// appended notes the state after a frame.
+func (p *promises) appended(lsn words.LSN, h words.Hash64, records int) {
+	p.hashes[lsn], p.records = h, records
+}
+
+func (p *promises) decided(t words.Ticket, last words.LSN) { p.saw[t] = last }
+
+// knows reports that r's key was once asked for something else, or may have been:
+// an answer that never came back proves nothing.
+func (p *promises) knows(r *event.Request) bool {
+	for _, a := range p.answers[string(r.Key.Text)] {
+		if a.asked != r.Asked {
+			return true
+		}
+	}
+	return false
+}
+
+// told notes an answer. A replay is the same bytes as an answer before it, or the
+// first that came through.
+func (p *promises) told(w *World, want *event.Request, r event.Reply, got []byte) {
+	key := string(want.Key.Text)
+	for _, a := range p.answers[key] {
+		if a.place == r.Place {
+			if !bytes.Equal(a.bytes, got) || a.asked != want.Asked {
+				w.fail("%s was told\n%s, now\n%s", key, a.bytes, got)
+			}
+			return
+		}
+		if a.place.LSN > w.audit.forgot {
+			w.fail("%s has two outcomes: %v and %v", key, a.place, r.Place)
+		}
+	}
+	p.answers[key] = append(p.answers[key], answer{r.Place, want.Asked, got})
+}
+
+// hold checks, after a recovery to last, that all answers are still there.
+func (p *promises) hold(w *World, last words.LSN) {
+	if last < p.durable {
+		w.fail("recovered %v, durable was %v", last, p.durable)
+	}
+	for key, all := range p.answers {
+		for _, a := range all {
+			if got, _, _, ok := w.fol.Render(nil, a.place); !ok || !bytes.Equal(got, a.bytes) {
+				w.fail("%s was told\n%s, now\n%s", key, a.bytes, got)
+			}
+		}
+	}
+	for lsn := range p.hashes {
+		if lsn > last {
+			delete(p.hashes, lsn)
+		}
+	}
+	p.durable = last
+}

@@ -1,0 +1,16 @@
+# A journal that lost what was durable is read, and not written: the loss is named, and
+# what is whole stays readable.
+> damaged
+start http
+start admin
+start sampler
+> up http
+> up admin
+> up sampler
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed]
+finished 0, refused 0, aborted 0
+> due
+in 0s: false
+> issue k1 ann 5
+reply 1 after @0: unavailable
