@@ -1,0 +1,228 @@
+package metrics
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+var rewrite = flag.Bool("rewrite", false, "accept what is counted now")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func starting() event.Status {
+	return event.Status{Phase: words.Starting, Unmet: words.AllDependencies}
+}
+
+// used is a node that has done a little of everything.
+func used(status func() event.Status) *Metrics {
+	m := New(status)
+	w := m.Wallet()
+	answered, busy := w.Endpoint("transfer", "POST")
+	answered(time.Millisecond, []byte("d_1"))
+	busy()
+	w.Refused(event.BadRequest)
+	w.Decided(time.Millisecond)
+	w.Replayed()
+	w.TimedOut(event.Unknown)
+	w.TimedOut(event.Deadline)
+	w.Panicked()
+	m.Flushed(3, 999, time.Millisecond)
+	m.Failed("journal_sync")
+	m.TimedOut("reply")
+	m.Crowded()
+	m.Queue("work", func() int { return 7 })
+	m.InFlight(func() int { return 5 })
+	for e := range Aborted + 1 {
+		m.Task("http", e)
+	}
+	return m
+}
+
+// ours reports a name that no collector of the client library brings.
+func ours(name string) bool {
+	return !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") && !strings.HasPrefix(name, "promhttp_")
+}
+
+// The names, labels and values are the contract: testdata/names is read, not
+// computed.
+func TestNamesAndLabels(t *testing.T) {
+	families, err := used(starting).registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var now strings.Builder
+	for _, f := range families {
+		if !ours(f.GetName()) {
+			continue
+		}
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+			}
+			value := m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			fmt.Fprintf(&now, "%s{%s} %v\n", f.GetName(), strings.Join(labels, ","), value)
+		}
+	}
+	if *rewrite {
+		if err := os.WriteFile("testdata/names", []byte(now.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was, err := os.ReadFile("testdata/names")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now.String() != string(was) {
+		t.Fatalf("it now says\n%s", &now)
+	}
+}
+
+func TestPrometheusLikesTheNames(t *testing.T) {
+	problems, err := testutil.GatherAndLint(used(starting).registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if ours(p.Metric) {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}
+
+// A label that no enum knows is our bug, and says so before it is ever counted.
+func TestLabelsAreEnums(t *testing.T) {
+	m := New(starting)
+	for name, count := range map[string]func(){
+		"endpoint": func() { m.Wallet().Endpoint("stranger", "GET") },
+		"method":   func() { m.Wallet().Endpoint("tx", "BREW") },
+		"queue":    func() { m.Queue("stranger", func() int { return 0 }) },
+		"op":       func() { m.Failed("stranger") },
+		"wait":     func() { m.TimedOut("stranger") },
+		"task":     func() { m.Task("stranger", Spawned) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				err, _ := recover().(error)
+				var broken words.Broken
+				if !errors.As(err, &broken) {
+					t.Fatalf("ended with %v", err)
+				}
+			}()
+			count()
+		})
+	}
+}
+
+func TestReadyState(t *testing.T) {
+	for _, c := range []struct {
+		status event.Status
+		want   float64
+	}{
+		{event.Status{Phase: words.Starting}, 0},
+		{event.Status{Phase: words.Ready, Ready: true}, 2},
+		{event.Status{Phase: words.Degraded, Ready: true}, 1},
+		{event.Status{Phase: words.Degraded, Ready: false}, 0},
+		{event.Status{Phase: words.LameDuck}, 0},
+	} {
+		if got := state(c.status); got != c.want {
+			t.Errorf("%v, ready %v: %v", c.status.Phase, c.status.Ready, got)
+		}
+	}
+}
+
+func scrape(t *testing.T, m *Metrics, accept string) string {
+	t.Helper()
+	r := httptest.NewRequest("GET", "/metrics", nil)
+	r.Header.Set("Accept", accept)
+	w := httptest.NewRecorder()
+	m.Handler().ServeHTTP(w, r)
+	b, err := io.ReadAll(w.Body)
+	if err != nil || w.Code != 200 {
+		t.Fatalf("scraped %d, %v", w.Code, err)
+	}
+	return string(b)
+}
+
+func TestSlowAnswersNameTheirDecision(t *testing.T) {
+	m := New(starting)
+	answered, _ := m.Wallet().Endpoint("transfer", "POST")
+	answered(time.Millisecond, []byte("d_first"))
+	answered(time.Millisecond, []byte("d_quick"))
+	answered(time.Second, []byte("d_slow"))
+	text := scrape(t, m, "application/openmetrics-text; version=1.0.0")
+	for id, want := range map[string]bool{"d_first": true, "d_quick": false, "d_slow": true} {
+		if strings.Contains(text, `# {decision_id="`+id+`"}`) != want {
+			t.Errorf("%s: want %v in\n%s", id, want, text)
+		}
+	}
+}
+
+func TestNodesShareNothing(t *testing.T) {
+	one, other := New(starting), New(starting)
+	one.Wallet().Replayed()
+	const line = "idempotency_replays_total 1\n"
+	if !strings.Contains(scrape(t, one, ""), line) || strings.Contains(scrape(t, other, ""), line) {
+		t.Fatal("the other node counted too")
+	}
+}
+
+func TestTheLagIsNeverNegative(t *testing.T) {
+	m := New(func() event.Status { return event.Status{LSN: 4, Folded: 5} })
+	if text := scrape(t, m, ""); !strings.Contains(text, "follower_lag_lsn 0\n") {
+		t.Fatal(text)
+	}
+}
+
+func TestCountingAllocatesNothing(t *testing.T) {
+	w := New(starting).Wallet()
+	answered, busy := w.Endpoint("transfer", "POST")
+	id := []byte("d_1")
+	answered(time.Millisecond, id) // the first is an exemplar
+	if n := testing.AllocsPerRun(100, func() {
+		answered(time.Millisecond, id)
+		busy()
+		w.Refused(event.Busy)
+		w.Decided(time.Millisecond)
+		w.Replayed()
+	}); n != 0 {
+		t.Fatalf("%v allocations", n)
+	}
+}
+
+// Whatever is refused may be counted; what is an answer is not a rejection.
+func TestAnswersAreNoRejections(t *testing.T) {
+	w := New(starting).Wallet()
+	before := testutil.CollectAndCount(w.of.rejected)
+	for p := event.None; p.Known() || p == event.None; p++ {
+		w.Refused(p)
+	}
+	if after := testutil.CollectAndCount(w.of.rejected); before != after || after != len(beforeWork)+1 {
+		t.Fatalf("%d series before, %d after", before, after)
+	}
+	if n := testutil.ToFloat64(w.of.rejected.WithLabelValues("wallet", "busy")); n != 1 {
+		t.Fatalf("busy counted %v times", n)
+	}
+}
+
+func BenchmarkAnswered(b *testing.B) {
+	answered, _ := New(starting).Wallet().Endpoint("transfer", "POST")
+	id := []byte("d_0123456789abcdef0123456789abcdef")
+	b.ReportAllocs()
+	for b.Loop() {
+		answered(time.Millisecond, id)
+	}
+}
