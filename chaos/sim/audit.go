@@ -16,13 +16,18 @@ type audit struct {
 	at     words.Time
 	root   words.Root
 	forgot words.LSN
-	keys   map[idem.Key]words.LSN
+	keys   map[idem.Key]outcome
 	twin   *meaning.State
+}
+
+type outcome struct {
+	lsn words.LSN
+	at  words.Time
 }
 
 func newAudit() audit {
 	l := limits().Ledger
-	return audit{keys: map[idem.Key]words.LSN{}, twin: meaning.New(meaning.Limits{
+	return audit{keys: map[idem.Key]outcome{}, twin: meaning.New(meaning.Limits{
 		Tenants: l.Tenants, Accounts: l.Accounts, Holdings: l.Holdings, Assets: l.Assets,
 		TenantAccounts: l.TenantAccounts, TenantHoldings: l.TenantHoldings, TenantAssets: l.TenantAssets,
 		Amount: number(l.Amount), Day: number(l.Day), IssueDay: number(l.IssueDay), Supply: number(words.MaxSupply())})}
@@ -55,17 +60,27 @@ func (a *audit) record(w *World, h record.Head, r *record.Record) {
 	switch r.Kind {
 	case record.Forgot:
 		w.Saw["forgot"]++
-		a.forgot = r.Upto
+		a.forget(w, h, r.Upto)
 	case record.Moved, record.Refused:
 		key := idem.Key{Tenant: r.Tenant, Name: r.Key.ID}
-		if was, ok := a.keys[key]; ok && was > a.forgot {
-			w.fail("%s has two outcomes, at %v and %v", r.Key.Text, was, h.LSN)
+		if was, ok := a.keys[key]; ok && was.lsn > a.forgot {
+			w.fail("%s has two outcomes, at %v and %v", r.Key.Text, was.lsn, h.LSN)
 		}
-		a.keys[key] = h.LSN
+		a.keys[key] = outcome{h.LSN, h.At}
 	}
 	if r.Kind == record.Moved {
 		a.moved(w, h, r)
 	}
+}
+
+// forget: no key leaves before its time.
+func (a *audit) forget(w *World, h record.Head, upto words.LSN) {
+	for _, o := range a.keys {
+		if a.forgot < o.lsn && o.lsn <= upto && o.at.Plus(limits().Idem.TTL) > h.At {
+			w.fail("%v forgets %v after %d ms", h.LSN, o.lsn, h.At-o.at)
+		}
+	}
+	a.forgot = upto
 }
 
 // moved asks the twin to do the same, and to come to the same balances.
