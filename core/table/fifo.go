@@ -29,7 +29,8 @@ func FifoBytes[K, V Item](limit int) int64 { return Bytes[K, V](limit) }
 func (f *Fifo[K, V]) Len() int  { return f.count }
 func (f *Fifo[K, V]) Room() int { return len(f.rows) - f.count }
 
-// Hash is the same for the same rows, wherever in the ring they are.
+// Hash is the same for the same rows, wherever in the ring they are: that they came
+// in another order, their values must tell.
 func (f *Fifo[K, V]) Hash() words.Hash64 { return f.sum }
 
 // Get returns the value of k, or the zero value.

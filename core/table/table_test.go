@@ -1,0 +1,232 @@
+package table_test
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/table"
+	"macronode/core/words"
+)
+
+// number spreads well; clash has but three places to go, so that rows are pushed
+// past each other, and tags are the same for many.
+type (
+	number uint32
+	clash  uint32
+)
+
+func (n number) Mix(h words.Hash64) words.Hash64 { return h.Mix(uint64(n)) }
+func (c clash) Mix(h words.Hash64) words.Hash64  { return h.Mix(uint64(c % 3)) }
+
+func TestTableAgrees(t *testing.T) {
+	t.Run("number", func(t *testing.T) { rapid.Check(t, tableAgrees[number]) })
+	t.Run("clash", func(t *testing.T) { rapid.Check(t, tableAgrees[clash]) })
+}
+
+// tableAgrees walks a table and a plain map through the same random life.
+func tableAgrees[K interface {
+	~uint32
+	table.Item
+}](t *rapid.T) {
+	limit := rapid.IntRange(0, 20).Draw(t, "limit")
+	seed := words.Hash64(rapid.Uint64().Draw(t, "seed"))
+	tab, twin, places := table.New[K, number](limit, seed), map[K]number{}, map[K]uint32{}
+	spare := table.New[K, number](3, 0)
+	key := rapid.Uint32Range(0, 29)
+	value := rapid.Custom(func(t *rapid.T) number { return number(rapid.Uint32().Draw(t, "value")) })
+	t.Repeat(map[string]func(*rapid.T){
+		"put": func(t *rapid.T) {
+			k, v := K(key.Draw(t, "key")), value.Draw(t, "value")
+			_, known := twin[k]
+			if !known && len(twin) == limit {
+				mustBreak(t, "a put without room", func() { tab.Put(k, v) })
+				return
+			}
+			place := tab.Put(k, v)
+			if was, ok := places[k]; ok && was != place {
+				t.Fatalf("%v moved from %d to %d", k, was, place)
+			}
+			twin[k], places[k] = v, place
+		},
+		"set": func(t *rapid.T) {
+			if len(twin) == 0 {
+				t.Skip("no row")
+			}
+			k := rapid.SampledFrom(slices.Sorted(maps.Keys(twin))).Draw(t, "key")
+			v := value.Draw(t, "value")
+			tab.Set(places[k], v)
+			twin[k] = v
+		},
+		"copy": func(t *rapid.T) { // the copy lives on, what was copied is spoilt
+			tab.CopyTo(&spare)
+			for k := range twin {
+				tab.Set(places[k], ^twin[k])
+			}
+			for k := range K(30) {
+				if tab.Room() > 0 {
+					tab.Put(k, 7)
+				}
+			}
+			tab, spare = spare, tab
+		},
+		"": func(t *rapid.T) {
+			if err := tab.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if tab.Len() != len(twin) || tab.Room() != limit-len(twin) {
+				t.Fatalf("%d rows and room for %d, the map has %d of %d", tab.Len(), tab.Room(), len(twin), limit)
+			}
+			for k := range K(30) {
+				v, ok := tab.Get(k)
+				_, found := tab.Find(k)
+				if want, known := twin[k]; v != want || ok != known || found != known {
+					t.Fatalf("%v is %v, %v, the map says %v, %v", k, v, ok, want, known)
+				}
+				if !ok {
+					continue
+				}
+				place, _ := tab.Find(k)
+				if atK, atV := tab.Row(place); place != places[k] || atK != k || atV != v {
+					t.Fatalf("%v is at %d, was put at %d; there is %v: %v", k, place, places[k], atK, atV)
+				}
+			}
+			if again := rebuilt(t, twin); again != tab.Hash() {
+				t.Fatalf("hash %x, put in another order %x", tab.Hash(), again)
+			}
+		},
+	})
+}
+
+// rebuilt is the hash of the same rows, put in some order into a table of another
+// size and seed, over values that were others.
+func rebuilt[K interface {
+	~uint32
+	table.Item
+}](t *rapid.T, rows map[K]number) words.Hash64 {
+	tab := table.New[K, number](len(rows)+1, 99)
+	keys := rapid.Permutation(slices.Sorted(maps.Keys(rows))).Draw(t, "order")
+	for _, k := range keys {
+		tab.Put(k, 5)
+	}
+	for _, k := range keys {
+		tab.Put(k, rows[k])
+	}
+	return tab.Hash()
+}
+
+func mustBreak(t *rapid.T, what string, do func()) {
+	defer func() {
+		if _, ok := recover().(words.Broken); !ok {
+			t.Fatalf("%s was let pass", what)
+		}
+	}()
+	do()
+}
+
+func TestFifoAgrees(t *testing.T) {
+	t.Run("number", func(t *testing.T) { rapid.Check(t, fifoAgrees[number]) })
+	t.Run("clash", func(t *testing.T) { rapid.Check(t, fifoAgrees[clash]) })
+}
+
+// fifoAgrees walks a fifo and a plain slice through the same random life.
+func fifoAgrees[K interface {
+	~uint32
+	table.Item
+}](t *rapid.T) {
+	type row struct {
+		key K
+		val number
+	}
+	limit := rapid.IntRange(0, 9).Draw(t, "limit")
+	fifo, twin := table.NewFifo[K, number](limit, words.Hash64(rapid.Uint64().Draw(t, "seed"))), []row{}
+	spare := table.NewFifo[K, number](3, 0)
+	key := rapid.Uint32Range(0, 29)
+	find := func(k K) int { return slices.IndexFunc(twin, func(r row) bool { return r.key == k }) }
+	push := func(t *rapid.T) {
+		k, v := K(key.Draw(t, "key")), number(rapid.Uint32().Draw(t, "value"))
+		switch {
+		case len(twin) == limit:
+			mustBreak(t, "a push without room", func() { fifo.Push(k, v) })
+		case find(k) >= 0:
+			mustBreak(t, "a second push", func() { fifo.Push(k, v) })
+		default:
+			fifo.Push(k, v)
+			twin = append(twin, row{k, v})
+		}
+	}
+	t.Repeat(map[string]func(*rapid.T){
+		"push":  push,
+		"again": push,
+		"pop": func(t *rapid.T) {
+			if len(twin) == 0 {
+				mustBreak(t, "a pop of nothing", fifo.Pop)
+				return
+			}
+			fifo.Pop()
+			twin = twin[1:]
+		},
+		"copy": func(*rapid.T) { // the copy lives on, what was copied is emptied
+			fifo.CopyTo(&spare)
+			for fifo.Len() > 0 {
+				fifo.Pop()
+			}
+			for k := range K(limit) {
+				fifo.Push(k, 7)
+			}
+			fifo, spare = spare, fifo
+		},
+		"": func(t *rapid.T) {
+			if err := fifo.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if fifo.Len() != len(twin) || fifo.Room() != limit-len(twin) {
+				t.Fatalf("%d rows and room for %d, the slice has %d of %d", fifo.Len(), fifo.Room(), len(twin), limit)
+			}
+			fresh := table.NewFifo[K, number](limit, 99)
+			for i, want := range twin {
+				if k, v := fifo.Row(i); k != want.key || v != want.val {
+					t.Fatalf("row %d is %v: %v, want %v", i, k, v, want)
+				}
+				fresh.Push(want.key, want.val)
+			}
+			if fresh.Hash() != fifo.Hash() {
+				t.Fatalf("hash %x, elsewhere in the ring %x", fifo.Hash(), fresh.Hash())
+			}
+			for k := range K(30) {
+				v, ok := fifo.Get(k)
+				if i := find(k); ok != (i >= 0) || ok && v != twin[i].val || !ok && v != 0 {
+					t.Fatalf("%v is %v, %v, in the slice at %d", k, v, ok, i)
+				}
+			}
+		},
+	})
+}
+
+// TestRoomIsTakenOnce: a table that is filled, changed, emptied and copied takes no
+// memory.
+func TestRoomIsTakenOnce(t *testing.T) {
+	const limit = 100
+	tab, tabCopy := table.New[number, number](limit, 1), table.New[number, number](limit, 1)
+	fifo, fifoCopy := table.NewFifo[number, number](limit, 1), table.NewFifo[number, number](limit, 1)
+	taken := testing.AllocsPerRun(10, func() {
+		for i := range number(limit) {
+			tab.Put(i, i+1)
+			fifo.Push(i, i+1)
+		}
+		tab.CopyTo(&tabCopy)
+		fifo.CopyTo(&fifoCopy)
+		for fifo.Len() > 0 {
+			fifo.Pop()
+		}
+	})
+	if taken != 0 {
+		t.Errorf("%v allocations", taken)
+	}
+	if err := errors.Join(tabCopy.Check(), fifoCopy.Check()); err != nil || tabCopy.Len() != limit || fifoCopy.Len() != limit {
+		t.Errorf("the copies hold %d and %d: %v", tabCopy.Len(), fifoCopy.Len(), err)
+	}
+}
