@@ -1,0 +1,155 @@
+package queue_test
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"macronode/ci/story"
+	"macronode/core/queue"
+	"macronode/core/words"
+	twin "macronode/models/queue"
+)
+
+type item int
+
+func (i item) Mix(h words.Hash64) words.Hash64 { return h.Mix(uint64(i)) }
+
+func TestStory(t *testing.T) {
+	policies := map[string]queue.Policy{"reject": queue.Reject, "drop-oldest": queue.DropOldest, "coalesce": queue.Coalesce}
+	var q queue.Queue[item]
+	story.Play(t, "testdata/policies", func(w []string) string {
+		number := func(i int) int { n, _ := strconv.Atoi(w[i]); return n }
+		var said string
+		switch w[0] {
+		case "new":
+			q = queue.New[item](number(2), policies[w[1]])
+			return ""
+		case "push":
+			if err := q.Push(item(number(1))); err != nil {
+				said = err.Error() + ", "
+			}
+		case "pop":
+			said = "nothing, "
+			if x, ok := q.Pop(); ok {
+				said = fmt.Sprintf("%d, ", x)
+			}
+		case "set":
+			q.Set(number(1), item(number(2)))
+		}
+		if err := q.Check(); err != nil {
+			t.Fatal(err)
+		}
+		held := []item{}
+		for i := range q.Len() {
+			held = append(held, q.At(i))
+		}
+		return fmt.Sprintf("%sheld %v, dropped %d", said, held, q.Dropped())
+	})
+}
+
+// TestAgrees walks the queue and its twin through the same random life.
+func TestAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		policy := rapid.SampledFrom([]queue.Policy{queue.Reject, queue.DropOldest, queue.Coalesce}).Draw(t, "policy")
+		limit := rapid.IntRange(1, 7).Draw(t, "limit")
+		q, spare := queue.New[item](limit, policy), queue.New[item](2, queue.Reject)
+		m := twin.Queue{Limit: limit, Full: []string{"reject", "drop oldest", "coalesce"}[policy]}
+		next := 0
+		push := func(t *rapid.T) {
+			next++
+			err := q.Push(item(next))
+			if ok := m.Push(next); ok != (err == nil) {
+				t.Fatalf("push %d: %v, the twin says %v", next, err, ok)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"push":  push,
+			"again": push,
+			"pop": func(t *rapid.T) {
+				x, ok := q.Pop()
+				if want, any := m.Pop(); int(x) != want || ok != any {
+					t.Fatalf("pop: %v, %v, the twin says %v, %v", x, ok, want, any)
+				}
+			},
+			"set": func(t *rapid.T) {
+				if len(m.Held) > 0 {
+					i := rapid.IntRange(0, len(m.Held)-1).Draw(t, "i")
+					q.Set(i, item(-next))
+					m.Held[i] = -next
+				}
+			},
+			"copy": func(*rapid.T) { // the copy lives on, what was copied is spoilt
+				q.CopyTo(&spare)
+				if q.Mix(0) != spare.Mix(0) {
+					t.Fatal("a copy has another hash")
+				}
+				for range limit {
+					q.Pop()
+					_ = q.Push(-1)
+				}
+				q, spare = spare, q
+			},
+			"": func(t *rapid.T) { agrees(t, &q, &m, limit) },
+		})
+	})
+}
+
+func agrees(t *rapid.T, q *queue.Queue[item], m *twin.Queue, limit int) {
+	if err := q.Check(); err != nil {
+		t.Fatal(err)
+	}
+	if q.Len() != len(m.Held) || q.Limit() != limit || q.Full() != (len(m.Held) == limit) || int(q.Dropped()) != len(m.Dropped) {
+		t.Fatalf("%d of %d held, full %v, dropped %d; the twin says %+v", q.Len(), q.Limit(), q.Full(), q.Dropped(), m)
+	}
+	for i, want := range m.Held {
+		if got := q.At(i); int(got) != want {
+			t.Fatalf("item %d is %v, the twin says %v", i, got, want)
+		}
+	}
+}
+
+// TestHashTellsOrder: in another order, or with another past, it is another queue;
+// elsewhere in the ring it is the same.
+func TestHashTellsOrder(t *testing.T) {
+	hash := func(limit, turns int, items ...item) words.Hash64 {
+		q := queue.New[item](limit, queue.Reject)
+		for range turns {
+			_ = q.Push(0)
+			q.Pop()
+		}
+		for _, x := range items {
+			_ = q.Push(x)
+		}
+		return q.Mix(7)
+	}
+	was := hash(3, 2, 1, 2)
+	for name, is := range map[string]words.Hash64{"order": hash(3, 2, 2, 1), "past": hash(3, 5, 1, 2), "length": hash(3, 2, 1)} {
+		if is == was {
+			t.Errorf("the %s is not in the hash", name)
+		}
+	}
+	if is := hash(5, 2, 1, 2); is != was {
+		t.Error("the place in the ring is in the hash")
+	}
+}
+
+// TestMisuse: these are bugs of ours, and are told as such.
+func TestMisuse(t *testing.T) {
+	for name, do := range map[string]func(){
+		"a queue without room":   func() { queue.New[item](0, queue.Reject) },
+		"an item that is not":    func() { q := queue.New[item](2, queue.Reject); q.At(0) },
+		"a change of what isn't": func() { q := queue.New[item](2, queue.Reject); q.Set(0, 1) },
+	} {
+		func() {
+			defer func() {
+				if _, ok := recover().(words.Broken); !ok {
+					t.Errorf("%s was let pass", name)
+				}
+			}()
+			do()
+		}()
+	}
+}
