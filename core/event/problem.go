@@ -103,7 +103,7 @@ func (p Problem) Detail() string {
 		Forbidden:           "The API key does not cover this operation.",
 		OverAmount:          "The amount is more than one operation may move.",
 		OverSupply:          "There would be more of the asset than there may be.",
-		OverDay:             "The account would send more of the asset than it may in one UTC day.",
+		OverDay:             "More of the asset would leave the account, or be issued, than may in one UTC day.",
 		TooMany:             "There is no room for another account, holding or asset.",
 		InsufficientFunds:   "The account has less than the amount available.",
 		NonceUsed:           "The account has used this nonce.",

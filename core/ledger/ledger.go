@@ -36,12 +36,14 @@ type Limits struct {
 //	M2  a nonce advances by one with each debit of its account, and by nothing else
 //	M3  a tenant's seq advances by one with each movement
 //	M4  a tenant's counts are those of its accounts, holdings and assets, and within limits
+//	M5  placed is the sum of what stands where
 type Ledger struct {
 	limits   Limits
 	tenants  table.Table[words.Tenant, tenant]
 	accounts table.Table[named, account]
 	assets   table.Table[named, asset]
 	holdings table.Table[pair, holding]
+	placed   places
 }
 
 // New is an empty ledger.
@@ -185,6 +187,7 @@ func (l *Ledger) Apply(at words.Time, r *record.Record) {
 	assetAt, known := l.assets.Find(assetKey)
 	if !known {
 		assetAt = l.assets.Put(assetKey, asset{})
+		l.placed.assets += assetKey.at(assetAt)
 		t.assets++
 	}
 	_, kind := l.assets.Row(assetAt)
@@ -216,6 +219,7 @@ func (l *Ledger) account(of words.Tenant, id words.ID, t *tenant) uint32 {
 	at, known := l.accounts.Find(k)
 	if !known {
 		at = l.accounts.Put(k, account{})
+		l.placed.accounts += k.at(at)
 		t.accounts++
 	}
 	return at
@@ -261,12 +265,13 @@ func (l *Ledger) Accounts() int { return l.accounts.Len() }
 // Hash identifies everybody's money.
 func (l *Ledger) Hash() words.Hash64 {
 	h := words.Hash64(0).Mix(uint64(l.tenants.Hash())).Mix(uint64(l.accounts.Hash()))
-	return h.Mix(uint64(l.assets.Hash())).Mix(uint64(l.holdings.Hash()))
+	h = h.Mix(uint64(l.assets.Hash())).Mix(uint64(l.holdings.Hash()))
+	return h.Mix(uint64(l.placed.accounts)).Mix(uint64(l.placed.assets))
 }
 
 // CopyTo overwrites dst, reusing its memory.
 func (l *Ledger) CopyTo(dst *Ledger) {
-	dst.limits = l.limits
+	dst.limits, dst.placed = l.limits, l.placed
 	l.tenants.CopyTo(&dst.tenants)
 	l.accounts.CopyTo(&dst.accounts)
 	l.assets.CopyTo(&dst.assets)
@@ -294,8 +299,10 @@ func (l *Ledger) Check() error {
 		owner, _ := l.accounts.Row(k.account)
 		count(owner.tenant, func(t *tenant) { t.holdings++ })
 	}
+	var placed places
 	for i := range l.assets.Len() {
 		k, s := l.assets.Row(uint32(i))
+		placed.assets += k.at(uint32(i))
 		sum, ok := held[i].Plus(s.burned)
 		if !ok || sum != s.issued || words.MaxSupply().Less(s.issued) {
 			return fmt.Errorf("M1: tenant %d: issued %v, held and burned %v", k.tenant, s.issued, sum)
@@ -304,7 +311,11 @@ func (l *Ledger) Check() error {
 	}
 	for i := range l.accounts.Len() {
 		k, _ := l.accounts.Row(uint32(i))
+		placed.accounts += k.at(uint32(i))
 		count(k.tenant, func(t *tenant) { t.accounts++ })
+	}
+	if placed != l.placed {
+		return fmt.Errorf("M5: placed is %x, has %x", placed, l.placed)
 	}
 	return l.checkCounts(counts)
 }

@@ -27,7 +27,12 @@ type (
 		spent   words.Amount // sent on day
 		day     uint32
 	}
+	// places are sums over all accounts and assets of what stands where. Without them
+	// the hash would tell that the first account has 10, and not who that is.
+	places struct{ accounts, assets words.Hash64 }
 )
+
+func (n named) at(place uint32) words.Hash64 { return n.Mix(words.Hash64(place)) }
 
 func (n named) Mix(h words.Hash64) words.Hash64   { return n.id.Mix(n.tenant.Mix(h)) }
 func (a account) Mix(h words.Hash64) words.Hash64 { return h.Mix(uint64(a.nonce)) }
