@@ -1,0 +1,101 @@
+package journalfile_test
+
+import (
+	"testing"
+
+	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+// transfers is a batch as a busy node writes it.
+func transfers(lsn words.LSN, n int) (arena []byte, batch []event.Frame) {
+	r := record.Record{Kind: record.Moved, Op: event.Transfer, Tenant: 1, Caller: 77,
+		Key:  words.Name{Text: []byte("payment-2024-000000000001")},
+		From: words.Name{Text: []byte("customer:0000000001")}, To: words.Name{Text: []byte("merchant:0000000002")},
+		Asset: words.Name{Text: []byte("EUR/2")}, Amount: words.Units(1250), FromNow: words.Units(1 << 40),
+		ToNow: words.Units(1 << 41), Spent: words.Units(1 << 20)}
+	for range n {
+		off := uint32(len(arena))
+		r.Nonce, r.Seq = words.Nonce(lsn), words.Seq(lsn)
+		arena = record.Begin(arena, lsn, words.Time(lsn))
+		arena, _ = record.Add(arena, off, &r)
+		batch = append(batch, event.Frame{LSN: lsn, Off: off, Len: uint32(len(arena)) - off})
+		lsn++
+	}
+	return arena, batch
+}
+
+// BenchmarkRecover is reading a journal of transfers, on one core, without the fold.
+func BenchmarkRecover(b *testing.B) {
+	const all = 200_000
+	dir := fs.Dir(b.TempDir())
+	j, _, err := journalfile.Recover(dir, ours, nil)
+	must(b, err)
+	for j.Durable() < all {
+		arena, batch := transfers(j.Durable()+1, 1000)
+		_, err := j.Write(arena, batch)
+		must(b, err)
+		_, err = j.Sync()
+		must(b, err)
+	}
+	must(b, j.Close())
+	var found journalfile.Found
+	b.ReportAllocs()
+	for b.Loop() {
+		found, err = journalfile.Scan(dir, func([]record.Sealed) error { return nil }, nil)
+		must(b, err)
+	}
+	b.ReportMetric(float64(b.N)*all/b.Elapsed().Seconds(), "frames/s")
+	b.ReportMetric(float64(found.Bytes)/all, "B/frame")
+}
+
+// BenchmarkWriteSync is a batch, chained, written and durable.
+func BenchmarkWriteSync(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		frames int
+	}{{"1", 1}, {"64", 64}, {"1000", 1000}} {
+		b.Run(c.name, func(b *testing.B) {
+			dir := fs.Dir(b.TempDir())
+			j, _, err := journalfile.Recover(dir, ours, nil)
+			must(b, err)
+			defer j.Close()
+			arena, batch := transfers(1, c.frames)
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := j.Write(arena, batch)
+				must(b, err)
+				_, err = j.Sync()
+				must(b, err)
+				for i := range batch { // only the numbers of the next batch: what the bodies say is not read here
+					batch[i].LSN += words.LSN(c.frames)
+				}
+			}
+			b.ReportMetric(float64(b.N)*float64(c.frames)/b.Elapsed().Seconds(), "frames/s")
+		})
+	}
+}
+
+// BenchmarkRead is one older frame, from its segment.
+func BenchmarkRead(b *testing.B) {
+	dir := fs.Dir(b.TempDir())
+	j, _, err := journalfile.Recover(dir, ours, nil)
+	must(b, err)
+	defer j.Close()
+	for j.Durable() < 10_000 {
+		arena, batch := transfers(j.Durable()+1, 1000)
+		_, err := j.Write(arena, batch)
+		must(b, err)
+		_, err = j.Sync()
+		must(b, err)
+	}
+	dice := words.NewDice(1)
+	b.ReportAllocs()
+	for b.Loop() {
+		_, err := j.Read(words.LSN(1 + dice.Below(10_000)))
+		must(b, err)
+	}
+}

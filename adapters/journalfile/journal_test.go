@@ -1,0 +1,326 @@
+package journalfile_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
+	"macronode/chaos/world"
+	"macronode/core/digest"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	ours  words.JournalID = 0x0123456789abcdef
+	first                 = "00000001.seg"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// frames makes n frames from lsn on. The same lsn is the same frame, but for what
+// salt says.
+func frames(lsn words.LSN, n int, salt uint64) (arena []byte, batch []event.Frame) {
+	for range n {
+		off := uint32(len(arena))
+		arena = record.Begin(arena, lsn, words.Time(1_700_000_000_000+lsn))
+		arena, _ = record.Add(arena, off, &record.Record{Kind: record.Booted, Journal: ours, Cut: salt, Tail: uint32(lsn)})
+		batch = append(batch, event.Frame{LSN: lsn, Off: off, Len: uint32(len(arena)) - off})
+		lsn++
+	}
+	return arena, batch
+}
+
+// add writes and syncs one batch.
+func add(t testing.TB, j *journalfile.Journal, n int) []record.Sealed {
+	t.Helper()
+	arena, batch := frames(j.Durable()+1, n, 0)
+	sealed, err := j.Write(arena, batch)
+	must(t, err)
+	upto, err := j.Sync()
+	must(t, err)
+	if upto != j.Durable() || upto != batch[n-1].LSN {
+		t.Fatalf("durable up to %v, want %v", upto, batch[n-1].LSN)
+	}
+	return sealed
+}
+
+// kept collects what is recovered.
+type kept struct{ frames []record.Sealed }
+
+func (k *kept) each(all []record.Sealed) error {
+	k.frames = append(k.frames, all...)
+	return nil
+}
+
+func recovered(t testing.TB, d fs.FS) (*journalfile.Journal, journalfile.Found, []record.Sealed) {
+	t.Helper()
+	var k kept
+	j, found, err := journalfile.Recover(d, ours, k.each)
+	must(t, err)
+	whole(t, k.frames)
+	return j, found, k.frames
+}
+
+// whole checks that frames are a journal from its beginning: numbered, chained.
+func whole(t testing.TB, all []record.Sealed) {
+	t.Helper()
+	var prev words.Root
+	for i, s := range all {
+		head, _, err := record.Open(s.Body)
+		root, _ := digest.Chain(nil, prev, s.Body)
+		if err != nil || head.LSN != words.LSN(i+1) || s.LSN != head.LSN || s.Prev != prev || s.Root != root {
+			t.Fatalf("frame %d of %d: %+v, %v", i+1, len(all), s, err)
+		}
+		prev = root
+	}
+}
+
+func same(a, b record.Sealed) bool {
+	return a.Journal == b.Journal && a.LSN == b.LSN && a.Prev == b.Prev && a.Root == b.Root && bytes.Equal(a.Body, b.Body)
+}
+
+func read(t testing.TB, d fs.FS, name string) []byte {
+	t.Helper()
+	all, err := fs.ReadAll(d, name)
+	must(t, err)
+	return all
+}
+
+// disk is one with these files on it, synced.
+func disk(t testing.TB, files map[string][]byte) *world.Disk {
+	t.Helper()
+	d := world.NewDisk()
+	for name, text := range files {
+		f, err := d.Create(name)
+		must(t, err)
+		_, err = f.WriteAt(text, 0)
+		must(t, errors.Join(err, f.Sync(), f.Close()))
+	}
+	must(t, d.SyncDir())
+	return d
+}
+
+// files is all that is on a disk.
+func files(t testing.TB, d fs.FS) string {
+	t.Helper()
+	names, err := d.List()
+	must(t, err)
+	var said []string
+	for _, name := range names {
+		said = append(said, fmt.Sprintf("%s %x", name, read(t, d, name)))
+	}
+	return strings.Join(said, "\n")
+}
+
+func names(t testing.TB, d fs.FS) []string {
+	t.Helper()
+	all, err := d.List()
+	must(t, err)
+	return all
+}
+
+// open begins a journal in which nothing is made ready ahead.
+func open(t testing.TB, d fs.FS, roll int64) *journalfile.Journal {
+	t.Helper()
+	j, _, _ := recovered(t, d)
+	j.Roll = roll
+	return j
+}
+
+// TestComesBack: what was synced is there again, by the same bytes and roots, and the
+// writer after that is the next one.
+func TestComesBack(t *testing.T) {
+	d := world.NewDisk()
+	var wrote []record.Sealed
+	for life := range 4 {
+		j, found, back := recovered(t, d)
+		if !slices.EqualFunc(back, wrote, same) || found.Last != words.LSN(len(wrote)) {
+			t.Fatalf("life %d: %d frames back, want %d; found %+v", life, len(back), len(wrote), found)
+		}
+		if j.ID() != ours || j.Epoch() != words.Epoch(life+1) || j.Durable() != found.Last {
+			t.Fatalf("life %d: id %x, epoch %d, durable %v", life, j.ID(), j.Epoch(), j.Durable())
+		}
+		for n := range life + 1 {
+			wrote = append(wrote, add(t, j, n+1)...)
+		}
+		must(t, j.Close())
+	}
+	if d.Handles() != 0 {
+		t.Fatalf("%d files are still open", d.Handles())
+	}
+}
+
+// TestIDStays: a fresh id is for a journal that is not there yet.
+func TestIDStays(t *testing.T) {
+	d := world.NewDisk()
+	add(t, open(t, d, words.MaxSegment), 1)
+	j, found, err := journalfile.Recover(d, ours+1, nil)
+	if err != nil || j.ID() != ours || found.Journal != ours {
+		t.Fatalf("%x, %+v, %v", j.ID(), found, err)
+	}
+}
+
+// TestSealedIsTheCallers: what Write returned stays as it is, whatever comes after.
+func TestSealedIsTheCallers(t *testing.T) {
+	j := open(t, world.NewDisk(), words.MaxSegment)
+	arena, batch := frames(1, 3, 0)
+	sealed, err := j.Write(arena, batch)
+	must(t, err)
+	before := bytes.Clone(sealed[1].Body)
+	clear(arena)
+	_, err = j.Sync()
+	must(t, err)
+	add(t, j, 5)
+	if !bytes.Equal(sealed[1].Body, before) || cap(sealed[1].Body) != len(before) {
+		t.Fatal("a sealed body was changed, or can grow over the next")
+	}
+	whole(t, sealed)
+}
+
+// TestRoll: segments follow one another, each begins where the one before ends, and
+// recovery reads over the seams.
+func TestRoll(t *testing.T) {
+	d := world.NewDisk()
+	j := open(t, d, 1000)
+	for range 50 {
+		add(t, j, 3)
+	}
+	must(t, j.Close())
+	if n := len(names(t, d)); n < 10 {
+		t.Fatalf("%d segments", n)
+	}
+	_, found, back := recovered(t, d)
+	if len(back) != 150 || found.Cut != 0 || found.Tail != 3 || found.Known != 147 {
+		t.Fatalf("%d frames back, found %+v", len(back), found)
+	}
+	if got := names(t, d); got[0] != first || got[9] != "00000010.seg" || found.Segments != len(got)-1 {
+		t.Fatalf("%q, found %+v", got, found)
+	}
+}
+
+// TestOneBatchAtATime: a start vouches for all before it, so nothing may be out when
+// a segment begins.
+func TestOneBatchAtATime(t *testing.T) {
+	defer func() {
+		if broken := recover(); broken == nil {
+			t.Fatal("two batches were out")
+		}
+	}()
+	j := open(t, world.NewDisk(), words.MaxSegment)
+	for lsn := range words.LSN(2) {
+		arena, batch := frames(lsn+1, 1, 0)
+		_, err := j.Write(arena, batch)
+		must(t, err)
+	}
+}
+
+// TestFaults: each failure says what it was, and is the last word.
+func TestFaults(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		roll  int64
+		fault event.Fault
+		arm   func(*world.Disk)
+		also  error
+	}{
+		{"write", 1 << 20, event.WriteFailed, func(d *world.Disk) { d.FailWrite = true }, world.ErrWrite},
+		{"sync", 1 << 20, event.SyncFailed, func(d *world.Disk) { d.FailSync = true }, world.ErrSync},
+		{"no space", 1 << 20, event.NoSpace, func(d *world.Disk) { d.Size, d.Full = 0, true }, world.ErrFull},
+		{"write at a roll", 1, event.WriteFailed, func(d *world.Disk) { d.FailWrite = true }, world.ErrWrite},
+		{"sync at a roll", 1, event.SyncFailed, func(d *world.Disk) { d.FailSync = true }, world.ErrSync},
+		{"directory at a roll", 1, event.SyncFailed, func(d *world.Disk) { d.FailDir = true }, world.ErrSync},
+		{"no space at a roll", 1, event.NoSpace, func(d *world.Disk) { d.Full = true }, world.ErrFull},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			d := world.NewDisk()
+			j := open(t, d, 1)
+			add(t, j, 2)
+			j.Roll = c.roll
+			c.arm(d)
+			arena, batch := frames(3, 9, 0)
+			_, err := j.Write(arena, batch)
+			if err == nil {
+				_, err = j.Sync()
+			}
+			if !errors.Is(err, c.also) || journalfile.FaultOf(err) != c.fault {
+				t.Fatalf("%v: %v, want %v", err, journalfile.FaultOf(err), c.fault)
+			}
+			d.FailWrite, d.FailSync, d.FailDir, d.Full, d.Size = false, false, false, false, 1<<30
+			if _, err := j.Write(arena, batch); journalfile.FaultOf(err) != c.fault {
+				t.Fatalf("written after a failure: %v", err)
+			}
+			if upto, err := j.Sync(); err == nil || upto != 2 || j.Durable() != 2 {
+				t.Fatalf("synced up to %v after a failure: %v", upto, err)
+			}
+			must(t, j.Close())
+			if d.Handles() != 0 {
+				t.Fatalf("%d files are still open", d.Handles())
+			}
+			if _, found, _ := recovered(t, d); found.Last < 2 {
+				t.Fatalf("found %+v", found)
+			}
+		})
+	}
+}
+
+// TestFullDiskAhead: room that cannot be made ready is no failure.
+func TestFullDiskAhead(t *testing.T) {
+	d := world.NewDisk()
+	j := open(t, d, words.MaxSegment)
+	d.Size = 500
+	add(t, j, 3)
+	if size := int64(len(read(t, d, first))); size != 500 {
+		t.Fatalf("%d bytes", size)
+	}
+	if _, found, back := recovered(t, disk(t, map[string][]byte{first: read(t, d, first)})); len(back) != 3 || found.Cut != 0 {
+		t.Fatalf("%d frames back, found %+v", len(back), found)
+	}
+}
+
+// TestOthersFilesStay: recovery takes away what is left of a segment that got no
+// name, and nothing else.
+func TestOthersFilesStay(t *testing.T) {
+	d := disk(t, map[string][]byte{"LOCK": []byte("us"), "00000001.seg.tmp": []byte("torn"), "notes": nil})
+	open(t, d, words.MaxSegment)
+	if got := names(t, d); !slices.Equal(got, []string{first, "LOCK", "notes"}) {
+		t.Fatalf("%q", got)
+	}
+	for _, name := range []string{"1.seg", "-0000001.seg", "journal.seg", "000000001.seg"} {
+		odd := disk(t, map[string][]byte{name: nil})
+		if _, _, err := journalfile.Recover(odd, ours, nil); !errors.Is(err, journalfile.ErrFormat) {
+			t.Errorf("%s was passed over: %v", name, err)
+		}
+	}
+}
+
+// TestClosed: a closed journal takes and tells nothing.
+func TestClosed(t *testing.T) {
+	j := open(t, world.NewDisk(), words.MaxSegment)
+	add(t, j, 1)
+	must(t, j.Close())
+	arena, batch := frames(2, 1, 0)
+	_, writing := j.Write(arena, batch)
+	_, syncing := j.Sync()
+	_, reading := j.Read(1)
+	if writing == nil || syncing == nil || reading == nil || errors.Is(reading, os.ErrNotExist) {
+		t.Fatalf("write %v, sync %v, read %v", writing, syncing, reading)
+	}
+	must(t, j.Close())
+}

@@ -1,0 +1,118 @@
+package journalfile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"macronode/adapters/fs"
+)
+
+// A pane is the stretch of a file that is in memory. It moves on, and what it showed
+// stays valid: its memory is never used again.
+type pane struct {
+	file  fs.File
+	name  string
+	size  int64
+	block int64 // bytes that are read at a time
+	off   int64 // of buf
+	buf   []byte
+}
+
+// look is the n bytes at off, or fewer where the file ends.
+func (p *pane) look(off, n int64) ([]byte, error) {
+	if n = min(n, p.size-off); n <= 0 {
+		return nil, nil
+	}
+	if off < p.off || off+n > p.off+int64(len(p.buf)) {
+		if err := p.move(off, n); err != nil {
+			return nil, err
+		}
+		n = min(n, int64(len(p.buf)))
+	}
+	return p.buf[off-p.off : off-p.off+n], nil
+}
+
+func (p *pane) move(off, n int64) error {
+	next := make([]byte, min(max(n, p.block), p.size-off))
+	had := 0
+	if at := off - p.off; at >= 0 && at < int64(len(p.buf)) {
+		had = copy(next, p.buf[at:])
+	}
+	got, err := p.file.ReadAt(next[had:], off+int64(had))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("journal: read %s at %d: %w", p.name, off, err)
+	}
+	if had += got; had < len(next) {
+		p.size = off + int64(had) // it was that long when we came
+	}
+	p.off, p.buf = off, next[:had]
+	return nil
+}
+
+// item is what begins at off, if it is an item that checks.
+func (p *pane) item(off int64) (item, error) {
+	prefix, err := p.look(off, prefixSize)
+	if err != nil {
+		return item{}, err
+	}
+	size := extent(prefix)
+	if size == 0 || size > p.size-off {
+		return item{}, nil
+	}
+	all, err := p.look(off, size)
+	if err != nil || int64(len(all)) < size {
+		return item{}, err
+	}
+	return take(all), nil
+}
+
+// search finds the first batch header at or after off that is wanted.
+func (p *pane) search(off int64, wanted func(batch) bool) (found batch, ok bool, err error) {
+	mark := binary.LittleEndian.AppendUint32(nil, uint32(batchMagic))
+	for {
+		chunk, err := p.look(off, p.block)
+		if err != nil {
+			return batch{}, false, err
+		}
+		for at := 0; ; at++ {
+			next := bytes.Index(chunk[at:], mark)
+			if at += next; next < 0 || at+batchItem > len(chunk) {
+				break
+			}
+			if all := chunk[at : at+batchItem]; extent(all) == batchItem {
+				if it := take(all); it.size > 0 && wanted(it.batch()) {
+					return it.batch(), true, nil
+				}
+			}
+		}
+		if len(chunk) < batchItem || off+int64(len(chunk)) >= p.size {
+			return batch{}, false, nil
+		}
+		off += int64(len(chunk)) - batchItem + 1 // one may straddle the end
+	}
+}
+
+// spent is how many bytes from off to the end were written: zeros at the very end
+// were only made ready.
+func (p *pane) spent(off int64) (bytes uint64, err error) {
+	last := off
+	for at := off; at < p.size; {
+		chunk, err := p.look(at, p.block)
+		if err != nil {
+			return 0, err
+		}
+		for n := len(chunk); n > 0; n-- {
+			if chunk[n-1] != 0 {
+				last = at + int64(n)
+				break
+			}
+		}
+		if at += int64(len(chunk)); len(chunk) == 0 {
+			break
+		}
+	}
+	return uint64(last - off), nil
+}

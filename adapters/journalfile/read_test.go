@@ -1,0 +1,168 @@
+package journalfile_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+
+	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
+	"macronode/chaos/world"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+func reads(t *testing.T, j *journalfile.Journal, wrote []record.Sealed) {
+	t.Helper()
+	for _, want := range wrote {
+		if got, err := j.Read(want.LSN); err != nil || !same(got, want) {
+			t.Fatalf("reading %v: %v, %v", want.LSN, got, err)
+		}
+	}
+	for _, lsn := range []words.LSN{0, words.LSN(len(wrote)) + 1, words.MaxLSN + 9} {
+		if _, err := j.Read(lsn); !errors.Is(err, journalfile.ErrGone) {
+			t.Fatalf("reading %v, which is not there: %v", lsn, err)
+		}
+	}
+}
+
+// large makes n frames of some kilobytes each, so that segments have many entries.
+func large(t *testing.T, j *journalfile.Journal, n int) []record.Sealed {
+	t.Helper()
+	var arena []byte
+	var batch []event.Frame
+	memo := make([]byte, words.MaxMemo)
+	for i := range n {
+		lsn, off := j.Durable()+words.LSN(i)+1, uint32(len(arena))
+		arena = record.Begin(arena, lsn, words.Time(lsn))
+		for range 20 {
+			arena, _ = record.Add(arena, off, &record.Record{Kind: record.Moved, Op: event.Transfer, Memo: memo, Seq: words.Seq(lsn)})
+		}
+		batch = append(batch, event.Frame{LSN: lsn, Off: off, Len: uint32(len(arena)) - off})
+	}
+	sealed, err := j.Write(arena, batch)
+	must(t, err)
+	_, err = j.Sync()
+	must(t, err)
+	return sealed
+}
+
+// TestReadsEveryFrame: over many segments, of many entries each, written in this life
+// or in those before, with no more files open than the shelf has places.
+func TestReadsEveryFrame(t *testing.T) {
+	d := world.NewDisk()
+	var wrote []record.Sealed
+	for life := range 3 {
+		j, _, _ := recovered(t, d)
+		reads(t, j, wrote)
+		j.Roll = int64(1000 * (1 + 200*life))
+		for range 40 {
+			wrote = append(wrote, add(t, j, 3)...)
+			wrote = append(wrote, large(t, j, 3)...)
+		}
+		reads(t, j, wrote)
+		slices.Reverse(wrote)
+		reads(t, j, wrote)
+		slices.Reverse(wrote)
+		if n := d.Handles(); n < 2 || n > 9 {
+			t.Fatalf("%d files open", n)
+		}
+		must(t, j.Close())
+	}
+	if n := len(names(t, d)); n < 40 {
+		t.Fatalf("only %d segments", n)
+	}
+}
+
+// TestReadsWhatIsDurable: a frame that is written and not synced is not there yet.
+func TestReadsWhatIsDurable(t *testing.T) {
+	j := open(t, world.NewDisk(), words.MaxSegment)
+	arena, batch := frames(1, 1, 0)
+	_, err := j.Write(arena, batch)
+	must(t, err)
+	if _, err := j.Read(1); !errors.Is(err, journalfile.ErrGone) {
+		t.Fatalf("read before it was durable: %v", err)
+	}
+	_, err = j.Sync()
+	must(t, err)
+	if _, err := j.Read(1); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMovedAway: frames of a segment that somebody took are gone, the others are not.
+func TestMovedAway(t *testing.T) {
+	d := world.NewDisk()
+	j := open(t, d, startSize+1)
+	for range 4 {
+		add(t, j, 2)
+	}
+	must(t, d.Remove("00000002.seg"))
+	for lsn := words.LSN(1); lsn <= 8; lsn++ {
+		_, err := j.Read(lsn)
+		if gone := lsn == 3 || lsn == 4; gone != errors.Is(err, journalfile.ErrGone) || !gone && err != nil {
+			t.Fatalf("reading %v: %v", lsn, err)
+		}
+	}
+}
+
+// TestRotIsNamed: what is read is checked.
+func TestRotIsNamed(t *testing.T) {
+	image, things, _ := tiny(t)
+	for off := things[1].off; off < things[4].off; off++ {
+		d := disk(t, map[string][]byte{first: image})
+		j, _, _ := recovered(t, d)
+		d.Rot(fixed{"disk/rot/byte": off})
+		_, err := j.Read(2)
+		if damage := (*journalfile.Damage)(nil); off >= things[2].off && (!errors.As(err, &damage) || damage.Segment != first) {
+			t.Fatalf("byte %d: %v", off, err)
+		}
+		must(t, j.Close())
+	}
+}
+
+// fixed answers the sites it knows, and is dull elsewhere.
+type fixed map[string]int
+
+func (f fixed) Choose(site string, _ int) int { return f[site] }
+
+// TestReadsWhileWriting: readers see every durable frame as it was sealed, while
+// segments come and go beneath them.
+func TestReadsWhileWriting(t *testing.T) {
+	dir, err := fs.Make(t.TempDir())
+	must(t, err)
+	j, _, err := journalfile.Recover(dir, ours, nil)
+	must(t, err)
+	j.Roll = 4000
+	defer func() { must(t, j.Close()) }()
+	add(t, j, 3)
+	var readers sync.WaitGroup
+	written := make(chan struct{})
+	defer readers.Wait()
+	defer close(written)
+	for n := range 4 {
+		readers.Add(1)
+		go func() {
+			defer readers.Done()
+			for dice := words.NewDice(uint64(n)); ; {
+				lsn := words.LSN(1 + dice.Below(uint64(j.Durable())))
+				body, _ := frames(lsn, 1, 0)
+				if s, err := j.Read(lsn); err != nil || s.LSN != lsn || !bytes.Equal(s.Body, body) {
+					t.Errorf("reading %v of %v: %v", lsn, j.Durable(), err)
+					return
+				}
+				select {
+				case <-written:
+					return
+				default:
+				}
+			}
+		}()
+	}
+	for range 200 {
+		add(t, j, 3)
+	}
+}

@@ -1,0 +1,44 @@
+package journalfile
+
+import (
+	"errors"
+
+	"macronode/adapters/fs"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+// Recover reads the journal, makes durable again what nothing in it vouches for, and
+// opens it for writing; where there is none, it begins one that is called fresh. each
+// gets all frames in order, in slices that are its own. What is not whole after the
+// last known durable frame is given up, and counted in what is found.
+//
+// With ErrDamaged nothing on the disk was changed: the journal that comes with it
+// takes no frames, and Read finds those before the damage.
+func Recover(fsys fs.FS, fresh words.JournalID, each func([]record.Sealed) error) (*Journal, Found, error) {
+	j := &Journal{fs: fsys, Roll: words.MaxSegment}
+	s := scan{fsys: fsys, each: each, table: &j.table}
+	leftovers, err := s.run()
+	if s.found.Segments == 0 {
+		s.found.Journal = fresh
+	}
+	j.id, j.epoch, j.number = s.found.Journal, s.found.Epoch+1, s.number
+	j.last, j.root = s.found.Last, s.found.Root
+	if errors.Is(err, ErrDamaged) {
+		j.durable.Store(uint64(j.last))
+		return j, s.found, j.fail(err)
+	}
+	if err != nil {
+		return nil, s.found, err
+	}
+	for _, name := range leftovers {
+		if err := fsys.Remove(name); err != nil {
+			return nil, s.found, failing(event.WriteFailed, "remove "+name, err)
+		}
+	}
+	if err := j.begin(s.tail); err != nil {
+		return nil, s.found, err
+	}
+	return j, s.found, nil
+}
