@@ -1,0 +1,98 @@
+// Package clock is what the node's own time means, in whole milliseconds: exact as
+// long as readings lie a multiple of 20 ms apart.
+package clock
+
+// Clock is a hand, what was read, and all readings since it began to doubt.
+type Clock struct {
+	At      int64
+	Doubts  bool
+	Steps   []int64 // when it stepped, by Mono
+	Doubted []Reading
+	Last    *Reading // nil before the first
+}
+
+// Reading is what a machine claimed.
+type Reading struct {
+	Mono, Wall int64
+	Synced     bool
+	Ahead      int64 // of a hand that had kept Mono's pace
+}
+
+// Read moves the hand to what r says.
+func (c *Clock) Read(r Reading) int64 {
+	if c.Last == nil {
+		c.Last = &r
+		c.restart(r)
+		return c.At
+	}
+	gone := r.Mono - c.Last.Mono
+	c.Last = &r
+	slow, even, fast := c.At+gone*95/100, c.At+gone, c.At+gone*105/100
+	r.Ahead = r.Wall - even
+
+	incredible := r.Ahead > 10_000
+	if c.Doubts {
+		incredible = r.Ahead > 500
+	}
+	if incredible {
+		c.At = even
+		c.wonder(r)
+		return c.At
+	}
+	c.Doubts, c.Doubted = false, nil
+	switch {
+	case r.Wall <= slow:
+		c.At = slow
+	case r.Wall <= fast:
+		c.At = r.Wall
+	case r.Ahead <= 500 && c.rested(r.Mono):
+		c.At = r.Wall
+		c.Steps = append(c.Steps, r.Mono)
+	default:
+		c.At = fast
+	}
+	return c.At
+}
+
+// restart reads for the first time: nobody knows how long the node was away.
+func (c *Clock) restart(r Reading) {
+	away := r.Wall - c.At
+	switch {
+	case c.At == 0, 0 <= away && away <= 3_600_000:
+		c.At = r.Wall
+	case away > 3_600_000:
+		r.Ahead = away
+		c.Doubts, c.Doubted = true, []Reading{r}
+	}
+}
+
+func (c *Clock) rested(mono int64) bool {
+	return len(c.Steps) == 0 || mono-c.Steps[len(c.Steps)-1] >= 60_000
+}
+
+// wonder goes through all that was read in doubt and believes the last reading if
+// the wait that it ends has been a minute long.
+func (c *Clock) wonder(r Reading) {
+	began := len(c.Doubted)
+	c.Doubts, c.Doubted = true, append(c.Doubted, r)
+	if began == 0 {
+		return
+	}
+	start := c.Doubted[0]
+	for _, x := range c.Doubted[1:] {
+		if !x.Synced || x.Ahead > start.Ahead+1000 || x.Ahead < start.Ahead-1000 {
+			start = x
+		}
+	}
+	if r.Mono-start.Mono >= 60_000 {
+		c.Accept()
+	}
+}
+
+// Accept is an operator's word.
+func (c *Clock) Accept() {
+	c.Doubts, c.Doubted = false, nil
+	if c.Last != nil && c.Last.Wall > c.At {
+		c.At = c.Last.Wall
+	}
+}
