@@ -164,9 +164,11 @@ func (w *Window) Check() error {
 			return fmt.Errorf("I2: %v after %v", s.Place, last)
 		}
 		last = s.Place.LSN
-		if place, ok := w.shares.Find(k.Tenant); ok {
-			held[place]++
+		place, ok := w.shares.Find(k.Tenant)
+		if !ok {
+			return fmt.Errorf("I3: tenant %d holds a key and has no count", k.Tenant)
 		}
+		held[place]++
 	}
 	for i := range held {
 		if t, n := w.shares.Row(uint32(i)); n != held[i] || int(n) > w.limits.Share {

@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"errors"
 	"math/big"
 	"testing"
 
@@ -220,7 +221,7 @@ func (w *twins) fold(r *record.Record) {
 
 // same holds the books of a tenant against the twin's.
 func (w *twins) same(t words.Tenant) {
-	if err := w.live.Check(); err != nil {
+	if err := errors.Join(w.live.Check(), w.copied.Check()); err != nil {
 		w.Fatalf("%v", err)
 	}
 	for _, asset := range assets {

@@ -37,13 +37,17 @@ func TestCheckSees(t *testing.T) {
 		"more than 128 bits held": {func(l *Ledger) {
 			holdingAt(l, func(h *holding) { h.balance = words.Amount{Hi: 1<<64 - 1, Lo: 1<<64 - 1} })
 		}, "M1"},
-		"more issued than may be":    {more, "M1"},
-		"an account not counted":     {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.accounts-- }) }, "M4"},
-		"a holding counted twice":    {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.holdings++ }) }, "M4"},
-		"an asset not counted":       {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.assets-- }) }, "M4"},
-		"too many accounts":          {func(l *Ledger) { l.limits.TenantAccounts = 1 }, "M4"},
-		"too many holdings":          {func(l *Ledger) { l.limits.TenantHoldings = 1 }, "M4"},
-		"too many assets":            {func(l *Ledger) { l.limits.TenantAssets = 0 }, "M4"},
+		"more issued than may be": {more, "M1"},
+		"an account not counted":  {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.accounts-- }) }, "M4"},
+		"a holding counted twice": {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.holdings++ }) }, "M4"},
+		"an asset not counted":    {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.assets-- }) }, "M4"},
+		"too many accounts":       {func(l *Ledger) { l.limits.TenantAccounts = 1 }, "M4"},
+		"too many holdings":       {func(l *Ledger) { l.limits.TenantHoldings = 1 }, "M4"},
+		"too many assets":         {func(l *Ledger) { l.limits.TenantAssets = 0 }, "M4"},
+		"an account of nobody": {func(l *Ledger) {
+			k := named{9, words.ID{1}}
+			l.placed.accounts += k.at(l.accounts.Put(k, account{}))
+		}, "M4"},
 		"an account somewhere else":  {func(l *Ledger) { l.placed.accounts++ }, "M5"},
 		"an asset somewhere else":    {func(l *Ledger) { l.placed.assets++ }, "M5"},
 		"a nonce that nobody hashed": {func(l *Ledger) { blank := l.accounts; blank.Set(0, account{7}) }, "T2"},

@@ -285,10 +285,13 @@ func (l *Ledger) Check() error {
 	}
 	held := make([]words.Amount, l.assets.Len())
 	counts := make([]tenant, l.tenants.Len())
+	var nobody tenant
 	count := func(t words.Tenant, add func(*tenant)) {
 		if at, ok := l.tenants.Find(t); ok {
 			add(&counts[at])
+			return
 		}
+		add(&nobody)
 	}
 	for i := range l.holdings.Len() {
 		k, v := l.holdings.Row(uint32(i))
@@ -313,6 +316,9 @@ func (l *Ledger) Check() error {
 		k, _ := l.accounts.Row(uint32(i))
 		placed.accounts += k.at(uint32(i))
 		count(k.tenant, func(t *tenant) { t.accounts++ })
+	}
+	if nobody != (tenant{}) {
+		return fmt.Errorf("M4: nobody has %+v", nobody)
 	}
 	if placed != l.placed {
 		return fmt.Errorf("M5: placed is %x, has %x", placed, l.placed)
