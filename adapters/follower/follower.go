@@ -65,8 +65,19 @@ func (f *Follower) fold(s record.Sealed) error {
 	return nil
 }
 
+// Begin follows on from what recovery folded, in the place of what New was given.
+func (f *Follower) Begin(s *state.State) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s.CopyTo(&f.state)
+}
+
 // Keep remembers a frame that was folded elsewhere: recovery's.
-func (f *Follower) Keep(s record.Sealed) { f.recent[uint64(s.LSN)%uint64(len(f.recent))] = s }
+func (f *Follower) Keep(s record.Sealed) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.recent[uint64(s.LSN)%uint64(len(f.recent))] = s
+}
 
 // Mark is how far the follower has folded.
 func (f *Follower) Mark() words.LSN {

@@ -92,14 +92,19 @@ func (w *Window) Look(k Key, asked words.Asked) (p words.Place, found bool, err 
 // Admit says why no new key of t can be held. No key leaves before its time to
 // make room for another.
 func (w *Window) Admit(t words.Tenant) error {
-	n, known := w.shares.Get(t)
-	switch {
-	case w.keys.Room() == 0, !known && w.shares.Room() == 0:
+	switch n, _ := w.shares.Get(t); {
+	case !w.Fits(t):
 		return ErrFull
 	case int(n) >= w.limits.Share:
 		return ErrShare
 	}
 	return nil
+}
+
+// Fits reports that there is a row for another key of t.
+func (w *Window) Fits(t words.Tenant) bool {
+	_, known := w.shares.Find(t)
+	return w.keys.Room() > 0 && (known || w.shares.Room() > 0)
 }
 
 // Remember holds the outcome of a key that was new and admitted.

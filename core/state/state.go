@@ -13,8 +13,11 @@ import (
 	"macronode/core/words"
 )
 
-// ErrOrder says that a frame is not the next one.
-var ErrOrder = errors.New("state: a frame out of order")
+// Why a frame cannot be folded.
+var (
+	ErrOrder = errors.New("state: a frame out of order")
+	ErrRoom  = errors.New("state: more than the limits have room for") // the journal was written with larger ones
+)
 
 // Limits are how much room a state takes.
 type Limits struct {
@@ -75,10 +78,10 @@ func (s *State) remember(index uint16, r *record.Record) {
 	s.Idem.Remember(idem.Key{Tenant: r.Tenant, Name: r.Key.ID}, idem.Seen{Asked: r.Asked, Place: place, At: s.At})
 }
 
-// Fold is Open and Apply of a whole body, as it was read. Each, if not nil, sees
-// every record before it is applied.
+// Fold is Open and Apply of a whole body, as it was read: all of it, or an error and
+// nothing. Each, if not nil, sees every record before it is applied.
 func (s *State) Fold(body []byte, each func(words.Place, *record.Record)) error {
-	h, rest, err := record.Open(body)
+	h, rest, err := record.Whole(body)
 	if err != nil {
 		return err
 	}
@@ -88,19 +91,28 @@ func (s *State) Fold(body []byte, each func(words.Place, *record.Record)) error 
 	s.Open(h.LSN, h.At)
 	var r record.Record
 	for i := range h.Count {
-		if rest, err = record.Next(rest, &r); err != nil {
-			return err
-		}
+		rest, err = record.Next(rest, &r)
+		words.Assert(err == nil, "state: a whole frame that cannot be read")
 		r.Identify()
 		if each != nil {
 			each(words.Place{LSN: h.LSN, Index: i}, &r)
 		}
 		s.Apply(i, &r)
 	}
-	if len(rest) > 0 {
-		return record.ErrFrame
-	}
 	return nil
+}
+
+func (s *State) fits(r *record.Record) bool {
+	switch r.Kind {
+	case record.KeyMade:
+		return s.Keys.Admit() == nil
+	case record.Refused:
+		return s.Idem.Fits(r.Tenant)
+	case record.Moved:
+		return s.Idem.Fits(r.Tenant) && s.Ledger.Fits(r)
+	default:
+		return true
+	}
 }
 
 // Hash identifies all of it.

@@ -89,11 +89,20 @@ func (f *Fifo[K, V]) find(k K) (s int, tag uint32) {
 	}
 }
 
-// CopyTo overwrites dst, reusing its memory.
+// CopyTo overwrites dst, reusing its memory. What no row stands in is not copied:
+// untouched memory stays untouched.
 func (f *Fifo[K, V]) CopyTo(dst *Fifo[K, V]) {
-	dst.seed, dst.sum, dst.head, dst.count = f.seed, f.sum, f.head, f.count
-	f.index.copyTo(&dst.index)
-	dst.rows = append(dst.rows[:0], f.rows...)
+	rows := dst.rows
+	if len(rows) != len(f.rows) {
+		rows = make([]row[K, V], len(f.rows))
+	}
+	if f.count > 0 || dst.count > 0 || len(f.index.slots) != len(dst.index.slots) {
+		f.index.copyTo(&dst.index)
+	}
+	end := min(f.head+f.count, len(f.rows))
+	copy(rows[f.head:end], f.rows[f.head:end])
+	copy(rows[:f.count-(end-f.head)], f.rows)
+	dst.seed, dst.sum, dst.head, dst.count, dst.rows = f.seed, f.sum, f.head, f.count, rows
 }
 
 // Check returns the first invariant that does not hold.

@@ -114,8 +114,10 @@ func (t *Table[K, V]) find(k K) (s int, tag uint32) {
 
 // CopyTo overwrites dst, reusing its memory.
 func (t *Table[K, V]) CopyTo(dst *Table[K, V]) {
+	if len(t.rows) > 0 || len(dst.rows) > 0 || len(t.index.slots) != len(dst.index.slots) {
+		t.index.copyTo(&dst.index) // untouched memory stays untouched
+	}
 	dst.seed, dst.sum = t.seed, t.sum
-	t.index.copyTo(&dst.index)
 	rows := dst.rows[:0]
 	if cap(rows) != cap(t.rows) {
 		rows = make([]row[K, V], 0, cap(t.rows))
