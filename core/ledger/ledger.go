@@ -213,17 +213,6 @@ func (l *Ledger) Apply(at words.Time, r *record.Record) {
 	l.tenants.Put(r.Tenant, t)
 }
 
-// Fits reports that there is a row for all that a movement needs. What was decided
-// here fits; what is read back may have been decided with larger limits.
-func (l *Ledger) Fits(r *record.Record) bool {
-	if l.tenants.Room() > 0 && l.assets.Room() > 0 && l.accounts.Room() > 1 && l.holdings.Room() > 1 {
-		return true
-	}
-	s := l.look(r)
-	return (s.knownTenant || l.tenants.Room() > 0) && (s.knownAsset || l.assets.Room() > 0) &&
-		(r.Op == event.Burn || (s.knownTo || l.accounts.Room() > 0) && (s.holdsTo || l.holdings.Room() > 0))
-}
-
 // account is the place of an account's row, which is made if there is none.
 func (l *Ledger) account(of words.Tenant, id words.ID, t *tenant) uint32 {
 	k := named{of, id}

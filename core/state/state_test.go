@@ -1,0 +1,380 @@
+package state_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/event"
+	"macronode/core/idem"
+	"macronode/core/ledger"
+	"macronode/core/record"
+	"macronode/core/state"
+	"macronode/core/words"
+)
+
+type tb interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}
+
+// desk does with a request what a node does, and nothing else that a node does: it
+// looks up, decides and records in one step. It keeps the frames.
+type desk struct {
+	tb
+	state  state.State
+	frames [][]byte
+	body   []byte // of the open frame
+}
+
+func limits() state.Limits {
+	most := words.MaxSupply()
+	return state.Limits{
+		Ledger: ledger.Limits{Accounts: 6, Holdings: 8, Assets: 4, Tenants: 3, TenantAccounts: 4, TenantHoldings: 5, TenantAssets: 2,
+			Amount: words.Units(1000), Day: words.Units(1500), IssueDay: most},
+		Idem: idem.Limits{Keys: 12, Share: 8, Tenants: 3, TTL: time.Minute},
+		Keys: 3,
+	}
+}
+
+func newDesk(t tb) *desk { return &desk{tb: t, state: state.New(limits(), 1)} }
+
+func (d *desk) open(at words.Time) {
+	lsn := d.state.LSN + 1
+	d.state.Open(lsn, max(at, d.state.At))
+	d.body = record.Begin(nil, lsn, d.state.At)
+}
+
+func (d *desk) add(r record.Record) words.Place {
+	r.Identify()
+	var index uint16
+	d.body, index = record.Add(d.body, 0, &r)
+	d.state.Apply(index, &r)
+	return words.Place{LSN: d.state.LSN, Index: index}
+}
+
+func (d *desk) close() []byte {
+	d.frames = append(d.frames, d.body)
+	return d.body
+}
+
+// frame is one with these records.
+func (d *desk) frame(at words.Time, records ...record.Record) []byte {
+	d.open(at)
+	for _, r := range records {
+		d.add(r)
+	}
+	return d.close()
+}
+
+// ask is a frame of one request's own, if it is to be recorded.
+func (d *desk) ask(at words.Time, q *event.Request) (p words.Place, replayed bool, why event.Problem) {
+	r, p, replayed, why := d.decide(at, q)
+	if r.Kind != 0 {
+		d.open(at)
+		p = d.add(r)
+		d.close()
+	}
+	return p, replayed, why
+}
+
+// decide is the outcome of q: a record, the place of one, or a problem.
+func (d *desk) decide(at words.Time, q *event.Request) (r record.Record, p words.Place, replayed bool, why event.Problem) {
+	q.Seal(nil)
+	if err := q.Check(); err != nil {
+		d.Fatalf("%v", err)
+	}
+	switch p, found, err := d.state.Idem.Look(idem.Key{Tenant: q.Tenant, Name: q.Key.ID}, q.Asked); {
+	case errors.Is(err, idem.ErrConflict):
+		return r, p, false, event.IdempotencyConflict
+	case found:
+		return r, p, true, event.None
+	case d.state.Idem.Admit(q.Tenant) != nil:
+		return r, p, false, event.IdempotencyFull
+	}
+	r = record.Record{Kind: record.Moved, Op: q.Op, Tenant: q.Tenant, Key: q.Key, Asked: q.Asked,
+		From: q.From, To: q.To, Asset: q.Asset, Amount: q.Amount, Nonce: q.Nonce}
+	if why = d.state.Ledger.Decide(max(at, d.state.At), &r); why == event.None {
+		return r, p, false, why
+	}
+	if !why.Stored() {
+		return record.Record{}, p, false, why
+	}
+	return record.Record{Kind: record.Refused, Op: q.Op, Tenant: q.Tenant, Key: q.Key, Asked: q.Asked, Problem: why, Nonce: r.Nonce}, p, false, why
+}
+
+func name(s string) words.Name { return words.Name{Text: []byte(s)} }
+
+func issue(key, to string, amount uint64) *event.Request {
+	return &event.Request{Op: event.Issue, Tenant: 1, Key: name(key), To: name(to), Asset: name("EUR"), Amount: words.Units(amount)}
+}
+
+func transfer(key, from, to string, amount uint64, nonce words.Nonce) *event.Request {
+	return &event.Request{Op: event.Transfer, Tenant: 1, Key: name(key), From: name(from), To: name(to), Asset: name("EUR"),
+		Amount: words.Units(amount), Nonce: nonce}
+}
+
+// life draws what happens to a desk.
+type life struct {
+	*desk
+	pick  func(n int) int
+	at    words.Time
+	keys  words.KeyID
+	asked map[string]*event.Request
+}
+
+func (l *life) request() *event.Request {
+	key := string(rune('a' + l.pick(20)))
+	if was := l.asked[key]; was != nil && l.pick(2) == 0 {
+		return was // the same again
+	}
+	q := issue(key, []string{"ann", "bob", "cy"}[l.pick(3)], uint64(1+l.pick(1100)))
+	q.Tenant = words.Tenant(1 + l.pick(3))
+	if l.pick(2) == 0 {
+		q.Op, q.From, q.To = event.Transfer, name("ann"), name("bob")
+		q.Seal(nil)
+		_, next := l.state.Ledger.Balance(q.Tenant, q.From.ID, q.Asset.ID)
+		q.Nonce = max(1, next+words.Nonce(l.pick(3))-1)
+	}
+	l.asked[key] = q
+	return q
+}
+
+// step is one frame more, or a request that is not recorded.
+func (l *life) step() (body []byte) {
+	l.at += words.Time(l.pick(9_000))
+	before := len(l.frames)
+	switch l.pick(12) {
+	case 0:
+		l.frame(l.at)
+	case 1:
+		l.frame(l.at, record.Record{Kind: record.Booted, Journal: words.JournalID(1 + l.pick(9)), Tail: uint32(l.pick(2))})
+	case 2:
+		l.frame(l.at, record.Record{Kind: record.Restored, Journal: words.JournalID(1 + l.pick(9)), Upto: l.state.LSN})
+	case 3:
+		if l.state.Keys.Admit() == nil {
+			l.keys++
+			l.frame(l.at, record.Record{Kind: record.KeyMade, Grant: event.Key{ID: l.keys, Tenant: 1, Scopes: event.MayRead, Boot: l.keys == 1}})
+		}
+	case 4, 5:
+		if upto, any := l.state.Idem.Expired(l.at, 3); any {
+			l.frame(l.at, record.Record{Kind: record.Forgot, Upto: upto})
+		}
+	case 6: // several of one frame
+		l.open(l.at)
+		for range 1 + l.pick(3) {
+			if r, _, _, _ := l.decide(l.at, l.request()); r.Kind != 0 {
+				l.add(r)
+			}
+		}
+		l.close()
+	default:
+		l.ask(l.at, l.request())
+	}
+	if len(l.frames) == before {
+		return nil
+	}
+	return l.frames[before]
+}
+
+// walk lives, and holds that whoever folds the frames has the same, wherever its
+// tables place a row, and goes on from a copy as from itself.
+func walk(t tb, pick func(n int) int, steps int) *life {
+	l := &life{desk: newDesk(t), pick: pick, asked: map[string]*event.Request{}}
+	folded, copied := state.New(limits(), words.Hash64(pick(1<<30))), state.New(state.Limits{}, 0)
+	for range steps {
+		was := l.state.Hash()
+		body := l.step()
+		if body == nil {
+			if l.state.Hash() != was {
+				t.Fatalf("without a frame the state changed")
+			}
+			continue
+		}
+		if l.state.Hash() == was {
+			t.Fatalf("frame %v changed nothing", l.state.LSN)
+		}
+		if pick(6) == 0 {
+			folded.CopyTo(&copied)
+			folded, copied = copied, folded
+		}
+		left := copied.Hash()
+		if err := folded.Fold(body, sees(t, body, &folded)); err != nil {
+			t.Fatalf("%v", err)
+		}
+		if folded.Hash() != l.state.Hash() || folded.Check() != nil || l.state.Check() != nil || copied.Check() != nil {
+			t.Fatalf("frame %v: folded %x (%v), not %x (%v); the copy: %v", l.state.LSN, folded.Hash(), folded.Check(), l.state.Hash(), l.state.Check(), copied.Check())
+		}
+		if copied.Hash() != left {
+			t.Fatalf("frame %v changed what was copied before", l.state.LSN)
+		}
+	}
+	return l
+}
+
+// sees holds that each record is shown in its place, before it is so.
+func sees(t tb, body []byte, s *state.State) func(words.Place, *record.Record) {
+	next, was := uint16(0), s.Hash()
+	return func(p words.Place, r *record.Record) {
+		var want record.Record
+		h, err := record.Read(body, next, &want)
+		if want.Identify(); err != nil || (p != words.Place{LSN: h.LSN, Index: next}) || fmt.Sprint(*r) != fmt.Sprint(want) {
+			t.Fatalf("at %v: %+v, not %+v, %v", p, *r, want, err)
+		}
+		if next > 0 && s.Hash() == was {
+			t.Fatalf("%v is shown before the one before it is so", p)
+		}
+		next, was = next+1, s.Hash()
+	}
+}
+
+func TestFolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		walk(t, func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }, 40)
+	})
+}
+
+// TestFoldsAll: longer lives, of which every kind of record is a part.
+func TestFoldsAll(t *testing.T) {
+	seen := map[record.Kind]int{}
+	for seed := range uint64(10) {
+		dice := words.NewDice(seed)
+		l := walk(t, func(n int) int { return int(dice.Below(uint64(n))) }, 200)
+		again := state.New(limits(), 99)
+		for _, body := range l.frames {
+			if err := again.Fold(body, func(_ words.Place, r *record.Record) { seen[r.Kind]++ }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if again.Hash() != l.state.Hash() {
+			t.Errorf("seed %d: folded from the start %x, not %x", seed, again.Hash(), l.state.Hash())
+		}
+	}
+	for _, k := range []record.Kind{record.Booted, record.Moved, record.Refused, record.Forgot, record.KeyMade, record.Restored} {
+		if seen[k] < 10 {
+			t.Errorf("%v was folded %d times", k, seen[k])
+		}
+	}
+}
+
+// TestFoldRefuses: what is not the next frame, whole, changes nothing at all.
+func TestFoldRefuses(t *testing.T) {
+	d := newDesk(t)
+	d.frame(1000, record.Record{Kind: record.Booted, Journal: 7})
+	d.ask(2000, issue("a", "ann", 10))
+	third := d.frame(3000, record.Record{Kind: record.KeyMade, Grant: event.Key{ID: 1}}, record.Record{Kind: record.Forgot, Upto: 1})
+	begin := func(lsn words.LSN, at words.Time) []byte { return record.Begin(nil, lsn, at) }
+
+	s := state.New(limits(), 5)
+	for _, body := range d.frames[:2] {
+		if err := s.Fold(body, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	was := s.Hash()
+	refuse := func(what string, body []byte, want error) {
+		t.Helper()
+		err := s.Fold(body, func(p words.Place, _ *record.Record) { t.Errorf("%s: %v was shown", what, p) })
+		if !errors.Is(err, want) {
+			t.Errorf("%s: %v, want %v", what, err, want)
+		}
+		if s.Hash() != was {
+			t.Fatalf("%s: refused, and the state is another", what)
+		}
+	}
+	refuse("the same again", d.frames[1], state.ErrOrder)
+	refuse("the first again", d.frames[0], state.ErrOrder)
+	refuse("one is skipped", begin(4, 3000), state.ErrOrder)
+	refuse("time goes back", begin(3, 1999), state.ErrOrder)
+	refuse("time goes back to the beginning", begin(3, 0), state.ErrOrder)
+	refuse("a byte too many", append(bytes.Clone(third), 0), record.ErrFrame)
+	refuse("a record too many", append(bytes.Clone(third), third[19:]...), record.ErrFrame)
+	for cut := range third {
+		refuse(fmt.Sprintf("cut at %d of %d", cut, len(third)), third[:cut], record.ErrFrame)
+	}
+	last := bytes.Clone(third)
+	last[len(last)-4] = 99 // the kind of the last record
+	refuse("the last record is of no kind", last, record.ErrFrame)
+
+	if err := s.Fold(third, nil); err != nil || s.Hash() != d.state.Hash() {
+		t.Errorf("after all that, the right one: %v", err)
+	}
+	if err := s.Fold(begin(4, 3000), nil); err != nil || s.LSN != 4 || s.At != 3000 {
+		t.Errorf("in the same millisecond: %v, %v at %d", err, s.LSN, s.At)
+	}
+}
+
+// TestWhoseJournal: a start says whose frames these are, and so does a restore: from
+// there on this is another journal.
+func TestWhoseJournal(t *testing.T) {
+	d := newDesk(t)
+	for i, c := range []struct {
+		record record.Record
+		id     words.JournalID
+		boots  uint64
+	}{
+		{record.Record{Kind: record.Booted, Journal: 7}, 7, 1},
+		{record.Record{Kind: record.Booted, Journal: 7}, 7, 2},
+		{record.Record{Kind: record.Restored, Journal: 8, Upto: 2}, 8, 2},
+		{record.Record{Kind: record.Booted, Journal: 8}, 8, 3},
+	} {
+		d.frame(0, c.record)
+		if d.state.Journal != c.id || d.state.Boots != c.boots {
+			t.Errorf("after frame %d: journal %d, %d starts", i+1, d.state.Journal, d.state.Boots)
+		}
+	}
+	if d.state.Ledger.Hash() != newDesk(t).state.Ledger.Hash() {
+		t.Error("the ledger is another")
+	}
+}
+
+// TestOpenIsInOrder: a frame out of order is our own bug, where it is not read.
+func TestOpenIsInOrder(t *testing.T) {
+	for what, open := range map[string]func(*state.State){
+		"the same":     func(s *state.State) { s.Open(1, 10) },
+		"one too far":  func(s *state.State) { s.Open(3, 10) },
+		"back in time": func(s *state.State) { s.Open(2, 9) },
+	} {
+		func() {
+			s := state.New(limits(), 1)
+			s.Open(1, 10)
+			defer func() {
+				if _, broken := recover().(words.Broken); !broken {
+					t.Errorf("%s is opened", what)
+				}
+			}()
+			open(&s)
+		}()
+	}
+}
+
+// TestApplyAllocatesNothing: neither the records nor the frames around them.
+func TestApplyAllocatesNothing(t *testing.T) {
+	l := limits()
+	l.Ledger.Amount, l.Ledger.Day = words.MaxSupply(), words.MaxSupply()
+	s := state.New(l, 1)
+	d := &desk{tb: t, state: s}
+	d.ask(0, issue("a", "ann", 1_000_000))
+	r, _, _, why := d.decide(0, transfer("b", "ann", "bob", 1, 1))
+	if why != event.None {
+		t.Fatal(why)
+	}
+	d.frame(0, r)
+	forgot := record.Record{Kind: record.Forgot}
+	if n := testing.AllocsPerRun(100, func() {
+		d.state.Open(d.state.LSN+1, d.state.At)
+		forgot.Upto = d.state.LSN - 1
+		d.state.Apply(0, &forgot)
+		r.Nonce, r.Key.ID[0] = r.Nonce+1, r.Key.ID[0]+1
+		if why := d.state.Ledger.Decide(d.state.At, &r); why != event.None {
+			t.Fatal(why)
+		}
+		d.state.Apply(1, &r)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
