@@ -1,0 +1,183 @@
+package ready_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"macronode/ci/flip"
+	"macronode/ci/story"
+	"macronode/core/ready"
+	"macronode/core/words"
+	twin "macronode/models/ready"
+)
+
+const conditions = words.LateStart + 1
+
+func condition(name string) words.Condition {
+	for c := range conditions {
+		if c.String() == name {
+			return c
+		}
+	}
+	return conditions
+}
+
+// TestStory plays the table: after each word, the codes of /readyz and of
+// /readyz?for=read, what is served, and the reasons.
+func TestStory(t *testing.T) {
+	var r ready.Ready
+	var now words.Instant
+	code := map[bool]int{true: 200, false: 503}
+	story.Play(t, "testdata/table", func(w []string) string {
+		span := func(s string) time.Duration {
+			d, err := time.ParseDuration(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		switch w[0] {
+		case "new":
+			now = 5
+			r = ready.New(now, span(w[1]))
+		case "meet":
+			r.Meet(condition(w[1]))
+		case "miss":
+			r.Miss(condition(w[1]))
+		case "ail", "heal":
+			r.Ail(condition(w[1]), w[0] == "ail")
+		case "tick":
+			now = now.Plus(span(w[1]))
+			r.Tick(now)
+		case "due":
+			due, any := r.Due()
+			if !any {
+				return "never"
+			}
+			return fmt.Sprintf("in %v", time.Duration(due-now))
+		}
+		v := r.Verdict()
+		var why []string
+		for c := range (r.Unmet() | r.Ailing()).Each {
+			why = append(why, c.String())
+		}
+		return fmt.Sprintf("%v: readyz %d, for read %d, reads %d, writes %d [%s]", v.Phase,
+			code[v.Ready], code[v.ForRead], code[v.Reads], code[v.Writes], strings.Join(why, " "))
+	})
+}
+
+// TestAgrees walks the machine and the table through the same random life, and wants
+// R1 and R2 of both.
+func TestAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		patience := rapid.Int64Range(0, 100).Draw(t, "patience")
+		r, m, now := ready.New(7, time.Duration(patience)), twin.New(), words.Instant(7)
+		need := rapid.Custom(func(t *rapid.T) words.Condition {
+			return words.Condition(rapid.IntRange(0, int(words.Stalled)-1).Draw(t, "need"))
+		})
+		ailment := rapid.Custom(func(t *rapid.T) words.Condition {
+			return words.Condition(rapid.IntRange(int(words.Stalled), int(words.LateStart)-1).Draw(t, "ailment"))
+		})
+		meet := func(t *rapid.T) {
+			c := need.Draw(t, "c")
+			r.Meet(c)
+			m.Met(c)
+			if !r.Meets(c) {
+				t.Fatalf("%v was met and is not", c)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"meet":       meet,
+			"meet again": meet,
+			"meet all": func(*rapid.T) {
+				for c := range words.Stalled {
+					r.Meet(c)
+					m.Met(c)
+				}
+			},
+			"miss": func(t *rapid.T) { c := need.Draw(t, "c"); r.Miss(c); m.Missed(c) },
+			"ail":  func(t *rapid.T) { c := ailment.Draw(t, "c"); r.Ail(c, true); m.Ails(c) },
+			"heal": func(t *rapid.T) { c := ailment.Draw(t, "c"); r.Ail(c, false); m.Heals(c) },
+			"tick": func(t *rapid.T) {
+				now += words.Instant(rapid.Int64Range(0, 60).Draw(t, "ns"))
+				r.Tick(now)
+				if int64(now)-7 >= patience {
+					m.Waited()
+				}
+			},
+			"": func(t *rapid.T) {
+				agrees(t, &r, &m)
+				exact(t, r)
+			},
+		})
+	})
+}
+
+func agrees(t *rapid.T, r *ready.Ready, m *twin.Node) {
+	v := r.Verdict()
+	got := twin.Row{Phase: v.Phase.String(), Readyz: v.Ready, ForRead: v.ForRead, Reads: v.Reads, Wrote: v.Writes}
+	if want := m.Row(); got != want {
+		t.Fatalf("%+v, the table says %+v", got, want)
+	}
+	for _, c := range m.Missing {
+		if !r.Unmet().Has(c) || r.Meets(c) {
+			t.Fatalf("%v is not missed in %b", c, r.Unmet())
+		}
+	}
+	for _, c := range m.Wrong {
+		if !r.Ailing().Has(c) || !r.Has(c) {
+			t.Fatalf("%v is not wrong in %b", c, r.Ailing())
+		}
+	}
+	if !m.Began && (v.Ready || v.ForRead || v.Reads || v.Writes) {
+		t.Fatalf("R1: %+v", v)
+	}
+	broken := r.Has(words.Stalled) || r.Has(words.JournalFailed) || r.Has(words.DiskFull)
+	if m.Began && (broken == v.Writes || broken && v.Ready || !v.Reads) {
+		t.Fatalf("R2: %+v while %b", v, r.Ailing())
+	}
+}
+
+// exact: before Due a Tick changes nothing, at Due it changes something. r is a copy.
+func exact(t *rapid.T, r ready.Ready) {
+	due, any := r.Due()
+	last := due - 1
+	if !any {
+		last = due.Plus(time.Hour)
+	}
+	was := r.Mix(0)
+	if r.Tick(last); r.Mix(0) != was {
+		t.Fatalf("due at %d (%v), and it changed by %d", due, any, last)
+	}
+	if r.Tick(due); any && r.Mix(0) == was {
+		t.Fatalf("due at %d, and nothing happens", due)
+	}
+}
+
+func TestHashForgetsNothing(t *testing.T) {
+	r := ready.New(1, time.Second)
+	flip.Every(t, &r, func() words.Hash64 { return r.Mix(0) })
+}
+
+// TestMisuse: a dependency does not ail, an ailment is not met.
+func TestMisuse(t *testing.T) {
+	for name, do := range map[string]func(*ready.Ready){
+		"an ailment is met":     func(r *ready.Ready) { r.Meet(words.Stalled) },
+		"a dependency ails":     func(r *ready.Ready) { r.Ail(words.NeedHTTP, true) },
+		"a dependency recovers": func(r *ready.Ready) { r.Ail(words.NeedSampler, false) },
+	} {
+		func() {
+			defer func() {
+				if _, ok := recover().(words.Broken); !ok {
+					t.Errorf("%s, and it was let pass", name)
+				}
+			}()
+			r := ready.New(1, 1)
+			do(&r)
+		}()
+	}
+}

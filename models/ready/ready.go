@@ -1,0 +1,71 @@
+// Package ready is the table of what a node may be asked for, by what is wrong
+// with it.
+package ready
+
+import "macronode/core/words"
+
+// Node is what is known of one.
+type Node struct {
+	Missing []words.Condition
+	Wrong   []words.Condition
+	Began   bool // nothing was missing, once
+	Late    bool
+}
+
+// A Row is one of the table: the phase, and who is let in.
+type Row struct {
+	Phase                         string
+	Readyz, ForRead, Reads, Wrote bool
+}
+
+// New misses everything.
+func New() Node {
+	return Node{Missing: []words.Condition{words.NeedJournal, words.NeedKey, words.NeedHTTP, words.NeedAdmin, words.NeedSampler}}
+}
+
+// Met, Missed, Ails and Heals are what is heard.
+func (n *Node) Met(c words.Condition) {
+	if n.Missing = without(n.Missing, c); len(n.Missing) == 0 {
+		n.Began = true
+	}
+}
+func (n *Node) Missed(c words.Condition) { n.Missing = append(without(n.Missing, c), c) }
+func (n *Node) Ails(c words.Condition)   { n.Wrong = append(without(n.Wrong, c), c) }
+func (n *Node) Heals(c words.Condition)  { n.Wrong = without(n.Wrong, c) }
+
+// Waited is what the deadline of the start finds.
+func (n *Node) Waited() { n.Late = !n.Began }
+
+// Row is where n stands in the table.
+func (n *Node) Row() Row {
+	if !n.Began {
+		if n.Late {
+			return Row{Phase: "degraded"}
+		}
+		return Row{Phase: "starting"}
+	}
+	row := Row{"ready", true, true, true, true}
+	if len(n.Missing) > 0 || len(n.Wrong) > 0 {
+		row.Phase = "degraded"
+	}
+	for _, c := range n.Wrong {
+		if c == words.Stalled || c == words.JournalFailed || c == words.DiskFull {
+			row.Readyz, row.Wrote = false, false
+		}
+	}
+	for _, c := range n.Missing {
+		if c == words.NeedHTTP {
+			row.Readyz, row.ForRead = false, false
+		}
+	}
+	return row
+}
+
+func without(list []words.Condition, c words.Condition) (rest []words.Condition) {
+	for _, x := range list {
+		if x != c {
+			rest = append(rest, x)
+		}
+	}
+	return rest
+}
