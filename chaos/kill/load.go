@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
+	"syscall"
 )
 
 // An Answer is what a client was told for good, under a key.
@@ -25,6 +27,7 @@ type Client struct {
 	count   int
 	pending *Answer // asked, not known
 	Known   []Answer
+	Cut     error // a request that was sent and got no answer
 }
 
 // NewClient is a client with an account of its own.
@@ -57,7 +60,10 @@ func (c *Client) Run(ctx context.Context, n *Node) error {
 		a := c.pending
 		status, answer, err := n.Post(ctx, a.Path, a.Key, a.Body)
 		if err != nil {
-			return nil // killed, or gone: it does not know
+			if !errors.Is(err, syscall.ECONNREFUSED) {
+				c.Cut = err
+			}
+			return nil // gone: what it asked last it does not know
 		}
 		switch status {
 		case http.StatusOK, http.StatusConflict:

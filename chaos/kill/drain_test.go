@@ -1,0 +1,63 @@
+package kill_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/chaos/kill"
+)
+
+// TestDrain: told to end under load, the node answers every request that was sent,
+// says what it did, lets the metrics listener go last, exits 0, and the next start
+// knows all of it. ron-node cut on TERM.
+func TestDrain(t *testing.T) {
+	binary, err := kill.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &kill.Node{Binary: binary, Data: t.TempDir()}
+	start(t, n)
+	var all []*kill.Client
+	for i := range 64 {
+		all = append(all, kill.NewClient(fmt.Sprintf("client:%d", i)))
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- kill.Together(ctx, n, all) }()
+	time.Sleep(300 * time.Millisecond) // of load; how much there was is checked below
+	said, code := n.Stop()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	total := 0
+	for i, c := range all {
+		if total += len(c.Known); c.Cut != nil {
+			t.Errorf("client %d: a request was cut: %v", i, c.Cut)
+		}
+	}
+	if total < 64 || code != 0 {
+		t.Fatalf("%d answers, exit %d:\n%s", total, code, said)
+	}
+	after := -1
+	for _, word := range []string{"child=http", "msg=ended", "drained: ", "child=sampler", "child=admin"} {
+		at := strings.LastIndex(said, word)
+		if at < after {
+			t.Fatalf("%q is not said, or too early:\n%s", word, said)
+		}
+		after = at
+	}
+	start(t, n)
+	for _, c := range all {
+		if err := c.Hold(t.Context(), n, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, code := n.Stop(); code != 0 {
+		t.Fatalf("the second life: exit %d", code)
+	}
+	t.Logf("%d answers", total)
+}
