@@ -136,7 +136,7 @@ func names(t testing.TB, d fs.FS) []string {
 	return all
 }
 
-// open begins a journal in which nothing is made ready ahead.
+// open begins a journal, or goes on with it.
 func open(t testing.TB, d fs.FS, roll int64) *journalfile.Journal {
 	t.Helper()
 	j, _, _ := recovered(t, d)
@@ -215,19 +215,34 @@ func TestRoll(t *testing.T) {
 	}
 }
 
-// TestOneBatchAtATime: a start vouches for all before it, so nothing may be out when
-// a segment begins.
-func TestOneBatchAtATime(t *testing.T) {
-	defer func() {
-		if broken := recover(); broken == nil {
-			t.Fatal("two batches were out")
-		}
-	}()
-	j := open(t, world.NewDisk(), words.MaxSegment)
-	for lsn := range words.LSN(2) {
-		arena, batch := frames(lsn+1, 1, 0)
-		_, err := j.Write(arena, batch)
-		must(t, err)
+// TestMisuse: what only a bug of ours could ask for is not done.
+func TestMisuse(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		ask  func(*journalfile.Journal)
+	}{
+		// A segment's start vouches for all before it, so nothing may be out when it begins.
+		{"two batches at a time", func(j *journalfile.Journal) {
+			for lsn := range words.LSN(2) {
+				arena, batch := frames(lsn+1, 1, 0)
+				_, err := j.Write(arena, batch)
+				must(t, err)
+			}
+		}},
+		{"a frame left out", func(j *journalfile.Journal) {
+			arena, batch := frames(1, 3, 0)
+			_, _ = j.Write(arena, []event.Frame{batch[0], batch[2]})
+		}},
+		{"no frames", func(j *journalfile.Journal) { _, _ = j.Write(nil, nil) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			defer func() {
+				if broken, ok := recover().(words.Broken); !ok {
+					t.Fatalf("it was done: %v", broken)
+				}
+			}()
+			c.ask(open(t, world.NewDisk(), words.MaxSegment))
+		})
 	}
 }
 

@@ -15,11 +15,16 @@ import (
 	"macronode/core/words"
 )
 
-func reads(t *testing.T, j *journalfile.Journal, wrote []record.Sealed) {
+// reads every frame, each with few operations: the table leads close to it.
+func reads(t *testing.T, d *world.Disk, j *journalfile.Journal, wrote []record.Sealed) {
 	t.Helper()
 	for _, want := range wrote {
+		before := d.Ops
 		if got, err := j.Read(want.LSN); err != nil || !same(got, want) {
 			t.Fatalf("reading %v: %v, %v", want.LSN, got, err)
+		}
+		if ops := d.Ops - before; ops > 4 { // open, size, and a read or two
+			t.Fatalf("reading %v took %d operations", want.LSN, ops)
 		}
 	}
 	for _, lsn := range []words.LSN{0, words.LSN(len(wrote)) + 1, words.MaxLSN + 9} {
@@ -57,15 +62,15 @@ func TestReadsEveryFrame(t *testing.T) {
 	var wrote []record.Sealed
 	for life := range 3 {
 		j, _, _ := recovered(t, d)
-		reads(t, j, wrote)
+		reads(t, d, j, wrote)
 		j.Roll = int64(1000 * (1 + 200*life))
 		for range 40 {
 			wrote = append(wrote, add(t, j, 3)...)
 			wrote = append(wrote, large(t, j, 3)...)
 		}
-		reads(t, j, wrote)
+		reads(t, d, j, wrote)
 		slices.Reverse(wrote)
-		reads(t, j, wrote)
+		reads(t, d, j, wrote)
 		slices.Reverse(wrote)
 		if n := d.Handles(); n < 2 || n > 9 {
 			t.Fatalf("%d files open", n)

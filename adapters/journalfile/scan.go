@@ -100,6 +100,7 @@ func (s *scan) run() (leftovers []string, err error) {
 			end = parts[n+1].start.first
 		}
 		if err := s.segment(p, end); err != nil {
+			s.found.Damaged = errors.Is(err, ErrDamaged)
 			return nil, err
 		}
 		s.done += p.size
@@ -263,8 +264,8 @@ func (s *scan) takeBatch(h batch) (why string) {
 }
 
 func (s *scan) takeFrame(it item, off int64) (why string) {
-	last := s.open.count == 1
-	if s.open.count == 0 || it.size > int64(s.open.bytes) || last != (it.size == int64(s.open.bytes)) {
+	last := s.open.count == 1 // where no batch is open there are no bytes left either
+	if it.size > int64(s.open.bytes) || last != (it.size == int64(s.open.bytes)) {
 		return "a frame that no batch has room for"
 	}
 	head, _, err := record.Open(it.payload)
