@@ -54,6 +54,7 @@ func FuzzFrame(f *testing.F) {
 	f.Add(record.Begin(nil, 1, 0))
 
 	f.Fuzz(func(t *testing.T, body []byte) {
+		_, _, whole := record.Whole(body)
 		h, rest, err := record.Open(body)
 		if err != nil {
 			if !errors.Is(err, record.ErrFrame) {
@@ -68,6 +69,9 @@ func FuzzFrame(f *testing.F) {
 				if !errors.Is(err, record.ErrFrame) {
 					t.Fatalf("record %d: %v", i, err)
 				}
+				if whole == nil {
+					t.Fatalf("whole, but for record %d", i)
+				}
 				return
 			}
 			if _, err := record.Read(body, i, &found); err != nil {
@@ -78,6 +82,9 @@ func FuzzFrame(f *testing.F) {
 				t.Fatalf("record %d, a %v, renders with %v", i, walked.Kind, err)
 			}
 			written, _ = record.Add(written, 0, &walked)
+		}
+		if (whole == nil) != (len(rest) == 0) {
+			t.Fatalf("whole says %v of %d bytes behind", whole, len(rest))
 		}
 		if written = append(written, rest...); !bytes.Equal(written, body) {
 			t.Fatalf("read from\n%x\nand written as\n%x", body, written)

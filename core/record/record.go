@@ -131,6 +131,22 @@ func Open(body []byte) (h Head, rest []byte, err error) {
 	return h, body[headSize:], nil
 }
 
+// Whole is Open of a body that is a frame to its last byte: Next will not fail on it.
+func Whole(body []byte) (h Head, rest []byte, err error) {
+	h, rest, err = Open(body)
+	var r Record
+	left := rest
+	for range h.Count {
+		if left, err = Next(left, &r); err != nil {
+			return Head{}, nil, err
+		}
+	}
+	if len(left) > 0 {
+		return Head{}, nil, ErrFrame
+	}
+	return h, rest, err
+}
+
 // Next reads one record into r, whose texts are views of from, and returns what
 // follows it. It leaves the names' digests to Identify.
 func Next(from []byte, r *Record) ([]byte, error) {

@@ -97,6 +97,9 @@ func TestRefuses(t *testing.T) {
 		{"a text longer than all", false, body(k(Moved), asked(issue), n(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1))},
 	} {
 		written, err := again(c.body)
+		if _, _, whole := Whole(c.body); !errors.Is(whole, err) {
+			t.Errorf("%s: whole says %v, reading %v", c.rule, whole, err)
+		}
 		switch {
 		case c.good && (err != nil || !bytes.Equal(written, c.body)):
 			t.Errorf("%s: %v, written as\n%x, want\n%x", c.rule, err, written, c.body)
@@ -118,6 +121,28 @@ func patch(at int, with ...byte) []byte {
 	b := Begin(nil, 1, 0)
 	copy(b[at:], with)
 	return b
+}
+
+// TestWhole: nothing is missing, nothing stands behind.
+func TestWhole(t *testing.T) {
+	frame := crowd(3)
+	h, rest, err := Whole(frame)
+	if err != nil || h.Count != 3 || !bytes.Equal(rest, frame[headSize:]) {
+		t.Errorf("%+v, %x, %v", h, rest, err)
+	}
+	for rule, frame := range map[string][]byte{
+		"a byte behind":  append(crowd(3), 0),
+		"a record more":  append(crowd(3), byte(Forgot), 1, 0, 5),
+		"a record less":  crowd(3)[:headSize+2*(prefixSize+1)],
+		"a byte less":    crowd(3)[:headSize+3*(prefixSize+1)-1],
+		"only its head":  crowd(3)[:headSize],
+		"time and more":  append(Begin(nil, 1, 0), 0),
+		"nothing at all": nil,
+	} {
+		if h, rest, err := Whole(frame); !errors.Is(err, ErrFrame) || h != (Head{}) || rest != nil {
+			t.Errorf("%s: %+v, %x, %v", rule, h, rest, err)
+		}
+	}
 }
 
 // TestWritesNothingUnreadable: what could not be read back is a bug of ours before it

@@ -54,7 +54,14 @@ func (d *desk) add(r record.Record) words.Place {
 	var index uint16
 	d.body, index = record.Add(d.body, 0, &r)
 	d.state.Apply(index, &r)
-	return words.Place{LSN: d.state.LSN, Index: index}
+	place := words.Place{LSN: d.state.LSN, Index: index}
+	if r.Kind == record.Moved || r.Kind == record.Refused { // its key knows where it is
+		p, found, err := d.state.Idem.Look(idem.Key{Tenant: r.Tenant, Name: r.Key.ID}, r.Asked)
+		if p != place || !found || err != nil {
+			d.Fatalf("%v at %v: its key says %v, %v, %v", r.Kind, place, p, found, err)
+		}
+	}
+	return place
 }
 
 func (d *desk) close() []byte {
@@ -225,8 +232,8 @@ func sees(t tb, body []byte, s *state.State) func(words.Place, *record.Record) {
 		if want.Identify(); err != nil || (p != words.Place{LSN: h.LSN, Index: next}) || fmt.Sprint(*r) != fmt.Sprint(want) {
 			t.Fatalf("at %v: %+v, not %+v, %v", p, *r, want, err)
 		}
-		if next > 0 && s.Hash() == was {
-			t.Fatalf("%v is shown before the one before it is so", p)
+		if next > 0 && s.Hash() == was || r.Kind == record.Moved && s.Ledger.Seq(r.Tenant) != r.Seq-1 {
+			t.Fatalf("%v is shown too early or too late", p)
 		}
 		next, was = next+1, s.Hash()
 	}

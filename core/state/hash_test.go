@@ -1,0 +1,81 @@
+package state_test
+
+import (
+	"testing"
+
+	"macronode/ci/flip"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/state"
+	"macronode/core/words"
+)
+
+func TestHashForgetsNothing(t *testing.T) {
+	s := state.New(limits(), 1)
+	s.LSN, s.At, s.Journal, s.Boots = 1, 2, 3, 4
+	flip.Every(t, &s, s.Hash, "Ledger: flipped in its own room", "Idem: flipped in its own room", "Keys: flipped in its own room")
+
+	// And each of the three is in the hash of all, by a change that touches nothing else.
+	for what, change := range map[string]func(*state.State){
+		"the ledger": func(s *state.State) {
+			r := record.Record{Kind: record.Moved, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), Seq: 1,
+				Amount: words.Units(1), FromNow: words.Units(1), ToNow: words.Units(1), Spent: words.Units(1)}
+			r.Identify()
+			s.Ledger.Apply(0, &r)
+		},
+		"the keys seen": func(s *state.State) { s.Idem.Forget(1) },
+		"the API keys":  func(s *state.State) { s.Keys.Add(event.Key{ID: 1}) },
+	} {
+		was := s.Hash()
+		if change(&s); s.Hash() == was {
+			t.Errorf("%s: not in the hash", what)
+		}
+	}
+}
+
+// TestBytes: a state takes what it says, and what it says follows its limits.
+func TestBytes(t *testing.T) {
+	few := limits()
+	many := few
+	many.Ledger.Accounts += 1_000_000
+	for part, grown := range map[string]state.Limits{
+		"accounts": many,
+		"seen":     {Ledger: few.Ledger, Idem: few.Idem, Keys: few.Keys + 1_000_000},
+	} {
+		if more := state.Bytes(grown) - state.Bytes(few); more < 40_000_000 || more > 200_000_000 {
+			t.Errorf("a million more %s take %d bytes", part, more)
+		}
+	}
+}
+
+// TestCheckSees: it asks all of its machines.
+func TestCheckSees(t *testing.T) {
+	for what, breaks := range map[string]func(*state.State){
+		"the ledger": func(s *state.State) {
+			r := record.Record{Kind: record.Moved, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), ToNow: words.Units(1)}
+			r.Identify()
+			s.Ledger.Apply(0, &r) // had by ann, issued by nobody
+		},
+		"the API keys": func(s *state.State) {
+			s.Keys.Add(event.Key{ID: 1, Boot: true})
+			s.Keys.Add(event.Key{ID: 2, Boot: true})
+		},
+		"the keys seen": func(s *state.State) {
+			for _, key := range []string{"a", "b"} {
+				s.LSN = 9 - s.LSN // the later one in an earlier frame
+				r := record.Record{Kind: record.Refused, Op: event.Issue, Tenant: 1, Key: name(key)}
+				r.Identify()
+				s.Apply(0, &r)
+			}
+		},
+	} {
+		s := state.New(limits(), 1)
+		s.LSN = 1
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if breaks(&s); s.Check() == nil {
+			t.Errorf("%s: nothing is seen", what)
+		}
+	}
+}
