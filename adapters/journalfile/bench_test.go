@@ -1,6 +1,7 @@
 package journalfile_test
 
 import (
+	"fmt"
 	"testing"
 
 	"macronode/adapters/fs"
@@ -20,6 +21,7 @@ func transfers(lsn words.LSN, n int) (arena []byte, batch []event.Frame) {
 	for range n {
 		off := uint32(len(arena))
 		r.Nonce, r.Seq = words.Nonce(lsn), words.Seq(lsn)
+		r.Key.Text = fmt.Appendf(nil, "payment-2024-%012d", lsn)
 		arena = record.Begin(arena, lsn, words.Time(lsn))
 		arena, _ = record.Add(arena, off, &r)
 		batch = append(batch, event.Frame{LSN: lsn, Off: off, Len: uint32(len(arena)) - off})

@@ -158,6 +158,7 @@ type history struct {
 	wrote [][]byte // every frame of this past
 	safe  int      // frames that were synced or shown
 	lives uint64
+	seed  int
 }
 
 // TestLives: at random, with every fault there is, many times over.
@@ -167,7 +168,7 @@ func TestLives(t *testing.T) {
 		from, to = *seed, *seed+1
 	}
 	for n := from; n < to; n++ {
-		h := &history{t: t, c: world.NewSeeded(uint64(n)), d: world.NewDisk()}
+		h := &history{t: t, c: world.NewSeeded(uint64(n)), d: world.NewDisk(), seed: n}
 		for range 12 {
 			h.begin()
 			h.live()
@@ -197,7 +198,7 @@ func (h *history) begin() {
 		case err == nil || errors.Is(err, world.ErrDead):
 			h.d.Crash(h.c)
 		case !errors.Is(err, world.ErrSync) && !errors.Is(err, world.ErrFull):
-			h.t.Fatalf("seed %v: recovery: %v", *seed, err)
+			h.t.Fatalf("-seed %d: recovery: %v", h.seed, err)
 		}
 		h.d.Full = false
 	}
