@@ -45,7 +45,7 @@ func complaints(v reflect.Value, hash func() words.Hash64, except []string) []st
 		}
 		w.except[path] = false
 	}
-	if hash() != hash() {
+	if first, second := hash(), hash(); first != second {
 		w.say("the hash is not the same twice")
 	}
 	w.into(v, "")
