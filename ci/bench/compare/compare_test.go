@@ -1,0 +1,62 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestReadLogs: what ends in the window is counted, what begins in it is measured, and
+// all of it is answered.
+func TestReadLogs(t *testing.T) {
+	var lines [2]strings.Builder
+	for i := range 100 { // one each 10 ms from second 7 on, each takes 1 ms, the 40th takes 5
+		took := 1000
+		if i == 40 {
+			took = 5000
+		}
+		end := 7_000_000 + i*10_000 + took
+		fmt.Fprintf(&lines[i%2], "%d %d %d 0 %d %d\n", i%2, i/2+1, took, end/1_000_000, end%1_000_000)
+	}
+	logs := []string{filepath.Join(t.TempDir(), "a"), filepath.Join(t.TempDir(), "b")}
+	for i := range logs {
+		if err := os.WriteFile(logs[i], []byte(lines[i].String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := readLogs(logs, 200*time.Millisecond, 500*time.Millisecond)
+	if err != nil || s.All != 100 || s.Counted != 50 || s.Max != 5*time.Millisecond || s.P50.Round(100*time.Microsecond) != time.Millisecond {
+		t.Fatalf("%+v, %v", s, err)
+	}
+	for rule, text := range map[string]string{"nothing": "", "no log": "progress: 1 s\n"} {
+		if err := os.WriteFile(logs[0], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := readLogs(logs[:1], 0, time.Second); err == nil {
+			t.Errorf("%s: %+v", rule, s)
+		}
+	}
+}
+
+// TestTold: a failure is told in one line of the page, without this machine's paths.
+func TestTold(t *testing.T) {
+	b := &bench{bin: "/here/bin", work: "/here/disk"}
+	got := b.told("memory", errors.New("start /here/bin/x:\nno /here/disk/y "+strings.Repeat("z", 1000)))
+	if strings.ContainsAny(got, "\n") || strings.Contains(got, "/here") || len(got) > 400 || !strings.HasPrefix(got, "memory: it failed: start …/x: no …/y") {
+		t.Fatal(got)
+	}
+}
+
+// TestDisk: a directory in memory is refused, for a sync there is none.
+func TestDisk(t *testing.T) {
+	if name, err := fileSystem("/dev/shm"); err == nil {
+		t.Errorf("/dev/shm is %s", name)
+	}
+	if _, err := fileSystem(t.TempDir() + "/none"); err == nil {
+		t.Error("there is no such directory")
+	}
+}

@@ -1,0 +1,130 @@
+// compare runs all measurements, macronode and its peers by turns, and writes the page
+// that tells of them. ci/bench/run builds what it wants and starts it.
+//
+//	transfers ─► in process ─► scale ─► recovery ─► memory ─► docs/performance.md
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"macronode/ci/bench/sheet"
+)
+
+// bench is one run of all.
+type bench struct {
+	bin    string // directory of the programs
+	work   string // directory on the disk that is measured
+	rounds int
+	warm   time.Duration // of each turn, before it is measured
+	time   time.Duration // of each turn
+	pool   int           // connections of the service to PostgreSQL
+	frames int           // of a journal that is recovered
+	flat   int           // operations of the long run
+	many   int           // accounts of the large ledger
+	page   sheet.Sheet
+}
+
+// A stage is one measurement.
+type stage struct {
+	name string
+	run  func(context.Context) error
+}
+
+func main() {
+	b := &bench{}
+	out := flag.String("out", "", "file that the page is written to")
+	only := flag.String("only", "", "comma-separated stages, in place of all: transfers, process, scale, recovery, memory")
+	flag.StringVar(&b.bin, "bin", "", "directory of the programs")
+	flag.StringVar(&b.work, "work", "", "empty directory on the disk that is measured")
+	flag.IntVar(&b.rounds, "rounds", 3, "rounds")
+	flag.DurationVar(&b.warm, "warm", 500*time.Millisecond, "time of each turn before it is measured")
+	flag.DurationVar(&b.time, "time", 2*time.Second, "time of each turn")
+	flag.IntVar(&b.pool, "pool", 64, "connections of the service to PostgreSQL")
+	flag.IntVar(&b.frames, "frames", 1_000_000, "frames of the journal that is recovered")
+	flag.IntVar(&b.flat, "flat", 2_000_000, "operations of the long run")
+	flag.IntVar(&b.many, "many", 1_000_000, "accounts of the large ledger")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	if err := b.run(ctx, *out, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func (b *bench) run(ctx context.Context, out, only string) error {
+	stages := []stage{{"transfers", b.transfers}, {"process", b.process}, {"scale", b.scale}, {"recovery", b.recovery}, {"memory", b.memory}}
+	var err error
+	if b.page.Facts, err = b.facts(ctx); err != nil {
+		return err
+	}
+	var failed []error
+	for _, s := range stages {
+		if only != "" && !strings.Contains(","+only+",", ","+s.name+",") {
+			b.page.Missing = append(b.page.Missing, s.name+": not asked for")
+			continue
+		}
+		if err := s.run(ctx); err != nil {
+			b.page.Missing = append(b.page.Missing, b.told(s.name, err))
+			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
+		}
+		if ctx.Err() != nil {
+			return errors.Join(append(failed, ctx.Err())...)
+		}
+	}
+	if out != "" {
+		failed = append(failed, os.WriteFile(out, []byte(b.page.String()), 0o644))
+	} else {
+		fmt.Print(b.page.String())
+	}
+	return errors.Join(failed...)
+}
+
+// told is a failure as the page tells it: in one line, without this machine's paths.
+func (b *bench) told(stage string, err error) string {
+	text := strings.NewReplacer(b.work, "…", b.bin, "…", "\n", " ").Replace(err.Error())
+	if most := 300; len(text) > most {
+		text = text[:most] + " …"
+	}
+	return stage + ": it failed: " + text
+}
+
+func (b *bench) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "bench: "+format+"\n", args...)
+}
+
+func (b *bench) binary(name string) string { return filepath.Join(b.bin, name) }
+
+// config writes what a node is served with. Its disk is given time: what others do to
+// the machine is no failure of the journal here.
+func (b *bench) config(data string, accounts, keys int, ttl string) (file string, err error) {
+	text := fmt.Sprintf(`data: %s
+listen:
+  http: 127.0.0.1:0
+  admin: 127.0.0.1:0
+wallet:
+  limits:
+    accounts: %d
+    holdings: %d
+  idempotency:
+    ttl: %s
+    keys: %d
+journal:
+  stall: 5s
+  fail: 20s
+log:
+  level: warn
+`, data, accounts, accounts, ttl, keys)
+	file = data + ".yaml"
+	return file, os.WriteFile(file, []byte(text), 0o600)
+}

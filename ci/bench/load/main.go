@@ -1,0 +1,155 @@
+// load asks for transfers (or issues) over HTTP/1.1, each connection its next one when
+// the last is answered. It is one thread over epoll with requests written by hand, so
+// that it takes little of the machine that it measures. Every answer must be 200 and
+// name the key that was asked under, or it ends. What it saw is a sample on standard
+// output.
+//
+//	connection: write request ─► epoll ─► read answer ─► check, count ─► next request
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"time"
+
+	"macronode/ci/bench/hist"
+	"macronode/ci/bench/sample"
+)
+
+// Plan is what is to be asked. Connection i pays from accounts of its own, in turn, so
+// that their nonces are known: First+i*Spread and the Spread-1 after it.
+type Plan struct {
+	Addr     netip.AddrPort
+	Key      string // the API key
+	Salt     string // makes idempotency keys new
+	Issue    bool   // gives each of Accounts its money, in place of transfers
+	Accounts int    // there are so many
+	First    int    // the first that pays
+	Spread   int    // accounts of one connection
+	Conns    int
+	Count    int           // so many requests, in place of a time
+	Warm     time.Duration // not measured
+	Time     time.Duration // measured
+}
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "load:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	var p Plan
+	addr := flag.String("addr", "", "loopback address and port")
+	keyFile := flag.String("key-file", "", "file with the API key")
+	flag.StringVar(&p.Salt, "salt", "s", "makes idempotency keys new")
+	flag.BoolVar(&p.Issue, "issue", false, "issue to each account once, in place of transfers")
+	flag.IntVar(&p.Accounts, "accounts", 100_000, "accounts there are")
+	flag.IntVar(&p.First, "first", 0, "first account that pays")
+	flag.IntVar(&p.Spread, "spread", 16, "accounts that one connection pays from")
+	flag.IntVar(&p.Conns, "conns", 64, "connections")
+	flag.IntVar(&p.Count, "count", 0, "requests, in place of a time")
+	flag.DurationVar(&p.Warm, "warm", 500*time.Millisecond, "time before measuring")
+	flag.DurationVar(&p.Time, "time", 2*time.Second, "time of measuring")
+	flag.Parse()
+	var err error
+	if p.Addr, err = netip.ParseAddrPort(*addr); err != nil || !p.Addr.Addr().IsLoopback() || !p.Addr.Addr().Is4() {
+		return fmt.Errorf("addr %q: wants an IPv4 loopback address and port", *addr)
+	}
+	key, err := os.ReadFile(*keyFile)
+	if err != nil {
+		return fmt.Errorf("key: %w", err)
+	}
+	p.Key = strings.TrimSpace(string(key))
+	if p.Issue {
+		p.Count = p.Accounts
+	} else if need := p.First + p.Conns*p.Spread; need > p.Accounts {
+		return fmt.Errorf("%d connections from account %d on want %d accounts", p.Conns, p.First, need)
+	}
+	debug.SetGCPercent(-1) // nothing is allocated while it runs
+	runtime.LockOSThread()
+	r, err := drive(&p)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// drive runs the plan.
+func drive(p *Plan) (r sample.Sample, err error) {
+	poll, err := newPoll(p)
+	if err != nil {
+		return r, err
+	}
+	defer poll.close()
+	used, began := cpu(), time.Now()
+	from, to := began.Add(p.Warm), began.Add(p.Warm+p.Time)
+	if p.Count > 0 {
+		from, to = began, began.Add(24*time.Hour)
+	}
+	asked := 0
+	wants := func(now time.Time) bool { return now.Before(to) && (p.Count == 0 || asked < p.Count) }
+	next := func(c *conn) error {
+		asked++
+		return c.ask(asked - 1)
+	}
+	out := 0 // asked and not answered
+	for i := range poll.conns {
+		if wants(began) {
+			if err := next(&poll.conns[i]); err != nil {
+				return r, err
+			}
+			out++
+		}
+	}
+	var seen hist.Hist
+	last := began
+	for out > 0 {
+		err := poll.wait(func(c *conn) error {
+			whole, err := c.read()
+			if err != nil || !whole {
+				return err
+			}
+			now := time.Now()
+			last = now
+			r.All++
+			if !now.Before(from) && now.Before(to) {
+				r.Counted++
+			}
+			if !c.began.Before(from) && c.began.Before(to) {
+				seen.Add(now.Sub(c.began))
+			}
+			if !wants(now) {
+				out--
+				return nil
+			}
+			return next(c)
+		})
+		if err != nil {
+			return r, err
+		}
+	}
+	r.Took = p.Time
+	if p.Count > 0 {
+		r.Took = last.Sub(began)
+	}
+	r.P50, r.P99, r.P999, r.Max = seen.Quantile(0.5), seen.Quantile(0.99), seen.Quantile(0.999), seen.Max()
+	r.Generator = cpu() - used
+	return r, nil
+}
+
+func cpu() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// What the functions of schema.sql tell.
+const (
+	moved = iota
+	noFunds
+	nonceUsed
+	nonceAhead
+	conflict
+	again
+)
+
+const (
+	tries       = 3
+	refused     = "MN001" // raised by transfer
+	deadlocked  = "40P01"
+	patience    = 5 * time.Second
+	callMove    = "select (x).outcome, (x).replayed, (x).seq, (x).at, (x).expected from transfer($1,$2,$3,$4,$5,$6,$7,$8) x"
+	callRefuse  = "select (x).outcome, (x).replayed, (x).seq, (x).at, (x).expected from refuse($1,$2,$3,$4,$5,$6,$7,$8) x"
+	jsonType    = "application/json"
+	problemType = "application/problem+json"
+)
+
+// desk answers transfers.
+type desk struct {
+	pool *pgxpool.Pool
+	key  [32]byte // SHA-256 of the API key
+}
+
+func newDesk(pool *pgxpool.Pool, key string) *desk {
+	return &desk{pool: pool, key: sha256.Sum256([]byte(key))}
+}
+
+// told is a row of the type of that name.
+type told struct {
+	outcome  int16
+	replayed bool
+	seq      int64
+	at       time.Time
+	expected int64
+}
+
+func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if shown := sha256.Sum256([]byte(bearer)); subtle.ConstantTimeCompare(shown[:], d.key[:]) != 1 {
+		refuse(w, event.Unauthorized, 0)
+		return
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, words.MaxBody))
+	if err != nil {
+		refuse(w, event.PayloadTooLarge, 0)
+		return
+	}
+	in, err := parse(raw, r.Header.Get("Idempotency-Key"))
+	if err != nil {
+		refuse(w, event.BadRequest, 0)
+		return
+	}
+	if in.Amount.Hi > 0 || in.Amount.Lo > math.MaxInt64 {
+		refuse(w, event.OverAmount, 0)
+		return
+	}
+	ctx, stop := context.WithTimeout(r.Context(), patience)
+	defer stop()
+	t, err := d.decide(ctx, in)
+	if err != nil {
+		refuse(w, event.Unknown, 0)
+		return
+	}
+	answer(w, in, t)
+}
+
+// parse reads a transfer as strictly as ours.
+func parse(raw []byte, key string) (*event.Request, error) {
+	var body struct {
+		From   string `json:"from"`
+		To     string `json:"to"`
+		Asset  string `json:"asset"`
+		Amount string `json:"amount_minor"`
+		Nonce  uint64 `json:"nonce"`
+		Memo   string `json:"memo"`
+	}
+	from := json.NewDecoder(bytes.NewReader(raw))
+	from.DisallowUnknownFields()
+	if err := from.Decode(&body); err != nil {
+		return nil, err
+	}
+	if _, err := from.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("more than one value")
+	}
+	amount, err := words.ParseAmount(body.Amount)
+	if err != nil {
+		return nil, err
+	}
+	in := &event.Request{Op: event.Transfer, Amount: amount, Nonce: words.Nonce(body.Nonce), Memo: []byte(body.Memo)}
+	in.Key.Text, in.From.Text, in.To.Text, in.Asset.Text = []byte(key), []byte(body.From), []byte(body.To), []byte(body.Asset)
+	in.Seal(nil)
+	return in, in.Check()
+}
+
+// decide carries a transfer out, or finds out why not. Only what was rolled back is
+// tried again.
+func (d *desk) decide(ctx context.Context, in *event.Request) (t told, err error) {
+	for range tries {
+		t, err = d.call(ctx, callMove, in)
+		if is(err, refused) {
+			t, err = d.call(ctx, callRefuse, in)
+		}
+		if err == nil && t.outcome != again || err != nil && !is(err, deadlocked) {
+			return t, err
+		}
+	}
+	return t, errors.Join(err, errors.New("no outcome"))
+}
+
+func (d *desk) call(ctx context.Context, sql string, in *event.Request) (t told, err error) {
+	row := d.pool.QueryRow(ctx, sql, string(in.Key.Text), in.Asked[:], string(in.From.Text), string(in.To.Text),
+		string(in.Asset.Text), int64(in.Amount.Lo), int64(in.Nonce), string(in.Memo))
+	err = row.Scan(&t.outcome, &t.replayed, &t.seq, &t.at, &t.expected)
+	return t, err
+}
+
+func is(err error, code string) bool {
+	var said *pgconn.PgError
+	return errors.As(err, &said) && said.Code == code
+}
+
+func answer(w http.ResponseWriter, in *event.Request, t told) {
+	if t.replayed {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
+	switch t.outcome {
+	case moved:
+		body := receipt(make([]byte, 0, 512), in, t)
+		w.Header().Set("Content-Type", jsonType)
+		_, _ = w.Write(body) // the peer may be gone; the transfer stands
+	case noFunds:
+		refuse(w, event.InsufficientFunds, 0)
+	case nonceUsed:
+		refuse(w, event.NonceUsed, t.expected)
+	case nonceAhead:
+		refuse(w, event.NonceAhead, t.expected)
+	case conflict:
+		refuse(w, event.IdempotencyConflict, 0)
+	}
+}
+
+// receipt is a function of the stored row alone, so a replay is the same bytes.
+func receipt(to []byte, in *event.Request, t told) []byte {
+	var id [16]byte
+	for i := range 8 {
+		id[8+i] = byte(t.seq >> (56 - 8*i))
+	}
+	to = append(hex.AppendEncode(append(to, `{"txid":"tx_`...), id[:]), `","op":"transfer","from":"`...)
+	to = append(append(append(to, in.From.Text...), `","to":"`...), in.To.Text...)
+	to = append(append(append(to, `","asset":"`...), in.Asset.Text...), `","amount_minor":"`...)
+	to = append(in.Amount.Append(to), `","nonce":`...)
+	to = append(strconv.AppendUint(to, uint64(in.Nonce), 10), `,"idem":"`...)
+	to = append(append(to, in.Key.Text...), `","ts":"`...)
+	to = append(t.at.UTC().AppendFormat(to, "2006-01-02T15:04:05.000Z"), `","seq":`...)
+	return append(strconv.AppendInt(to, t.seq, 10), '}')
+}
+
+func refuse(w http.ResponseWriter, p event.Problem, expected int64) {
+	body := append([]byte(`{"code":"`), p.Code()...)
+	body = strconv.AppendBool(append(body, `","retryable":`...), p.Retryable())
+	if expected > 0 {
+		body = strconv.AppendInt(append(body, `,"expected_nonce":`...), expected, 10)
+	}
+	w.Header().Set("Content-Type", problemType)
+	w.WriteHeader(p.Status())
+	_, _ = w.Write(append(body, '}')) // the peer may be gone
+}

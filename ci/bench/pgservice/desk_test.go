@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"macronode/ci/bench/cluster"
+)
+
+// open runs the service over a cluster of its own.
+func open(t *testing.T) (url string, pool *pgxpool.Pool) {
+	if _, err := cluster.Find(); errors.Is(err, cluster.ErrMissing) {
+		t.Skip("no PostgreSQL on this machine: the peer is not checked against the contract")
+	}
+	dir, err := os.MkdirTemp("/var/tmp", "pgservice-") // PostgreSQL's user must get there
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	c, err := cluster.Start(t.Context(), dir+"/pg", "fsync=off")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+		if log := c.Log(); strings.Contains(log, "deadlock") {
+			t.Error(log)
+		}
+	})
+	pool, err = pgxpool.New(context.Background(), c.DSN())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	if _, err := pool.Exec(t.Context(), schema); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), "insert into account (name, asset, balance) values ('ann', 'EUR/2', 100), ('bob', 'EUR/2', 100)"); err != nil {
+		t.Fatal(err)
+	}
+	s := httptest.NewServer(newDesk(pool, "secret"))
+	t.Cleanup(s.Close)
+	return s.URL, pool
+}
+
+type said struct {
+	status   int
+	body     string
+	replayed bool
+}
+
+func post(t *testing.T, url, bearer, key, body string) said {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/transfer", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+bearer)
+	req.Header.Set("Idempotency-Key", key)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	raw, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said{resp.StatusCode, string(raw), resp.Header.Get("Idempotency-Replayed") == "true"}
+}
+
+func transfer(from, to string, amount, nonce int) string {
+	return fmt.Sprintf(`{"from":%q,"to":%q,"asset":"EUR/2","amount_minor":"%d","nonce":%d}`, from, to, amount, nonce)
+}
+
+// TestContract: the peer keeps to what ours is held to, or it would be no peer.
+func TestContract(t *testing.T) {
+	url, pool := open(t)
+	first := transfer("ann", "bob", 30, 1)
+	told := map[string]said{}
+	for _, c := range []struct {
+		rule, bearer, key, body string
+		status                  int
+		says                    string
+		as                      string // the same bytes as under this key before
+	}{
+		{"nobody we know", "other", "k0", first, 401, `"unauthorized"`, ""},
+		{"no key", "secret", "", first, 400, `"bad_request"`, ""},
+		{"an unknown field", "secret", "k0", strings.Replace(first, "{", `{"tip":1,`, 1), 400, `"bad_request"`, ""},
+		{"two values", "secret", "k0", first + first, 400, `"bad_request"`, ""},
+		{"an amount with a zero in front", "secret", "k0", strings.Replace(first, `"30"`, `"030"`, 1), 400, `"bad_request"`, ""},
+		{"a transfer", "secret", "k1", first, 200, `"seq":`, ""},
+		{"asked again", "secret", "k1", first, 200, "", "k1"},
+		{"another question", "secret", "k1", transfer("ann", "bob", 31, 1), 422, `"idempotency_conflict"`, ""},
+		{"a used nonce", "secret", "k2", transfer("ann", "bob", 1, 1), 409, `"expected_nonce":2`, ""},
+		{"a nonce ahead", "secret", "k3", transfer("ann", "bob", 1, 3), 409, `"expected_nonce":2`, ""},
+		{"too much", "secret", "k4", transfer("ann", "bob", 71, 2), 409, `"insufficient_funds"`, ""},
+		{"all there is, to somebody new", "secret", "k5", transfer("ann", "cy", 70, 2), 200, `"cy"`, ""},
+		{"the nonce that was ahead", "secret", "k3", transfer("bob", "ann", 100, 1), 200, "", ""},
+		{"too much is kept", "secret", "k4", transfer("ann", "bob", 71, 2), 409, "", "k4"},
+		{"used is kept", "secret", "k2", transfer("ann", "bob", 1, 1), 409, "", "k2"},
+	} {
+		got := post(t, url, c.bearer, c.key, c.body)
+		if got.status != c.status || !strings.Contains(got.body, c.says) {
+			t.Errorf("%s: %d %s", c.rule, got.status, got.body)
+		}
+		if c.as != "" && (got.body != told[c.as].body || c.status == 200 && !got.replayed) {
+			t.Errorf("%s: %+v, before %+v", c.rule, got, told[c.as])
+		}
+		if c.as == "" {
+			told[c.key] = got
+		}
+	}
+	hold(t, pool, "ann:100:2 bob:30:1 cy:70:0")
+}
+
+func hold(t *testing.T, pool *pgxpool.Pool, want string) {
+	t.Helper()
+	var got string
+	row := pool.QueryRow(t.Context(), "select string_agg(name || ':' || balance || ':' || nonce, ' ' order by name) from account")
+	if err := row.Scan(&got); err != nil || got != want {
+		t.Fatalf("%s, want %s, %v", got, want, err)
+	}
+}
+
+// TestTogether: of many at once under one key one moves money, and all hear the same.
+func TestTogether(t *testing.T) {
+	url, pool := open(t)
+	for round := range 20 {
+		all := make([]said, 8)
+		var wg sync.WaitGroup
+		for i := range all {
+			wg.Go(func() { all[i] = post(t, url, "secret", fmt.Sprintf("k%d", round), transfer("ann", "bob", 1, round+1)) })
+		}
+		wg.Wait()
+		fresh := 0
+		for _, s := range all {
+			if s.status != 200 || s.body != all[0].body {
+				t.Fatalf("round %d: %+v and %+v", round, all[0], s)
+			}
+			if !s.replayed {
+				fresh++
+			}
+		}
+		if fresh != 1 {
+			t.Fatalf("round %d: %d of them moved money", round, fresh)
+		}
+	}
+	hold(t, pool, "ann:80:20 bob:120:0")
+}
+
+// TestAcross: two that pay each other never wait for each other; the log tells of it.
+func TestAcross(t *testing.T) {
+	url, pool := open(t)
+	if _, err := pool.Exec(t.Context(), "update account set balance = 1000"); err != nil { // more than either can be behind
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for _, pair := range [][2]string{{"ann", "bob"}, {"bob", "ann"}} {
+		wg.Go(func() {
+			for n := range 300 {
+				if s := post(t, url, "secret", fmt.Sprintf("%s%d", pair[0], n), transfer(pair[0], pair[1], 1, n+1)); s.status != 200 {
+					t.Errorf("%+v", s)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	hold(t, pool, "ann:1000:300 bob:1000:300")
+}

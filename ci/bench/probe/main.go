@@ -1,0 +1,67 @@
+// probe measures in process, without HTTP: the durable path of ours and the same
+// transfers over pebble, each alone in a process of its own. What it saw is a sample
+// on standard output.
+//
+//	probe ours|nosync|pebble|issue|flat|write|recover [flags]
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"time"
+
+	"macronode/ci/bench/sample"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "probe:", err)
+		os.Exit(1)
+	}
+}
+
+const fastest = 500_000 // requests a second: the window of keys has room for so many
+
+func run(args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("wants ours, nosync, pebble, issue, flat, write or recover")
+	}
+	var s settings
+	var sp span
+	f := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	f.StringVar(&s.dir, "dir", "", "directory on the disk that is measured, empty but for recover")
+	f.IntVar(&s.accounts, "accounts", 100_000, "accounts that have money at the start")
+	f.IntVar(&s.callers, "callers", 64, "callers at once")
+	f.DurationVar(&sp.warm, "warm", 500*time.Millisecond, "time before measuring")
+	f.DurationVar(&sp.time, "time", 2*time.Second, "time of measuring")
+	count := f.Int("count", 1_000_000, "operations of flat; frames of write and recover")
+	if err := f.Parse(args[1:]); err != nil {
+		return err
+	}
+	s.keys, s.ttl = int((sp.warm+sp.time+time.Second).Seconds()*fastest), time.Hour
+	r, err := measure(args[0], s, sp, *count)
+	if err != nil {
+		return fmt.Errorf("%s: %w", args[0], err)
+	}
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+func measure(what string, s settings, sp span, count int) (sample.Sample, error) {
+	switch what {
+	case "ours", "nosync", "issue":
+		s.nosync, s.issue = what == "nosync", what == "issue"
+		return measureOwn(s, sp)
+	case "flat":
+		s.keys, s.ttl, sp.count = min(count, 10*fastest), 10*time.Second, uint64(count) // keys come and go all the while
+		return measureOwn(s, sp)
+	case "pebble":
+		return measurePebble(s, sp)
+	case "write":
+		return write(s.dir, s.accounts, count)
+	case "recover":
+		return recovers(s.dir, s.accounts, count)
+	}
+	return sample.Sample{}, fmt.Errorf("no such measurement")
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"macronode/adapters/follower"
+	"macronode/adapters/fs"
+	"macronode/adapters/hostclock"
+	"macronode/adapters/journalfile"
+	"macronode/adapters/loop"
+	"macronode/ci/bench/sample"
+	"macronode/core/drain"
+	"macronode/core/event"
+	"macronode/core/node"
+	"macronode/core/state"
+	"macronode/core/words"
+)
+
+const (
+	boss     words.KeyID = 7
+	inFlight             = 1024
+)
+
+// own is the durable path of ours without HTTP: desk, loop, node, journal, follower,
+// and the rendering of every receipt.
+type own struct {
+	desk     *loop.Desk
+	fol      *follower.Follower
+	journal  *journalfile.Journal
+	dir      fs.Dir
+	callers  []caller
+	accounts int
+	issue    bool // money for one of accounts, in place of a transfer
+	stop     func() error
+}
+
+// caller is one who asks; from are accounts that nobody else pays from.
+type caller struct {
+	req     event.Request
+	turn    int
+	first   int
+	spread  int
+	nonce   []words.Nonce
+	dice    words.Dice
+	name    string
+	scratch []byte
+	from    []byte
+	to      []byte
+	key     []byte
+	answer  []byte
+}
+
+// lazy is a directory whose files are never synced: the ceiling without the disk.
+type lazy struct{ fs.FS }
+
+func (l lazy) Create(name string) (fs.File, error) {
+	f, err := l.FS.Create(name)
+	return lazyFile{f}, err
+}
+
+type lazyFile struct{ fs.File }
+
+func (lazyFile) Sync() error { return nil }
+
+// settings are what one measurement of ours wants.
+type settings struct {
+	dir      string
+	accounts int // filled before
+	callers  int
+	keys     int // that the window takes beside those of the fill
+	ttl      time.Duration
+	nosync   bool
+	issue    bool
+}
+
+func newOwn(s settings) (*own, error) {
+	o := &own{dir: fs.Dir(s.dir), accounts: s.accounts, issue: s.issue}
+	var port fs.FS = o.dir
+	if s.nosync {
+		port = lazy{port}
+	}
+	l := limits(s.accounts, s.accounts+s.keys, s.ttl)
+	st := state.New(l, 1)
+	var err error
+	if o.journal, _, err = journalfile.Recover(port, 9, nil); err != nil {
+		return nil, err
+	}
+	if err := fill(o.journal, &st, s.accounts, s.accounts); err != nil {
+		return nil, err
+	}
+	followed := state.New(l, 2)
+	st.CopyTo(&followed)
+	o.fol = follower.New(followed, 1<<14, 64, o.journal.Read)
+	o.desk = loop.NewDesk(loop.Door{16, inFlight, 16})
+	for i := range s.callers {
+		spread := max(1, min(16, s.accounts/s.callers))
+		o.callers = append(o.callers, caller{first: i * spread, spread: spread, nonce: make([]words.Nonce, spread),
+			dice: words.NewDice(uint64(i)), name: fmt.Sprintf("c%d-", i)})
+	}
+	return o, o.run(st, l)
+}
+
+// run starts the loop, and returns when it takes writes.
+func (o *own) run(st state.State, l state.Limits) error {
+	config := node.Config{State: l, Held: o.desk.Size(), Waiters: 64, Backlog: 8 << 20, Patience: 30 * time.Second,
+		Stall: 5 * time.Second, Fail: 20 * time.Second, Vouch: time.Second, Sweep: 100 * time.Millisecond, Start: 30 * time.Second,
+		Drain: drain.Times{Drain: 3 * time.Second, Abort: time.Second}}
+	n := node.New(config, st, hostclock.Mono(), words.NewDice(1))
+	ctx, cancel := context.WithCancel(context.Background())
+	lp := loop.New(n, new(hostclock.Clock), o.journal, o.desk, loop.Ports{Fold: o.fol.Fold, Child: func(event.ChildOp) {},
+		Fault: journalfile.FaultOf, Flush: func(int, int, time.Duration) {}}, maxBatch)
+	ended := make(chan error, 1)
+	go func() { ended <- lp.Run(ctx, event.Boot{Found: event.Recovery{Journal: o.journal.ID()}}) }()
+	o.stop = func() error {
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return o.journal.Close()
+	}
+	for c := range words.Children {
+		lp.Say(ctx, event.ChildUp{Child: c})
+	}
+	key := event.Key{ID: boss, Tenant: words.DefaultTenant, Scopes: event.AllScopes, Boot: true}
+	if r, ok := o.desk.Enrol(ctx, &event.Enrol{Key: key}); !ok || r.Problem != event.None {
+		return errors.Join(fmt.Errorf("the key was refused: %s", r.Problem.Code()), o.stop())
+	}
+	return nil
+}
+
+// ask moves money once for the c-th caller.
+func (o *own) ask(c int) error {
+	q := &o.callers[c]
+	o.next(q)
+	r, ok := o.desk.Submit(context.Background(), loop.Authed, &q.req)
+	if !ok || r.Problem != event.None {
+		return fmt.Errorf("%s was refused: let in %v, %q", q.key, ok, r.Problem.Code())
+	}
+	var status int
+	q.answer, status, _, ok = o.fol.Render(q.answer[:0], r.Place)
+	if !ok || status != 200 || r.Replayed {
+		return fmt.Errorf("%s was answered %d %s", q.key, status, q.answer)
+	}
+	return nil
+}
+
+// next writes q's next request, with all that HTTP would have brought.
+func (o *own) next(q *caller) {
+	q.req = event.Request{Op: event.Issue, Caller: boss, Tenant: words.DefaultTenant, Amount: words.Units(7)}
+	if o.issue {
+		q.req.To.Text = account(q.to[:0], int(q.dice.Below(uint64(o.accounts))))
+	} else {
+		at := q.turn % q.spread
+		payer := q.first + at
+		payee := (payer + 1 + int(q.dice.Below(uint64(o.accounts-1)))) % o.accounts
+		q.nonce[at]++
+		q.req.Op, q.req.Nonce = event.Transfer, q.nonce[at]
+		q.from = account(q.from[:0], payer)
+		q.req.From.Text, q.req.To.Text = q.from, account(q.to[:0], payee)
+	}
+	q.to = q.req.To.Text
+	q.key = strconv.AppendInt(append(q.key[:0], q.name...), int64(q.turn), 10)
+	q.req.Key.Text, q.req.Asset.Text, q.req.Memo = q.key, []byte(asset), []byte("invoice 2026-0042, second part")
+	q.scratch = q.req.Seal(q.scratch)
+	q.turn++
+}
+
+// measureOwn runs ours and says how many bytes of journal a request took.
+func measureOwn(s settings, sp span) (r sample.Sample, err error) {
+	o, err := newOwn(s)
+	if err != nil {
+		return r, err
+	}
+	before, err := size(o.dir)
+	if err != nil {
+		return r, errors.Join(err, o.stop())
+	}
+	r, err = drive(s.callers, sp, o.ask)
+	if err = errors.Join(err, o.stop()); err != nil {
+		return r, err
+	}
+	after, err := size(o.dir)
+	r.Bytes = float64(after-before) / float64(max(1, r.All))
+	return r, err
+}
