@@ -83,6 +83,9 @@ func (w *twins) ask() {
 	if got := spell(false, err); err != nil && got != why || err == nil && why != "" {
 		w.Fatalf("%d %s: %v, the twin says %q", tenant, name, err, why)
 	}
+	if fits := w.live.Fits(tenant); fits != (why != "full") {
+		w.Fatalf("%d: fits %v, the twin says %q", tenant, fits, why)
+	}
 	if why != "" {
 		w.saw[why]++
 		return

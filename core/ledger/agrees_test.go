@@ -160,6 +160,7 @@ func (w *twins) step() {
 	o := w.asks()
 	r, was := w.record(o), w.live.Hash()
 	_, next := w.model.Balance(o.Tenant, o.From, o.Asset)
+	fits := w.model.Fits(o)
 	why := w.live.Decide(w.at, r)
 	if w.live.Hash() != was {
 		w.Fatalf("%+v: deciding changed the ledger", o)
@@ -168,12 +169,16 @@ func (w *twins) step() {
 		w.Fatalf("%+v: %q (%v), the twin says %q", o, reasons[why], why, want)
 	}
 	w.saw[reasons[why]]++
+	if got := w.live.Fits(r); got != fits && (why == event.None || why == event.TooMany) {
+		w.Fatalf("%+v: fits %v, the twin says %v", o, got, fits)
+	}
 	if why != event.None {
 		if o.Kind != "issue" && r.Nonce != next {
 			w.Fatalf("%+v: %v, expected nonce %d, the twin expects %d", o, why, r.Nonce, next)
 		}
 	} else {
 		w.outcome(o, r)
+		w.follows(r)
 		w.live.Apply(w.at, r)
 		w.fold(r)
 	}
@@ -198,6 +203,36 @@ func (w *twins) outcome(o model.Op, r *record.Record) {
 		r.Seq != w.model.Seq(o.Tenant) || r.Nonce != o.Nonce {
 		w.Fatalf("%+v: recorded %v, %v, %v, seq %d; the twin has %v, %v, %v, seq %d",
 			o, r.FromNow, r.ToNow, r.Spent, r.Seq, from, to, w.model.Left(o), w.model.Seq(o.Tenant))
+	}
+}
+
+// follows holds that the outcome follows from what is there, and no other does.
+func (w *twins) follows(r *record.Record) {
+	if why := w.live.Follows(r); why != nil {
+		w.Fatalf("%v: %v", r, why)
+	}
+	other := *r
+	what := []string{"nonce", "seq", "amount", "nothing", "from", "to"}[w.pick(6)]
+	switch what {
+	case "nonce":
+		other.Nonce++
+	case "seq":
+		other.Seq++
+	case "amount":
+		other.Amount.Lo ^= 1
+	case "nothing": // and books that agree
+		other.Amount = words.Amount{}
+		other.ToNow, _ = r.ToNow.Minus(r.Amount)
+		if other.FromNow, _ = r.FromNow.Plus(r.Amount); r.Op == event.Issue {
+			other.FromNow, _ = r.FromNow.Minus(r.Amount)
+		}
+	case "from":
+		other.FromNow.Hi ^= 1
+	case "to":
+		other.ToNow.Lo ^= 1
+	}
+	if why := w.live.Follows(&other); !errors.Is(why, ledger.ErrFollows) {
+		w.Fatalf("%v with another %s: %v", r, what, why)
 	}
 }
 

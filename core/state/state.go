@@ -79,7 +79,8 @@ func (s *State) remember(index uint16, r *record.Record) {
 }
 
 // Fold is Open and Apply of a whole body, as it was read: all of it, or an error and
-// nothing. Each, if not nil, sees every record before it is applied.
+// nothing. But for ErrRoom: a state that is too small is of no use from there on. Each,
+// if not nil, sees every record before it is applied.
 func (s *State) Fold(body []byte, each func(words.Place, *record.Record)) error {
 	h, rest, err := record.Whole(body)
 	if err != nil {
@@ -94,14 +95,19 @@ func (s *State) Fold(body []byte, each func(words.Place, *record.Record)) error 
 		rest, err = record.Next(rest, &r)
 		words.Assert(err == nil, "state: a whole frame that cannot be read")
 		r.Identify()
+		place := words.Place{LSN: h.LSN, Index: i}
+		if !s.fits(&r) {
+			return fmt.Errorf("%w: %v at %v", ErrRoom, r.Kind, place)
+		}
 		if each != nil {
-			each(words.Place{LSN: h.LSN, Index: i}, &r)
+			each(place, &r)
 		}
 		s.Apply(i, &r)
 	}
 	return nil
 }
 
+// fits reports that there is a row for all that r needs.
 func (s *State) fits(r *record.Record) bool {
 	switch r.Kind {
 	case record.KeyMade:

@@ -315,6 +315,58 @@ func TestFoldRefuses(t *testing.T) {
 	}
 }
 
+// TestFoldNeedsRoom: a journal that was written with larger limits is refused, at the
+// first record without room; with room enough, exactly enough, it is not. What one
+// tenant may have is no matter: that is for what comes.
+func TestFoldNeedsRoom(t *testing.T) {
+	dice := words.NewDice(3)
+	l := walk(t, func(n int) int { return int(dice.Below(uint64(n))) }, 300)
+	fold := func(within state.Limits) (state.State, error) {
+		s := state.New(within, 1)
+		for _, body := range l.frames {
+			if err := s.Fold(body, nil); err != nil {
+				return s, err
+			}
+		}
+		return s, nil
+	}
+	for what, limit := range map[string]func(*state.Limits) *int{
+		"accounts": func(l *state.Limits) *int { return &l.Ledger.Accounts },
+		"holdings": func(l *state.Limits) *int { return &l.Ledger.Holdings },
+		"assets":   func(l *state.Limits) *int { return &l.Ledger.Assets },
+		"tenants":  func(l *state.Limits) *int { return &l.Ledger.Tenants },
+		"seen":     func(l *state.Limits) *int { return &l.Idem.Keys },
+		"askers":   func(l *state.Limits) *int { return &l.Idem.Tenants },
+		"API keys": func(l *state.Limits) *int { return &l.Keys },
+	} {
+		enough := -1
+		for room := range *limit(new(limits())) + 1 {
+			within := limits()
+			*limit(&within) = room
+			s, err := fold(within)
+			switch {
+			case err != nil && !errors.Is(err, state.ErrRoom):
+				t.Errorf("%d %s: %v", room, what, err)
+			case err != nil && enough >= 0:
+				t.Errorf("%d %s are enough, and %d are not: %v", enough, what, room, err)
+			case err == nil && s.Hash() != l.state.Hash():
+				t.Errorf("%d %s: folded %x, not %x", room, what, s.Hash(), l.state.Hash())
+			case err == nil && enough < 0:
+				enough = room
+			}
+		}
+		if enough <= 0 {
+			t.Errorf("%d %s are enough", enough, what)
+		}
+	}
+
+	lower := limits()
+	lower.Ledger.TenantAccounts, lower.Ledger.TenantHoldings, lower.Ledger.TenantAssets, lower.Idem.Share = 0, 0, 0, 0
+	if s, err := fold(lower); err != nil || s.Check() != nil || s.Hash() != l.state.Hash() {
+		t.Errorf("with less for each tenant: %v, %v", err, s.Check())
+	}
+}
+
 // TestWhoseJournal: a start says whose frames these are, and so does a restore: from
 // there on this is another journal.
 func TestWhoseJournal(t *testing.T) {

@@ -120,21 +120,33 @@ func (s *State) refuses(b *book, o Op, today left) string {
 	return ""
 }
 
+// full reports that there is no room, of all or of the tenant's own.
 func (s *State) full(b *book, o Op) bool {
-	if s.books[o.Tenant] == nil && len(s.books) == s.limits.Tenants {
-		return true
-	}
-	if b.issued[o.Asset] == nil && (s.assets == s.limits.Assets || len(b.issued) == s.limits.TenantAssets) {
+	if !s.Fits(o) || b.issued[o.Asset] == nil && len(b.issued) == s.limits.TenantAssets {
 		return true
 	}
 	if o.Kind == "burn" {
 		return false
 	}
-	if _, known := b.nonces[o.To]; !known && (s.accounts == s.limits.Accounts || len(b.nonces) == s.limits.TenantAccounts) {
+	_, known := b.nonces[o.To]
+	return !known && len(b.nonces) == s.limits.TenantAccounts ||
+		b.holdings[holding{o.To, o.Asset}] == nil && len(b.holdings) == s.limits.TenantHoldings
+}
+
+// Fits reports that there is room for what o needs, whatever its tenant may have.
+func (s *State) Fits(o Op) bool {
+	b := s.of(o.Tenant)
+	switch {
+	case s.books[o.Tenant] == nil && len(s.books) == s.limits.Tenants:
+		return false
+	case b.issued[o.Asset] == nil && s.assets == s.limits.Assets:
+		return false
+	case o.Kind == "burn":
 		return true
 	}
-	return b.holdings[holding{o.To, o.Asset}] == nil &&
-		(s.holdings == s.limits.Holdings || len(b.holdings) == s.limits.TenantHoldings)
+	_, known := b.nonces[o.To]
+	return (known || s.accounts < s.limits.Accounts) &&
+		(b.holdings[holding{o.To, o.Asset}] != nil || s.holdings < s.limits.Holdings)
 }
 
 // leaves is whom the amount leaves, and when.
