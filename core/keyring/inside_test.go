@@ -1,6 +1,7 @@
 package keyring
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -50,7 +51,7 @@ func TestCopies(t *testing.T) {
 	if a.Hash() != was || a.Allows(3, 0, 0) || a.Check() != nil || a.Admit() != nil {
 		t.Errorf("the original is %x, was %x", a.Hash(), was)
 	}
-	if b.Admit() != ErrFull || b.Check() != nil {
+	if !errors.Is(b.Admit(), ErrFull) || b.Check() != nil {
 		t.Errorf("the copy: %v, %v", b.Admit(), b.Check())
 	}
 }

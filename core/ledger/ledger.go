@@ -199,6 +199,7 @@ func (l *Ledger) Apply(at words.Time, r *record.Record) {
 	case event.Burn:
 		kind.burned = r.ToNow
 		l.assets.Set(assetAt, kind)
+	case event.Transfer: // of what there is
 	}
 	if r.Op != event.Issue {
 		from := l.account(r.Tenant, r.From.ID, &t)

@@ -45,6 +45,9 @@ func (s *stage) step(e event.Event) string {
 	for _, f := range s.out.Frames {
 		s.sizes = append(s.sizes, f)
 		h, rest, err := record.Open(s.out.Body(f))
+		if err != nil {
+			s.t.Fatal(err)
+		}
 		fmt.Fprintf(&s.said, "frame %v:", h.LSN)
 		for range h.Count {
 			var r record.Record
