@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,33 +24,39 @@ func n(b ...byte) []byte { return b }
 
 func zeros(n int) []byte { return make([]byte, n) }
 
-// TestRefuses: what no version 1 node writes is no frame of version 1, and each
-// refusal is told from the good record beside it.
-func TestRefuses(t *testing.T) {
-	// op, tenant, caller, key "k", asked
-	asked := func(op byte) []byte { return bytes.Join([][]byte{n(op), zeros(4 + 8), n(1, 'k'), zeros(16)}, nil) }
-	// from "a", to "b", asset "E", amount, nonce, seq, three more amounts
-	moved := func(amount []byte) []byte {
-		return bytes.Join([][]byte{n(1, 'a', 1, 'b', 1, 'E'), amount, n(1, 1), n(0, 0, 0)}, nil)
-	}
-	overlong := func(most int) []byte {
-		return append(binary.AppendUvarint(nil, uint64(most+1)), strings.Repeat("a", most+1)...)
-	}
-	grant := func(scopes []byte, boot byte) []byte {
-		return bytes.Join([][]byte{zeros(8 + 4 + 32), scopes, n(boot)}, nil)
-	}
-	const issue = byte(event.Issue)
-	k := func(k Kind) byte { return byte(k) }
+// A sentence is what a frame says in bytes, and whether it may.
+type sentence struct {
+	rule string
+	good bool
+	body []byte
+}
 
-	for _, c := range []struct {
-		rule string
-		good bool
-		body []byte
-	}{
+const issue = byte(event.Issue)
+
+func k(k Kind) byte { return byte(k) }
+
+func grant(scopes []byte, boot byte) []byte {
+	return bytes.Join([][]byte{zeros(8 + 4 + 32), scopes, n(boot)}, nil)
+}
+
+// questioned is op, tenant, caller, key "k", asked.
+func questioned(op byte) []byte {
+	return bytes.Join([][]byte{n(op), zeros(4 + 8), n(1, 'k'), zeros(16)}, nil)
+}
+
+// transferred is from "a", to "b", asset "E", an amount, nonce, seq, three more amounts.
+func transferred(amount []byte) []byte {
+	return bytes.Join([][]byte{n(1, 'a', 1, 'b', 1, 'E'), amount, n(1, 1), n(0, 0, 0)}, nil)
+}
+
+func overlong(most int) []byte {
+	return append(binary.AppendUvarint(nil, uint64(most+1)), strings.Repeat("a", most+1)...)
+}
+
+// frames are about heads, kinds and lengths.
+func frames() []sentence {
+	return []sentence{
 		{"a time frame", true, Begin(nil, 1, 0)},
-		{"a movement", true, body(k(Moved), asked(issue), moved(n(1, 5)), n(0))},
-		{"with a memo", true, body(k(Moved), asked(issue), moved(n(1, 5)), n(1, 1, 'm'))},
-		{"a refusal", true, body(k(Refused), asked(issue), n(byte(event.OverAmount), 0))},
 		{"a key", true, body(k(KeyMade), grant(n(0x7f), 1))},
 		{"forgetting", true, body(k(Forgot), n(0x80, 1))},
 		{"as many as a frame takes", true, crowd(words.MaxRecords)},
@@ -70,15 +77,24 @@ func TestRefuses(t *testing.T) {
 		{"one byte more than its fields", false, body(k(Forgot), n(0x80, 1, 0))},
 		{"one byte less", false, body(k(Forgot), n(0x80))},
 		{"longer than any record", false, body(k(Forgot), zeros(words.MaxRecord+1))},
+	}
+}
 
-		{"no operation", false, body(k(Moved), asked(0), moved(n(1, 5)), n(0))},
-		{"an operation of tomorrow", false, body(k(Moved), asked(byte(event.Burn)+1), moved(n(1, 5)), n(0))},
-		{"a refused operation of tomorrow", false, body(k(Refused), asked(byte(event.Burn)+1), n(byte(event.OverAmount), 0))},
-		{"no problem", false, body(k(Refused), asked(issue), n(0, 0))},
-		{"a problem of tomorrow", false, body(k(Refused), asked(issue), n(byte(event.Internal)+1, 0))},
+// fields are about what stands in records.
+func fields() []sentence {
+	return []sentence{
+		{"a movement", true, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(0))},
+		{"with a memo", true, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(1, 1, 'm'))},
+		{"a refusal", true, body(k(Refused), questioned(issue), n(byte(event.OverAmount), 0))},
 
-		{"an amount with a zero on top", false, body(k(Moved), asked(issue), moved(n(2, 5, 0)), n(0))},
-		{"an amount of 136 bits", false, body(k(Moved), asked(issue), moved(append(n(17), bytes.Repeat(n(1), 17)...)), n(0))},
+		{"no operation", false, body(k(Moved), questioned(0), transferred(n(1, 5)), n(0))},
+		{"an operation of tomorrow", false, body(k(Moved), questioned(byte(event.Burn)+1), transferred(n(1, 5)), n(0))},
+		{"a refused operation of tomorrow", false, body(k(Refused), questioned(byte(event.Burn)+1), n(byte(event.OverAmount), 0))},
+		{"no problem", false, body(k(Refused), questioned(issue), n(0, 0))},
+		{"a problem of tomorrow", false, body(k(Refused), questioned(issue), n(byte(event.Internal)+1, 0))},
+
+		{"an amount with a zero on top", false, body(k(Moved), questioned(issue), transferred(n(2, 5, 0)), n(0))},
+		{"an amount of 136 bits", false, body(k(Moved), questioned(issue), transferred(append(n(17), bytes.Repeat(n(1), 17)...)), n(0))},
 		{"a number in more bytes than it takes", false, body(k(Forgot), n(0x81, 0))},
 		{"a number of 65 bits", false, body(k(Forgot), n(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2))},
 		{"a tail of 33 bits", false, body(k(Booted), zeros(8), n(0), n(0x80, 0x80, 0x80, 0x80, 0x10))},
@@ -86,16 +102,22 @@ func TestRefuses(t *testing.T) {
 		{"a scope of tomorrow", false, body(k(KeyMade), grant(n(0x80, 1), 1))},
 		{"a truth that is neither", false, body(k(KeyMade), grant(n(0x7f), 2))},
 
-		{"a memo that is said and not there", false, body(k(Moved), asked(issue), moved(n(1, 5)), n(1))},
-		{"an empty memo", false, body(k(Moved), asked(issue), moved(n(1, 5)), n(1, 0))},
-		{"a flag of tomorrow", false, body(k(Moved), asked(issue), moved(n(1, 5)), n(2))},
-		{"a memo and a flag of tomorrow", false, body(k(Moved), asked(issue), moved(n(1, 5)), n(3, 1, 'm'))},
-		{"a memo beyond its limit", false, body(k(Moved), asked(issue), moved(n(1, 5)), n(1), overlong(words.MaxMemo))},
+		{"a memo that is said and not there", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(1))},
+		{"an empty memo", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(1, 0))},
+		{"a flag of tomorrow", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(2))},
+		{"a memo and a flag of tomorrow", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(3, 1, 'm'))},
+		{"a memo beyond its limit", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(1), overlong(words.MaxMemo))},
 		{"a key beyond its limit", false, body(k(Refused), n(issue), zeros(12), overlong(words.MaxKey), zeros(16), n(byte(event.OverAmount), 0))},
-		{"an account beyond its limit", false, body(k(Moved), asked(issue), overlong(words.MaxAccount), n(1, 'b', 1, 'E', 1, 5, 1, 1, 0, 0, 0, 0))},
-		{"an asset beyond its limit", false, body(k(Moved), asked(issue), n(0, 1, 'b'), overlong(words.MaxAsset), n(1, 5, 1, 1, 0, 0, 0, 0))},
-		{"a text longer than all", false, body(k(Moved), asked(issue), n(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1))},
-	} {
+		{"an account beyond its limit", false, body(k(Moved), questioned(issue), overlong(words.MaxAccount), n(1, 'b', 1, 'E', 1, 5, 1, 1, 0, 0, 0, 0))},
+		{"an asset beyond its limit", false, body(k(Moved), questioned(issue), n(0, 1, 'b'), overlong(words.MaxAsset), n(1, 5, 1, 1, 0, 0, 0, 0))},
+		{"a text longer than all", false, body(k(Moved), questioned(issue), n(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1))},
+	}
+}
+
+// TestRefuses: what no version 1 node writes is no frame of version 1, and each
+// refusal is told from the good record beside it.
+func TestRefuses(t *testing.T) {
+	for _, c := range slices.Concat(frames(), fields()) {
 		written, err := again(c.body)
 		if _, _, whole := Whole(c.body); !errors.Is(whole, err) {
 			t.Errorf("%s: whole says %v, reading %v", c.rule, whole, err)
