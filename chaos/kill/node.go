@@ -78,8 +78,8 @@ func (n *Node) find() error {
 	if err := json.Unmarshal(raw, &run); err != nil {
 		return err
 	}
-	if run.PID != n.cmd.Process.Pid {
-		return errors.New("run.json is of an earlier life")
+	if run.PID != n.cmd.Process.Pid || run.Listen.HTTP == "" {
+		return errors.New("run.json is of an earlier life, or not complete")
 	}
 	key, err := os.ReadFile(filepath.Join(n.Data, "bootstrap.key"))
 	if err != nil {

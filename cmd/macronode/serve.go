@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"macronode/adapters/children"
+	"macronode/adapters/config"
+	"macronode/adapters/fs"
+	"macronode/adapters/httpapi"
+	"macronode/adapters/httpserver"
+	"macronode/adapters/loop"
+	"macronode/adapters/metrics"
+	"macronode/adapters/rundir"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// serve is one life of a node. It returns when the node has drained (nil), cannot
+// start, or cannot go on.
+func serve(ctx context.Context, cfg *config.Config, o options) error {
+	l := &life{config: cfg, log: o.log, run: rundir.Run{PID: os.Getpid(), Version: o.version, Token: rand.Text()}}
+	l.metrics = metrics.New(l.ear.status)
+	l.desk = loop.NewDesk(door(cfg))
+	l.children = children.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
+	for _, address := range []string{cfg.Listen.HTTP, cfg.Listen.Admin} {
+		if err := free(address); err != nil {
+			return cannot(err)
+		}
+	}
+	dir, err := fs.Make(cfg.Data)
+	if err != nil {
+		return cannot(err)
+	}
+	l.dir = dir
+	lock, err := fs.Lock(dir, o.version)
+	if err != nil {
+		return cannot(err)
+	}
+	defer lock.Close() //nolint:errcheck // the lock ends with the process at the latest
+	l.addChildren()
+	l.children.Do(event.ChildOp{Child: words.ChildAdmin, What: event.StartChild})
+	err = l.live(ctx, o)
+	l.end()
+	return err
+}
+
+// live is from the recovery to the last frame.
+func (l *life) live(ctx context.Context, o options) error {
+	st, found, err := l.recover()
+	if err != nil {
+		return cannot(err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	running := l.node(st)
+	l.ear.hear(ctx, running)
+	go l.enrol(ctx)
+	go o.signals.Run(ctx, l.log, os.Stderr, func(e event.Event) { l.ear.say(ctx, e) }) //nolint:errcheck // it ends with ctx
+	go watchdog(ctx, l.log, l.turns())                                                 //nolint:errcheck // the same
+	go l.announce(ctx, o)
+	began := time.Now()
+	err = running.Run(ctx, event.Boot{Found: found})
+	s := running.Status()
+	l.log.Info("ended", "finished", s.Report.Finished, "refused", s.Report.Refused, "aborted", s.Report.Aborted,
+		"durable", uint64(s.Durable), "last", uint64(s.LSN), "lived", time.Since(began).Round(time.Millisecond), "err", err)
+	if err == nil {
+		fmt.Fprintf(o.out, "drained: %d finished, %d refused, %d aborted; the journal is durable to %d of %d\n", //nolint:errcheck // nobody else to tell
+			s.Report.Finished, s.Report.Refused, s.Report.Aborted, s.Durable, s.LSN)
+	}
+	return errors.Join(err, l.journal.Close())
+}
+
+// end lets the rest of the shell go, the metrics listener last.
+func (l *life) end() {
+	notifyStopping(l.log)
+	ctx, stop := context.WithTimeout(context.Background(), 3*time.Second)
+	defer stop()
+	for _, c := range []words.Child{words.ChildHTTP, words.ChildSampler} {
+		l.children.Do(event.ChildOp{Child: c, What: event.KillChild})
+	}
+	if err := rundir.Remove(string(l.dir), l.run); err != nil {
+		l.log.Error("run.json stays", "err", err)
+	}
+	l.children.Do(event.ChildOp{Child: words.ChildAdmin, What: event.StopChild})
+	if err := l.children.Wait(ctx); err != nil {
+		l.log.Error("a child does not end", "err", err)
+	}
+}
+
+// announce says once that the node is ready.
+func (l *life) announce(ctx context.Context, o options) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !l.ear.status().Ready {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+	l.mu.Lock()
+	run := l.run
+	l.mu.Unlock()
+	l.log.Info("ready", "http", run.Listen.HTTP, "admin", run.Listen.Admin, "data", string(l.dir))
+	notifyReady(l.log)
+	o.ready(run)
+}
+
+// turns reports that the loop has turned since it was last asked.
+func (l *life) turns() func() bool {
+	var last words.Time
+	return func() bool {
+		at := l.ear.status().At
+		moved := at != last
+		last = at
+		return moved
+	}
+}
+
+// addChildren says what the parts of the shell do.
+func (l *life) addChildren() {
+	l.children.Add(words.ChildSampler, l.sample)
+	l.children.Add(words.ChildAdmin, l.listener(l.adminServer(), l.adminHandler, func(r *rundir.Run) *string { return &r.Listen.Admin }))
+	l.children.Add(words.ChildHTTP, l.listener(l.publicServer(), l.publicHandler, func(r *rundir.Run) *string { return &r.Listen.HTTP }))
+	l.metrics.InFlight(func() int { return l.desk.In(loop.Internal) + l.desk.In(loop.Authed) + l.desk.In(loop.Anon) })
+	l.metrics.Queue("work", func() int { return l.desk.Depth(loop.Internal) + l.desk.Depth(loop.Authed) + l.desk.Depth(loop.Anon) })
+}
+
+// listener is the work of a child that listens. A port that was taken once, because
+// any would do, is taken again.
+func (l *life) listener(c httpserver.Config, handler func() http.Handler, told func(*rundir.Run) *string) children.Run {
+	once := sync.OnceValue(handler)
+	return func(ctx context.Context, up func()) error {
+		s := httpserver.New(c, once(), httpserver.Hooks{Refused: l.metrics.Crowded, Up: func(a net.Addr) {
+			c.Address = a.String()
+			l.told(func(r *rundir.Run) { *told(r) = a.String() })
+			up()
+		}}, l.log)
+		defer context.AfterFunc(ctx, s.Stop)()
+		return s.Run(children.Hard(ctx))
+	}
+}
+
+func (l *life) publicServer() httpserver.Config {
+	h, c := l.config.HTTP, httpserver.Default(l.config.Listen.HTTP)
+	c.MaxConns, c.Header, c.Read, c.Write, c.Idle = l.config.Listen.MaxConns, h.HeaderTimeout, h.ReadTimeout, h.WriteTimeout, h.IdleTimeout
+	c.Request, c.Finish = h.RequestDeadline, l.config.Node.Drain
+	return c
+}
+
+func (l *life) adminServer() httpserver.Config {
+	c := httpserver.Default(l.config.Listen.Admin)
+	c.Grace, c.Finish = 0, time.Second
+	c.Request = time.Minute // a profile takes its time
+	return c
+}
+
+func (l *life) publicHandler() http.Handler {
+	return httpapi.New(httpapi.Config{Node: front{l}, Books: l.follower, Meter: l.metrics.Wallet(), Log: l.log,
+		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline})
+}
+
+// front is the node as the public API sees it.
+type front struct{ *life }
+
+func (f front) Status() event.Status     { return f.ear.status() }
+func (f front) Journal() words.JournalID { return f.journal.ID() }
+func (f front) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
+	return f.desk.Submit(ctx, loop.Authed, in)
+}
