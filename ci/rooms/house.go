@@ -47,28 +47,27 @@ var House = []Room{
 	{Path: "models", Pure: true, Uses: []string{"core/words"}, Std: []string{"math/big"},
 		Borrows: []string{"github.com/anishathalye/porcupine"}},
 
-	adapter("fs").borrows("golang.org/x/sys"),
+	adapter("fs"),
 	adapter("journalfile", "core/record", "core/digest", "adapters/fs"),
-	adapter("follower", "core/digest", "core/record", "core/receipt", "core/state", "core/idem", "core/keyring", "core/ledger",
-		"adapters/journalfile"),
-	adapter("loop", "core/record", "core/node"),
+	adapter("follower", "core/digest", "core/record", "core/receipt", "core/state"),
+	adapter("loop", "core/record"),
 	adapter("hostclock").borrows("golang.org/x/sys"),
-	adapter("children").borrows("golang.org/x/sync"),
-	adapter("config").borrows("github.com/knadh/koanf", "go.yaml.in/yaml", "github.com/go-json-experiment/json"),
+	adapter("children"),
+	adapter("rundir", "core/digest").borrows("github.com/go-json-experiment/json"),
+	adapter("config").borrows("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
 	adapter("metrics").borrows("github.com/prometheus/client_golang"),
 	adapter("httpserver"),
-	adapter("httpapi", "core/receipt", "adapters/httpserver").borrows("github.com/labstack/echo/v4",
-		"github.com/go-json-experiment/json", "github.com/oapi-codegen/runtime"),
-	adapter("adminapi", "core/receipt", "adapters/httpserver").borrows("github.com/labstack/echo/v4",
-		"github.com/go-json-experiment/json", "github.com/oapi-codegen/runtime", "github.com/prometheus/client_golang"),
-	adapter("contract", "core/record", "core/digest", "adapters"),
+	adapter("httpapi", "core/digest", "core/receipt").
+		borrows("github.com/labstack/echo/v4", "github.com/go-json-experiment/json"),
+	adapter("adminapi", "core/receipt").borrows("github.com/go-json-experiment/json"),
+	adapter("contract", "adapters/fs"),
 
 	{Path: "chaos", Uses: []string{"core", "adapters", "models", "chaos"},
-		Borrows: []string{"github.com/anishathalye/porcupine", "golang.org/x/sync"}},
+		Borrows: []string{"github.com/anishathalye/porcupine"}},
 	{Path: "fuzz", Uses: []string{"core", "adapters", "models", "chaos"}},
 
-	{Path: "cmd/macronode", Uses: []string{"core", "adapters", "cmd/macronode"}, Starts: Anybody, // links no test world
-		Borrows: []string{"github.com/alecthomas/kong", "github.com/coreos/go-systemd/v22"}},
+	{Path: "cmd/macronode", Uses: []string{"core", "adapters"}, Starts: Anybody, // links no test world
+		Borrows: []string{"github.com/alecthomas/kong", "github.com/coreos/go-systemd/v22", "github.com/go-json-experiment/json"}},
 	{Path: "cmd", Uses: []string{"core", "adapters", "models", "chaos"}, Starts: Anybody,
 		Borrows: []string{"github.com/alecthomas/kong"}},
 
