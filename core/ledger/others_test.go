@@ -106,7 +106,7 @@ func TestRonWalletNonceRollback(t *testing.T) {
 // TestRonWalletDecay: a commit took 5 µs with one account and 15 ms with 100,000. Here
 // it looks at as many rows with many as with few, and allocates nothing.
 func TestRonWalletDecay(t *testing.T) {
-	const many = 60_000
+	const many = 30_000
 	most := words.MaxSupply()
 	l := New(Limits{Accounts: many, Holdings: many, Assets: 2, Tenants: 1, TenantAccounts: many, TenantHoldings: many, TenantAssets: 2,
 		Amount: most, Day: most, IssueDay: most}, 12345)
