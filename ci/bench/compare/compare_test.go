@@ -32,6 +32,9 @@ func TestReadLogs(t *testing.T) {
 	if err != nil || s.All != 100 || s.Counted != 50 || s.Max != 5*time.Millisecond || s.P50.Round(100*time.Microsecond) != time.Millisecond {
 		t.Fatalf("%+v, %v", s, err)
 	}
+	if s, err := readLogs(logs, 200*time.Millisecond, time.Second); err == nil {
+		t.Errorf("it ended before the window: %+v", s)
+	}
 	for rule, text := range map[string]string{"nothing": "", "no log": "progress: 1 s\n"} {
 		if err := os.WriteFile(logs[0], []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ func (b *bench) probeIn(ctx context.Context, dir, what string, args ...any) (sam
 	for _, a := range args {
 		said = append(said, fmt.Sprint(a))
 	}
-	return sampled(exec.CommandContext(ctx, b.binary("probe"), said...), none)
+	return b.sampled(exec.CommandContext(ctx, b.binary("probe"), said...), none)
 }
 
 // process measures without HTTP, by turns: ours, the same without syncs, pebble.

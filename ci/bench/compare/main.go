@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"macronode/ci/bench/sample"
 	"macronode/ci/bench/sheet"
 )
 
@@ -31,6 +32,7 @@ type bench struct {
 	flat   int           // operations of the long run
 	many   int           // accounts of the large ledger
 	page   sheet.Sheet
+	noise  []float64 // share of the machine that strangers took, turn by turn
 }
 
 // A stage is one measurement.
@@ -82,12 +84,27 @@ func (b *bench) run(ctx context.Context, out, only string) error {
 			return errors.Join(append(failed, ctx.Err())...)
 		}
 	}
+	b.page.Facts = append(b.page.Facts, sheet.Fact{What: "strangers", Is: b.strangers()})
+	b.page.Missing = append(b.page.Missing, lacking...)
 	if out != "" {
 		failed = append(failed, os.WriteFile(out, []byte(b.page.String()), 0o644))
 	} else {
 		fmt.Print(b.page.String())
 	}
 	return errors.Join(failed...)
+}
+
+// lacking is what there is nothing to measure of.
+var lacking = []string{"batches of 50 transfers a request: the node takes no batches", "the start from a snapshot and its tail: there are no snapshots"}
+
+// strangers tells how much of the machine others took while we measured.
+func (b *bench) strangers() string {
+	s := sample.Of(b.noise)
+	text := fmt.Sprintf("other processes took %.0f %% of the machine (%.0f–%.0f %%)", 100*s.Median, 100*s.Least, 100*s.Most)
+	if s.Median > 0.1 {
+		text += ": too much to judge requests a second by; CPU a request holds"
+	}
+	return text
 }
 
 // told is a failure as the page tells it: in one line, without this machine's paths.

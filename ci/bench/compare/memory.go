@@ -41,7 +41,7 @@ func (b *bench) memory(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := sampled(exec.CommandContext(ctx, b.binary("load"), "-addr", n.http, "-key-file", n.keyFile(), "-conns", "256",
+	if _, err := b.sampled(exec.CommandContext(ctx, b.binary("load"), "-addr", n.http, "-key-file", n.keyFile(), "-conns", "256",
 		"-accounts", fmt.Sprint(b.many), "-count", fmt.Sprint(rest), "-salt", "m"), none); err != nil {
 		return err
 	}

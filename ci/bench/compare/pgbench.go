@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -32,7 +33,8 @@ func (t *transfers) bare(ctx context.Context, n int) (s sample.Sample, err error
 	if err := os.WriteFile(file, []byte(script), 0o644); err != nil {
 		return s, err
 	}
-	whole := max(1, int(math.Ceil((t.warm + t.time).Seconds()))) // it takes no less
+	// Its clock runs while it connects, which takes a second where there are many.
+	whole := int(math.Ceil((t.warm + t.time).Seconds())) + 1 + n/128
 	cmd, err := t.cluster.Bench(ctx, dir, "-M", "prepared", "-c", fmt.Sprint(n), "-j", fmt.Sprint(min(n, 2)), "-T", fmt.Sprint(whole),
 		"-f", file, "-l", "--log-prefix="+salt, "-D", "i=-1", "-D", "salt="+salt, "-D", fmt.Sprintf("first=%d", first),
 		"-D", fmt.Sprintf("spread=%d", spread), "-D", fmt.Sprintf("accounts=%d", t.accounts()))
@@ -43,8 +45,13 @@ func (t *transfers) bare(ctx context.Context, n int) (s sample.Sample, err error
 	if err != nil {
 		return s, err
 	}
-	used, strangers, err := watched(cmd, func() (time.Duration, error) { return t.quiet(before) })
-	if err != nil {
+	inside := make(chan usage, 1)
+	running, over := context.WithCancel(ctx)
+	go func() { inside <- t.inside(running, before+n) }()
+	_, strangers, err := t.watched(cmd, t.database)
+	over()
+	used := <-inside
+	if err = errors.Join(err, used.err); err != nil {
 		return s, err
 	}
 	logs, err := filepath.Glob(filepath.Join(dir, salt+".*"))
@@ -52,18 +59,44 @@ func (t *transfers) bare(ctx context.Context, n int) (s sample.Sample, err error
 		return s, err
 	}
 	s, err = readLogs(logs, t.warm, t.time)
-	s.CPU, s.Over, s.Strangers = used, s.All, strangers
+	s.CPU, s.Over, s.Strangers = used.cpu, s.Counted, strangers
 	return s, err
 }
 
-// quiet is what the cluster has used once there are no more processes than before: what
-// has ended its parent has counted.
-func (t *transfers) quiet(before int) (used time.Duration, err error) {
-	for deadline := time.Now().Add(time.Second); ; time.Sleep(5 * time.Millisecond) {
-		used, now, err := gauge.Family(t.cluster.PID())
-		if err != nil || now <= before || time.Now().After(deadline) {
-			return used, err
+type usage struct {
+	cpu time.Duration
+	err error
+}
+
+// inside is what the cluster uses in the measured time, which begins when all clients
+// are there and warm: their coming costs more than many transfers, and is no part.
+func (t *transfers) inside(ctx context.Context, children int) (u usage) {
+	for now := 0; now < children; {
+		if !pause(ctx, 2*time.Millisecond) {
+			return usage{err: errors.New("its clients were never all there")}
 		}
+		if _, now, u.err = gauge.Family(t.cluster.PID()); u.err != nil {
+			return u
+		}
+	}
+	whole := pause(ctx, t.warm)
+	before, err1 := t.database()
+	whole = pause(ctx, t.time) && whole
+	after, err2 := t.database()
+	if u.err = errors.Join(err1, err2); !whole {
+		u.err = errors.Join(u.err, errors.New("it ended within the measured time"))
+	}
+	u.cpu = after - before
+	return u
+}
+
+// pause waits; false when ctx ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
 	}
 }
 
@@ -91,12 +124,15 @@ func readLogs(logs []string, warm, length time.Duration) (s sample.Sample, err e
 	if len(all) == 0 {
 		return s, fmt.Errorf("pgbench's log is empty: %v", logs)
 	}
-	began := all[0].at - all[0].took
+	began, ended := all[0].at-all[0].took, all[0].at
 	for _, d := range all {
-		began = min(began, d.at-d.took)
+		began, ended = min(began, d.at-d.took), max(ended, d.at)
 	}
 	var seen hist.Hist
 	from, to := began+warm, began+warm+length
+	if ended < to {
+		return s, fmt.Errorf("pgbench ended %v too early", to-ended)
+	}
 	for _, d := range all {
 		if from <= d.at && d.at < to {
 			s.Counted++

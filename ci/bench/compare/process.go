@@ -188,7 +188,7 @@ func (b *bench) peer(dsn, keyFile string) (*peer, error) {
 
 // watched runs a command to its end and reports what strangers took meanwhile, and what
 // the servers, if there are any, used.
-func watched(cmd *exec.Cmd, servers func() (time.Duration, error)) (used time.Duration, strangers float64, err error) {
+func (b *bench) watched(cmd *exec.Cmd, servers func() (time.Duration, error)) (used time.Duration, strangers float64, err error) {
 	busy, total, err := gauge.Machine()
 	if err != nil {
 		return 0, 0, err
@@ -212,6 +212,7 @@ func watched(cmd *exec.Cmd, servers func() (time.Duration, error)) (used time.Du
 	if total = totalAfter - total; total > 0 {
 		strangers = max(0, (busyAfter-busy-ours).Seconds()/total.Seconds())
 	}
+	b.noise = append(b.noise, strangers)
 	return used, strangers, err
 }
 
@@ -219,10 +220,10 @@ func none() (time.Duration, error) { return 0, nil }
 
 // sampled runs a program that writes a sample. Where servers are measured, CPU is
 // theirs.
-func sampled(cmd *exec.Cmd, servers func() (time.Duration, error)) (s sample.Sample, err error) {
+func (b *bench) sampled(cmd *exec.Cmd, servers func() (time.Duration, error)) (s sample.Sample, err error) {
 	var out bytes.Buffer
 	cmd.Stdout = &out
-	used, strangers, err := watched(cmd, servers)
+	used, strangers, err := b.watched(cmd, servers)
 	if err != nil {
 		return s, err
 	}

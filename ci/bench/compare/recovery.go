@@ -38,7 +38,7 @@ func (b *bench) recovery(ctx context.Context) error {
 		folded = append(folded, s)
 	}
 	b.page.Sections = append(b.page.Sections, sheet.Section{Title: "Recovery", Text: fmt.Sprintf(recoveryText, sheet.Count(b.frames),
-		sheet.Number(wrote.Bytes), fewAccounts), Head: []string{"what", "s", "CPU s"}, Rows: [][]string{
+		sheet.Number(wrote.Bytes), sheet.Count(fewAccounts)), Head: []string{"what", "s", "CPU s"}, Rows: [][]string{
 		{"in process: read, check every root, fold, copy for the follower, write the tail anew", spread1(folded.Spread(took), ""), spread1(folded.Spread(spent), "")}}})
 	b.page.Goals = append(b.page.Goals, sheet.Goal{What: fmt.Sprintf("recovery of %s frames, in process", sheet.Count(b.frames)),
 		Want: sheet.Most(2), Got: folded.Spread(took).Median, Unit: " s"})
@@ -69,7 +69,7 @@ func (b *bench) recovery(ctx context.Context) error {
 func took(s *sample.Sample) float64  { return s.Took.Seconds() }
 func spent(s *sample.Sample) float64 { return s.CPU.Seconds() }
 
-const recoveryText = "A journal of %s frames, %s B each, in segments: %d accounts, an issue to each and then transfers, each frame with one record. Its files are in the page cache."
+const recoveryText = "A journal of %s frames, %s B each, in segments: %s accounts, an issue to each and then transfers, each frame with one record. Its files are in the page cache."
 
 // starts serves a directory once a round, until it is ready.
 func (b *bench) starts(ctx context.Context, config string, data func(round int) string) (all sample.Series, err error) {

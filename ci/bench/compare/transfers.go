@@ -94,7 +94,7 @@ func (t *transfers) open(ctx context.Context) (err error) {
 	if t.peer, err = t.bench.peer(t.cluster.DSN(), t.node.keyFile()); err != nil {
 		return err
 	}
-	s, err := sampled(exec.CommandContext(ctx, t.binary("load"), "-addr", t.node.http, "-key-file", t.node.keyFile(),
+	s, err := t.sampled(exec.CommandContext(ctx, t.binary("load"), "-addr", t.node.http, "-key-file", t.node.keyFile(),
 		"-issue", "-conns", "64", "-accounts", fmt.Sprint(t.accounts()), "-salt", "fill"), none)
 	t.total[0] += s.All
 	return err
@@ -141,7 +141,7 @@ func (t *transfers) pays(n int) (first int, salt string) {
 
 func (t *transfers) load(ctx context.Context, addr string, n int, servers func() (time.Duration, error)) (sample.Sample, error) {
 	first, salt := t.pays(n)
-	return sampled(exec.CommandContext(ctx, t.binary("load"), "-addr", addr, "-key-file", t.node.keyFile(),
+	return t.sampled(exec.CommandContext(ctx, t.binary("load"), "-addr", addr, "-key-file", t.node.keyFile(),
 		"-conns", fmt.Sprint(n), "-accounts", fmt.Sprint(t.accounts()), "-first", fmt.Sprint(first), "-spread", fmt.Sprint(spread),
 		"-salt", salt, "-warm", t.warm.String(), "-time", t.time.String()), servers)
 }
