@@ -78,7 +78,7 @@ func promises() []Mutant {
 		one("clock restarts from the wall", "At is monotone for ever", node, "clock: clock.From(s.At)", "clock: clock.From(0)", sim),
 		one("batch is a view of the turn's arena", "effects do not outlive their turn", "adapters/loop/loop.go", "b.Arena = append(b.Arena, out.Body(f)...)", "b.Arena = out.Arena", sim),
 		one("follower folds what is not durable", "reads show what is durable", "adapters/loop/loop.go", "	var upto words.LSN\n	if err == nil {\n", "	var upto words.LSN\n	if err == nil {\n		l.folds <- sealed\n", shell),
-		one("copy forgets the ring's head", "CopyTo", "core/table/fifo.go", "dst.seed, dst.sum, dst.head, dst.count = f.seed, f.sum, f.head, f.count", "dst.seed, dst.sum, dst.count = f.seed, f.sum, f.count", table, sim),
+		one("copy forgets the ring's head", "CopyTo", "core/table/fifo.go", "dst.seed, dst.sum, dst.head, dst.count, dst.rows = f.seed, f.sum, f.head, f.count, rows", "dst.seed, dst.sum, dst.count, dst.rows = f.seed, f.sum, f.count, rows", table, sim),
 		one("slot freed with a hole", "T1", "core/table/index.go", "if (n-home)&mask >= (n-s)&mask {", "if home > len(x.slots) {", table),
 		one("codec drops a field", "a record is what was decided", "core/record/codec.go", "	c.amount(&r.Spent)\n", "	var none words.Amount\n	c.amount(&none)\n", record, sim),
 		one("step changes what it does not record", "recovered state equals the live one", node, "n.state.Apply(index, &n.rec)\n", "n.state.Apply(index, &n.rec)\n\tn.state.Boots += uint64(n.rec.Nonce & 1)\n", sim),

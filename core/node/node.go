@@ -137,6 +137,8 @@ func (n *Node) enrol(now words.Now, at words.Time, in *event.Enrol, out *event.E
 	case known:
 	case !n.booted || !n.ready.Writes():
 		reply.Problem = event.Unavailable
+	case in.Key.Scopes&^event.AllScopes != 0:
+		reply.Problem = event.BadRequest
 	case n.state.Keys.Admit() != nil, in.Key.Boot && n.state.Keys.Bootstrapped():
 		reply.Problem = event.TooMany
 	default:

@@ -13,7 +13,7 @@ import (
 func TestHashForgetsNothing(t *testing.T) {
 	s := state.New(limits(), 1)
 	s.LSN, s.At, s.Journal, s.Boots = 1, 2, 3, 4
-	flip.Every(t, &s, s.Hash, "Ledger: flipped in its own room", "Idem: flipped in its own room", "Keys: flipped in its own room")
+	flip.Every(t, &s, s.Hash, "rec: of the fold at hand, filled anew by each", "Ledger: flipped in its own room", "Idem: flipped in its own room", "Keys: flipped in its own room")
 
 	// And each of the three is in the hash of all, by a change that touches nothing else.
 	for what, change := range map[string]func(*state.State){
@@ -77,5 +77,25 @@ func TestCheckSees(t *testing.T) {
 		if breaks(&s); s.Check() == nil {
 			t.Errorf("%s: nothing is seen", what)
 		}
+	}
+}
+
+// TestFoldAllocatesNothing: the follower and recovery fold every frame there is.
+func TestFoldAllocatesNothing(t *testing.T) {
+	l := limits()
+	l.Idem.Keys, l.Idem.Share = 256, 256
+	s, key, lsn, body := state.New(l, 1), []byte("key-.."), words.LSN(0), []byte(nil)
+	r := record.Record{Kind: record.Moved, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), Amount: words.Units(1)}
+	if n := testing.AllocsPerRun(200, func() {
+		lsn++
+		key[4], key[5] = 'a'+byte(lsn&15), 'a'+byte(lsn>>4)
+		r.Key.Text, r.Seq, r.FromNow, r.ToNow = key, words.Seq(lsn), words.Units(uint64(lsn)), words.Units(uint64(lsn))
+		body = record.Begin(body[:0], lsn, words.Time(lsn))
+		body, _ = record.Add(body, 0, &r)
+		if err := s.Fold(body, nil); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Fatalf("%v allocations a frame", n)
 	}
 }

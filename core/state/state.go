@@ -35,6 +35,8 @@ type State struct {
 	Ledger  ledger.Ledger
 	Idem    idem.Window
 	Keys    keyring.Ring
+
+	rec record.Record // of the fold at hand: it would be an allocation a frame
 }
 
 // New is what there is before the first frame.
@@ -90,19 +92,19 @@ func (s *State) Fold(body []byte, each func(words.Place, *record.Record)) error 
 		return fmt.Errorf("%w: %v at %d after %v at %d", ErrOrder, h.LSN, h.At, s.LSN, s.At)
 	}
 	s.Open(h.LSN, h.At)
-	var r record.Record
+	r := &s.rec
 	for i := range h.Count {
-		rest, err = record.Next(rest, &r)
+		rest, err = record.Next(rest, r)
 		words.Assert(err == nil, "state: a whole frame that cannot be read")
 		r.Identify()
 		place := words.Place{LSN: h.LSN, Index: i}
-		if !s.fits(&r) {
+		if !s.fits(r) {
 			return fmt.Errorf("%w: %v at %v", ErrRoom, r.Kind, place)
 		}
 		if each != nil {
-			each(place, &r)
+			each(place, r)
 		}
-		s.Apply(i, &r)
+		s.Apply(i, r)
 	}
 	return nil
 }
