@@ -114,16 +114,16 @@ func shortRead(t *testing.T, d fs.FS) {
 	f := created(t, d, "a", "0123456789")
 	defer f.Close()
 	p := make([]byte, 4)
-	if n, err := f.ReadAt(p, 6); n != 4 || err != nil && err != io.EOF || string(p) != "6789" {
+	if n, err := f.ReadAt(p, 6); n != 4 || err != nil && !errors.Is(err, io.EOF) || string(p) != "6789" {
 		t.Fatalf("the last bytes: %d, %v, %q", n, err, p)
 	}
-	if n, err := f.ReadAt(p, 8); n != 2 || err != io.EOF || string(p[:2]) != "89" {
+	if n, err := f.ReadAt(p, 8); n != 2 || !errors.Is(err, io.EOF) || string(p[:2]) != "89" {
 		t.Fatalf("over the end: %d, %v, %q", n, err, p)
 	}
-	if n, err := f.ReadAt(p, 30); n != 0 || err != io.EOF {
+	if n, err := f.ReadAt(p, 30); n != 0 || !errors.Is(err, io.EOF) {
 		t.Fatalf("beyond the end: %d, %v", n, err)
 	}
-	if _, err := f.ReadAt(p, -1); err == nil || err == io.EOF {
+	if _, err := f.ReadAt(p, -1); err == nil || errors.Is(err, io.EOF) {
 		t.Fatalf("before the beginning: %v", err)
 	}
 }
@@ -154,7 +154,7 @@ func renameReplaces(t *testing.T, d fs.FS) {
 	}
 	holds(t, d, "b", "FROM a")
 	p := make([]byte, 6)
-	if _, err := b.ReadAt(p, 0); err != nil && err != io.EOF || string(p) != "from b" {
+	if _, err := b.ReadAt(p, 0); err != nil && !errors.Is(err, io.EOF) || string(p) != "from b" {
 		t.Fatalf("who had b open reads %q, %v", p, err)
 	}
 	must(t, d.Rename("b", "b"))
@@ -168,7 +168,7 @@ func removedStays(t *testing.T, d fs.FS) {
 	defer f.Close()
 	must(t, d.Remove("a"))
 	p := make([]byte, 4)
-	if _, err := f.ReadAt(p, 0); err != nil && err != io.EOF || string(p) != "text" {
+	if _, err := f.ReadAt(p, 0); err != nil && !errors.Is(err, io.EOF) || string(p) != "text" {
 		t.Fatalf("read %q, %v", p, err)
 	}
 }

@@ -3,7 +3,10 @@
 // What each call promises is contract.FS, which every FS runs.
 package fs
 
-import "io"
+import (
+	"errors"
+	"io"
+)
 
 // FS is one directory without folders in it. A name that is not there is an error
 // that is os.ErrNotExist, one that must be new and is not, os.ErrExist.
@@ -32,13 +35,13 @@ func ReadAll(fsys FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	size, err := f.Size()
 	if err != nil {
 		return nil, err
 	}
 	all := make([]byte, size)
-	if _, err = f.ReadAt(all, 0); err == io.EOF {
+	if _, err = f.ReadAt(all, 0); errors.Is(err, io.EOF) {
 		err = nil
 	}
 	return all, err

@@ -140,7 +140,7 @@ func (p *part) survey(fsys fs.FS) error {
 	if err != nil {
 		return err
 	}
-	defer pane.file.Close()
+	defer pane.file.Close() //nolint:errcheck // it was only read
 	it, err := pane.item(0)
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (s *scan) segment(p part, end words.LSN) error {
 	if err != nil {
 		return err
 	}
-	defer pane.file.Close()
+	defer pane.file.Close() //nolint:errcheck // it was only read
 	s.open = batch{}
 	off := int64(startItem)
 	for s.found.Last+1 < end {
@@ -250,8 +250,11 @@ func (s *scan) take(it item, off int64) (why string) {
 		return s.takeBatch(it.batch())
 	case frameMagic:
 		return s.takeFrame(it, off)
+	case startMagic:
+		return "a segment's start in the middle of one"
+	default:
+		return "what is there does not check"
 	}
-	return "what is there does not check"
 }
 
 func (s *scan) takeBatch(h batch) (why string) {

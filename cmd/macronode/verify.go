@@ -80,6 +80,7 @@ func (v *verified) frame(st *state.State, s *record.Sealed) error {
 			v.Refused++
 		case record.KeyMade:
 			v.Keys++
+		case record.Booted, record.Forgot, record.Restored:
 		}
 	})
 	if errors.Is(err, state.ErrRoom) {
