@@ -1,0 +1,92 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+
+	"macronode/adapters/httpapi/wire"
+	"macronode/core/event"
+)
+
+func TestBalances(t *testing.T) {
+	s := serve(t, build(t))
+	s.send(s.post("issue", "k1", issue))
+	s.send(s.post("transfer", "k2", transfer))
+	for _, c := range []struct {
+		account, body string
+	}{
+		{"a", `{"account":"a","asset":"USD/2","amount_minor":"993","held_minor":"0","available_minor":"993","as_of_seq":2,"as_of":"2023-11-14T22:13:20.000Z","stale_ms":0,"next_nonce":2}`},
+		{"b", `{"account":"b","asset":"USD/2","amount_minor":"7","held_minor":"0","available_minor":"7","as_of_seq":2,"as_of":"2023-11-14T22:13:20.000Z","stale_ms":0,"next_nonce":1}`},
+		{"nobody", `{"account":"nobody","asset":"USD/2","amount_minor":"0","held_minor":"0","available_minor":"0","as_of_seq":2,"as_of":"2023-11-14T22:13:20.000Z","stale_ms":0,"next_nonce":1}`},
+		{"issuance:USD/2", `{"account":"issuance:USD/2","asset":"USD/2","amount_minor":"-1000","held_minor":"0","available_minor":"0","as_of_seq":2,"as_of":"2023-11-14T22:13:20.000Z","stale_ms":0,"next_nonce":1}`},
+	} {
+		if a := s.send(s.get("/v1/balance?account=" + c.account + "&asset=USD/2")); a.status != 200 || a.body != c.body {
+			t.Errorf("%s: %d %s", c.account, a.status, a.body)
+		}
+	}
+	if a := s.send(s.get("/v1/balance?asset=USD%2F2&account=%61&at_least=2")); parse[wire.Balance](t, a).AmountMinor != "993" {
+		t.Errorf("escaped, in another order: %+v", a)
+	}
+}
+
+// A query is strict, or a misspelt at_least would read too early without a word.
+func TestQueriesAreStrict(t *testing.T) {
+	s := serve(t, build(t))
+	for _, q := range []string{
+		"", "account=a", "asset=A", "account=&asset=A", "account=a&asset=", "account=a&account=a&asset=A", "account=a&asset=A&asset=B",
+		"account=a&asset=A&atleast=1", "account=a&asset=A&x", "account=a&asset=A&=", "Account=a&asset=A", "account=a;asset=A", "account=%zz&asset=A",
+		"account=a.b&asset=A", "account=a+b&asset=A", "account=a%00&asset=A", "account=" + strings.Repeat("a", 257) + "&asset=A", "account=a&asset=US:D",
+		"account=a&asset=A&at_least=", "account=a&asset=A&at_least=-1", "account=a&asset=A&at_least=01", "account=a&asset=A&at_least=+1",
+		"account=a&asset=A&at_least=1.0", "account=a&asset=A&at_least=9007199254740992", "account=a&asset=A&at_least=1&at_least=1", "account=a&asset=A&at_least=0x1",
+	} {
+		if a := s.send(s.get("/v1/balance?" + q)); a.status != 400 {
+			t.Errorf("%q: %d", q, a.status)
+		}
+	}
+	for _, q := range []string{"account=a&asset=A&at_least=0", "account=issuance:&asset=A"} {
+		if a := s.send(s.get("/v1/balance?" + q)); a.status != 200 {
+			t.Errorf("%q: %d", q, a.status)
+		}
+	}
+}
+
+func TestReadsWantTheScope(t *testing.T) {
+	s := serve(t, build(t))
+	for _, path := range []string{"/v1/balance?account=a&asset=A", "/v1/tx/tx_0123456789abcdef0000000000010000"} {
+		for who, want := range map[string]int{"": 401, bearer(9): 401, bearer(3): 403} {
+			r := s.get(path)
+			r.Header.Set("Authorization", who)
+			if a := s.send(r); a.status != want {
+				t.Errorf("%s as %q: %d", path, who, a.status)
+			}
+		}
+	}
+}
+
+func TestAtLeastWaitsForTheDeadline(t *testing.T) {
+	s := serve(t, build(t))
+	a := s.send(s.get("/v1/balance?account=a&asset=A&at_least=1"))
+	if p := parse[wire.Problem](t, a); a.status != 504 || p.Code != wire.ProblemCodeDeadline || s.count.get("timed out deadline") != 1 {
+		t.Fatalf("%+v, counted %v", a, s.count.of)
+	}
+}
+
+// What is read goes on while the disk stands still, and says how old it may be.
+func TestABalanceSaysHowOldItMayBe(t *testing.T) {
+	s := serve(t, build(t))
+	s.send(s.post("issue", "k1", issue))
+	for _, c := range []struct {
+		name   string
+		change func(*event.Status)
+		stale  int64
+	}{
+		{"nothing newer was decided", func(st *event.Status) { st.At += 3000 }, 0},
+		{"something newer waits for the disk", func(st *event.Status) { st.LSN++ }, 3000},
+		{"by a clock that is behind", func(st *event.Status) { st.At -= 4000 }, 0},
+	} {
+		s.set(c.change)
+		if b := parse[wire.Balance](t, s.send(s.get("/v1/balance?account=a&asset=USD/2"))); b.StaleMs != c.stale {
+			t.Errorf("%s: %d ms", c.name, b.StaleMs)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"macronode/adapters/httpapi"
+	"macronode/adapters/httpserver"
+)
+
+// The end of the public listener, under load: every operation that was sent has its
+// whole receipt, and every receipt is of something that was done.
+func TestADrainCutsNoOperation(t *testing.T) {
+	h := build(t)
+	api := httpapi.New(httpapi.Config{Node: h, Books: h, Meter: &count{of: make(map[string]int)}, Log: slog.New(slog.DiscardHandler),
+		Boot: 1, Deadline: time.Minute})
+	up := make(chan net.Addr, 1)
+	server := httpserver.New(httpserver.Default("127.0.0.1:0"), api, httpserver.Hooks{Up: func(a net.Addr) { up <- a }}, slog.New(slog.DiscardHandler))
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(context.Background()) }()
+	url := "http://" + (<-up).String() + "/v1/issue"
+
+	const clients = 16
+	var receipts atomic.Int64
+	warm, cut := make(chan struct{}, 1000), make(chan error, clients)
+	for i := range clients {
+		go func() {
+			cut <- issueForEver(url, i, func() {
+				receipts.Add(1)
+				select {
+				case warm <- struct{}{}:
+				default:
+				}
+			})
+		}()
+	}
+	for range cap(warm) / 4 {
+		<-warm
+	}
+	server.Stop()
+	for range clients {
+		if err := <-cut; err != nil {
+			t.Errorf("an operation was cut: %v", err)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if done := len(h.frames); int64(done) != receipts.Load() {
+		t.Errorf("%d done, %d receipts", done, receipts.Load())
+	}
+}
+
+func issueForEver(url string, who int, got func()) error {
+	transport := &http.Transport{}
+	defer transport.CloseIdleConnections()
+	for n := 0; ; n++ {
+		r, err := http.NewRequest(http.MethodPost, url, strings.NewReader(issue))
+		if err != nil {
+			return err
+		}
+		r.GetBody = nil // or it would be sent twice, under its key
+		r.Header = http.Header{"Authorization": {bearer(1)}, "Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprintf("%d-%d", who, n)}}
+		resp, err := transport.RoundTrip(r)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return nil // nothing was sent
+		}
+		if err != nil {
+			return err
+		}
+		b, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode != 200 || !strings.HasSuffix(string(b), `"}`) {
+			return fmt.Errorf("%d %s: %w", resp.StatusCode, b, err)
+		}
+		got()
+	}
+}

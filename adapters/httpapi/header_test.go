@@ -1,0 +1,128 @@
+package httpapi_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+func TestCorrelationIsEchoedIfItIsPlain(t *testing.T) {
+	s := serve(t, build(t))
+	for corr, want := range map[string]bool{
+		"a": true, "~!{}": true, strings.Repeat("c", 64): true,
+		"": false, strings.Repeat("c", 65): false, "a b": false, "\xc3\xb6": false, "a\tb": false,
+	} {
+		r := s.get("/openapi.json")
+		r.Header["X-Corr-Id"] = []string{corr}
+		got := s.send(r).header["X-Corr-Id"]
+		if want != (len(got) == 1 && got[0] == corr) || !want && got != nil {
+			t.Errorf("%q: %q", corr, got)
+		}
+	}
+	r := s.get("/openapi.json")
+	r.Header["X-Corr-Id"] = []string{"a", "b"}
+	if got := s.send(r).header["X-Corr-Id"]; got != nil {
+		t.Errorf("two of them: %q", got)
+	}
+	refused := s.post("issue", "k", "{")
+	refused.Header.Set("X-Corr-ID", "mine")
+	if a := s.send(refused); a.header.Get("X-Corr-ID") != "mine" {
+		t.Errorf("a refusal: %+v", a)
+	}
+}
+
+func TestATraceGoesOn(t *testing.T) {
+	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	s := serve(t, build(t))
+	ours := regexp.MustCompile("^00-" + trace + "-([0-9a-f]{16})-0([01])$")
+	for parent, flags := range map[string]string{
+		"00-" + trace + "-" + span + "-01":                    "1",
+		"00-" + trace + "-" + span + "-00":                    "0",
+		"00-" + trace + "-" + span + "-03":                    "1",
+		"00-" + trace + "-" + span + "-fe":                    "0",
+		"00-" + trace + "-" + span + "-0d":                    "1",
+		"cc-" + trace + "-" + span + "-01-what":               "1",
+		"cc-" + trace + "-" + span + "-01":                    "1",
+		"ff-" + trace + "-" + span + "-01":                    "",
+		"00-" + trace + "-" + span + "-01-what":               "",
+		"cc-" + trace + "-" + span + "-01.what":               "",
+		"00-" + trace + "-" + span + "-0":                     "",
+		"00-" + trace + "-" + span + "-0G":                    "",
+		"00_" + trace + "-" + span + "-01":                    "",
+		"00-" + trace + "_" + span + "-01":                    "",
+		"00-" + trace + "-" + span + "_01":                    "",
+		"00-" + strings.ToUpper(trace) + "-" + span + "-01":   "",
+		"00-" + strings.Repeat("0", 32) + "-" + span + "-01":  "",
+		"00-" + trace + "-" + strings.Repeat("0", 16) + "-01": "",
+		"": "",
+	} {
+		r := s.get("/openapi.json")
+		r.Header.Set("Traceparent", parent)
+		a := s.send(r)
+		got := ours.FindStringSubmatch(a.header.Get("Traceparent"))
+		switch {
+		case flags == "" && a.header["Traceparent"] == nil:
+		case flags != "" && got != nil && got[2] == flags && strings.HasSuffix(a.header.Get("X-Request-Id"), got[1]):
+		default:
+			t.Errorf("%q: %q", parent, a.header["Traceparent"])
+		}
+	}
+}
+
+// Two decisions never share an id.
+func TestDecisionsHaveTheirOwnNames(t *testing.T) {
+	s := serve(t, build(t))
+	seen := make(map[string]bool)
+	for range 100 {
+		id := s.send(s.get("/nowhere")).header.Get("X-Request-Id")
+		if seen[id] {
+			t.Fatalf("%s again", id)
+		}
+		seen[id] = true
+	}
+}
+
+// What nobody serves is refused like everything else.
+func TestUnknownRoutes(t *testing.T) {
+	s := serve(t, build(t))
+	for _, path := range []string{"/", "/v1", "/v1/", "/v1/transfer/", "/V1/transfer", "/v1//transfer", "/v1%2Ftransfer", "/v1/tx",
+		"/v1/holds", "/v1/batch", "/v1/accounts", "/v1/keys", "/openapi.yaml", "/metrics", "/../v1/transfer"} {
+		for _, method := range []string{"GET", "POST", "OPTIONS", "BREW"} {
+			r := s.get("/")
+			r.URL.Path, r.URL.RawPath, r.Method = path, "", method
+			if strings.Contains(path, "%") {
+				r.URL.Path, r.URL.RawPath = strings.ReplaceAll(path, "%2F", "/"), path
+			}
+			if a := s.send(r); a.status != 404 {
+				t.Errorf("%s %s: %d", method, path, a.status)
+			}
+		}
+	}
+	if s.count.get("other GET") == 0 || s.count.get("other other") == 0 || s.count.get("other POST") == 0 {
+		t.Errorf("counted %v", s.count.of)
+	}
+}
+
+func TestAnotherMethodSaysWhichThereIs(t *testing.T) {
+	s := serve(t, build(t))
+	for path, want := range map[string]string{"/v1/issue": "POST", "/v1/balance": "GET", "/v1/tx/x": "GET", "/openapi.json": "GET"} {
+		for _, method := range []string{"HEAD", "OPTIONS", "DELETE", "BREW"} {
+			r := s.get(path)
+			r.Method = method
+			if a := s.send(r); a.status != 405 || a.header.Get("Allow") != want || len(a.header["Allow"]) != 1 {
+				t.Errorf("%s %s: %d, Allow %q", method, path, a.status, a.header["Allow"])
+			}
+		}
+	}
+}
+
+// No line of the log has a secret in it, whatever went wrong.
+func TestNothingSecretIsLogged(t *testing.T) {
+	h := build(t)
+	h.find = func() { panic("a bug") }
+	s := serve(t, h)
+	s.send(s.post("issue", "k", issue))
+	if lines := s.lines.String(); lines == "" || strings.Contains(lines, secret(1)) {
+		t.Fatalf("logged %s", lines)
+	}
+}

@@ -1,0 +1,367 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"macronode/adapters/httpapi/wire"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// A hostile request is a good transfer with one thing wrong.
+type hostile struct {
+	name   string
+	change func(*http.Request)
+	status int
+	code   wire.ProblemCode
+}
+
+func header(name string, values ...string) func(*http.Request) {
+	return func(r *http.Request) { r.Header[name] = values }
+}
+
+func body(text string) func(*http.Request) {
+	return func(r *http.Request) { *r = *r.Clone(r.Context()); setBody(r, text) }
+}
+
+func setBody(r *http.Request, text string) {
+	r.Body, r.ContentLength, r.GetBody = io.NopCloser(strings.NewReader(text)), int64(len(text)), nil
+}
+
+// with is the good body with a part replaced.
+func with(old, now string) func(*http.Request) { return body(strings.Replace(transfer, old, now, 1)) }
+
+func query(q string) func(*http.Request) { return func(r *http.Request) { r.URL.RawQuery = q } }
+
+func squeezed(t testing.TB, text string) func(*http.Request) {
+	return func(r *http.Request) {
+		setBody(r, zipped(t, text))
+		r.Header.Set("Content-Encoding", "gzip")
+	}
+}
+
+func all(changes ...func(*http.Request)) func(*http.Request) {
+	return func(r *http.Request) {
+		for _, change := range changes {
+			change(r)
+		}
+	}
+}
+
+// chunked hides the length of the body.
+func chunked(r *http.Request) { r.ContentLength = -1 }
+
+const (
+	bad      = wire.ProblemCodeBadRequest
+	nobody   = wire.ProblemCodeUnauthorized
+	mayNot   = wire.ProblemCodeForbidden
+	tooLarge = wire.ProblemCodePayloadTooLarge
+	media    = wire.ProblemCodeUnsupportedMediaType
+)
+
+func hostiles(t testing.TB) []hostile {
+	long := strings.Repeat("x", 300)
+	return []hostile{
+		{"no key", header("Authorization"), 401, nobody},
+		{"an empty key", header("Authorization", ""), 401, nobody},
+		{"two keys", header("Authorization", bearer(1), bearer(1)), 401, nobody},
+		{"another scheme", header("Authorization", "Basic"+bearer(1)[6:]), 401, nobody},
+		{"no scheme", header("Authorization", bearer(1)[7:]), 401, nobody},
+		{"two spaces", header("Authorization", "Bearer "+bearer(1)[6:]), 401, nobody},
+		{"another prefix", header("Authorization", "Bearer sk"+bearer(1)[9:]), 401, nobody},
+		{"a key cut short", header("Authorization", bearer(1)[:69]), 401, nobody},
+		{"a key too long", header("Authorization", bearer(1)+"A"), 401, nobody},
+		{"an id in capitals", header("Authorization", "Bearer mk_000000000000000A_"+secret(1)), 401, nobody},
+		{"an id with a sign", header("Authorization", "Bearer mk_+000000000000001_"+secret(1)), 401, nobody},
+		{"a secret behind a dash", header("Authorization", "Bearer mk_0000000000000001-"+secret(1)), 401, nobody},
+		{"an unknown key", header("Authorization", bearer(9)), 401, nobody},
+		{"another key's secret", header("Authorization", "Bearer mk_0000000000000001_"+secret(2)), 401, nobody},
+		{"a key that may only read", header("Authorization", bearer(2)), 403, mayNot},
+		{"a key that may only issue", header("Authorization", bearer(3)), 403, mayNot},
+		{"a stranger with a bad body", all(header("Authorization"), body("{")), 401, nobody},
+
+		{"no idempotency key", header("Idempotency-Key"), 400, bad},
+		{"an empty idempotency key", header("Idempotency-Key", ""), 400, bad},
+		{"two idempotency keys", header("Idempotency-Key", "k", "k"), 400, bad},
+		{"an idempotency key with a blank", header("Idempotency-Key", "k k"), 400, bad},
+		{"an idempotency key in quotes", header("Idempotency-Key", `"k"`), 400, bad},
+		{"an idempotency key of 65", header("Idempotency-Key", long[:65]), 400, bad},
+		{"a query", query("dry_run=true"), 400, bad},
+
+		{"no content type", header("Content-Type"), 415, media},
+		{"two content types", header("Content-Type", "application/json", "text/plain"), 415, media},
+		{"a form", header("Content-Type", "application/x-www-form-urlencoded"), 415, media},
+		{"text", header("Content-Type", "text/json"), 415, media},
+		{"a problem", header("Content-Type", "application/problem+json"), 415, media},
+		{"another charset", header("Content-Type", "application/json; charset=latin1"), 415, media},
+		{"another parameter", header("Content-Type", "application/json; version=2"), 415, media},
+		{"a broken content type", header("Content-Type", "application/json; charset"), 415, media},
+		{"deflate", header("Content-Encoding", "deflate"), 415, media},
+		{"zstd", header("Content-Encoding", "zstd"), 415, media},
+		{"gzip twice", header("Content-Encoding", "gzip, gzip"), 415, media},
+		{"two codings", header("Content-Encoding", "gzip", "gzip"), 415, media},
+
+		{"1 MiB and a byte", body(transfer + strings.Repeat(" ", words.MaxBody+1-len(transfer))), 413, tooLarge},
+		{"1 MiB and a byte, hidden", all(body(transfer+strings.Repeat(" ", words.MaxBody+1-len(transfer))), chunked), 413, tooLarge},
+		{"a bomb", squeezed(t, transfer+strings.Repeat(" ", 900_000)), 413, tooLarge},
+		{"a bomb, and a stranger", all(squeezed(t, strings.Repeat(" ", 900_000)), header("Authorization")), 401, nobody},
+		{"said to be gzip", header("Content-Encoding", "gzip"), 400, bad},
+		{"gzip cut short", func(r *http.Request) {
+			setBody(r, zipped(t, transfer)[:40])
+			r.Header.Set("Content-Encoding", "gzip")
+		}, 400, bad},
+		{"gzip and more", func(r *http.Request) {
+			setBody(r, zipped(t, transfer)+"x")
+			r.Header.Set("Content-Encoding", "gzip")
+		}, 400, bad},
+		{"gzip of two bodies", func(r *http.Request) {
+			setBody(r, zipped(t, transfer)+zipped(t, transfer))
+			r.Header.Set("Content-Encoding", "gzip")
+		}, 400, bad},
+
+		{"nothing", body(""), 400, bad},
+		{"blank", body(" \n"), 400, bad},
+		{"null", body("null"), 400, bad},
+		{"an array", body("[" + transfer + "]"), 400, bad},
+		{"a string", body(`"transfer"`), 400, bad},
+		{"cut short", body(transfer[:30]), 400, bad},
+		{"two values", body(transfer + transfer), 400, bad},
+		{"a comma at the end", with("}", ",}"), 400, bad},
+		{"a comment", body("/**/" + transfer), 400, bad},
+		{"a byte order mark", body("\ufeff" + transfer), 400, bad},
+		{"UTF-16", body("\xfe\xff\x00{\x00}"), 400, bad},
+		{"NaN", with(`"nonce":1`, `"nonce":NaN`), 400, bad},
+		{"deep", body(strings.Repeat("[", words.MaxDepth+1) + strings.Repeat("]", words.MaxDepth+1)), 400, bad},
+		{"as deep as can be", body(strings.Repeat("[", words.MaxBody)), 400, bad},
+		{"a deep member", with(`"a"`, strings.Repeat(`{"from":`, 9)+"1"+strings.Repeat("}", 9)), 400, bad},
+
+		{"an unknown member", with(`}`, `,"ref":"r"}`), 400, bad},
+		{"a member twice", with(`}`, `,"from":"a"}`), 400, bad},
+		{"a member twice, once escaped", with(`}`, `,"fro\u006d":"a"}`), 400, bad},
+		{"a member in another case", with(`"from"`, `"From"`), 400, bad},
+		{"a long s for an s", with(`"asset"`, "\"a\u017fset\""), 400, bad},
+		{"an issue's member", with(`"from":"a",`, ``), 400, bad},
+		{"bytes that are no UTF-8", with(`}`, ",\"memo\":\"\xff\"}"), 400, bad},
+		{"half a surrogate", with(`}`, `,"memo":"\ud800"}`), 400, bad},
+		{"a memo that is null", with(`}`, `,"memo":null}`), 400, bad},
+		{"a memo that is a number", with(`}`, `,"memo":1}`), 400, bad},
+		{"a memo of 257", with(`}`, `,"memo":"`+long[:257]+`"}`), 400, bad},
+		{"a memo of 129 letters, 258 bytes", with(`}`, `,"memo":"`+strings.Repeat("ö", 129)+`"}`), 400, bad},
+		{"a memo with a line's end", with(`}`, `,"memo":"a\nb"}`), 400, bad},
+		{"a memo with a C1 control", with(`}`, `,"memo":"a\u0085b"}`), 400, bad},
+
+		{"an amount that is a number", with(`"7"`, `7`), 400, bad},
+		{"an amount that is null", with(`"7"`, `null`), 400, bad},
+		{"nothing moved", with(`"7"`, `"0"`), 400, bad},
+		{"less than nothing", with(`"7"`, `"-7"`), 400, bad},
+		{"a plus", with(`"7"`, `"+7"`), 400, bad},
+		{"leading zeros", with(`"7"`, `"07"`), 400, bad},
+		{"a fraction", with(`"7"`, `"7.0"`), 400, bad},
+		{"an exponent", with(`"7"`, `"7e0"`), 400, bad},
+		{"blanks", with(`"7"`, `" 7"`), 400, bad},
+		{"another script's digits", with(`"7"`, `"\u0667"`), 400, bad},
+		{"an empty amount", with(`"7"`, `""`), 400, bad},
+		{"2^128", with(`"7"`, `"340282366920938463463374607431768211456"`), 400, bad},
+		{"40 digits", with(`"7"`, `"`+strings.Repeat("9", 40)+`"`), 400, bad},
+
+		{"no nonce", with(`,"nonce":1`, ``), 400, bad},
+		{"nonce 0", with(`"nonce":1`, `"nonce":0`), 400, bad},
+		{"nonce -1", with(`"nonce":1`, `"nonce":-1`), 400, bad},
+		{"nonce null", with(`"nonce":1`, `"nonce":null`), 400, bad},
+		{"a nonce that is a string", with(`"nonce":1`, `"nonce":"1"`), 400, bad},
+		{"nonce 1.0", with(`"nonce":1`, `"nonce":1.0`), 400, bad},
+		{"nonce 1e0", with(`"nonce":1`, `"nonce":1e0`), 400, bad},
+		{"nonce 2^53", with(`"nonce":1`, `"nonce":9007199254740992`), 400, bad},
+		{"nonce 2^64+1", with(`"nonce":1`, `"nonce":18446744073709551617`), 400, bad},
+
+		{"no from", with(`"from":"a",`, ``), 400, bad},
+		{"an empty from", with(`"from":"a"`, `"from":""`), 400, bad},
+		{"from of 257", with(`"from":"a"`, `"from":"`+long[:257]+`"`), 400, bad},
+		{"from with a dot", with(`"from":"a"`, `"from":"a.b"`), 400, bad},
+		{"from with a zero byte", with(`"from":"a"`, `"from":"a\u0000"`), 400, bad},
+		{"from in another script", with(`"from":"a"`, `"from":"а"`), 400, bad},
+		{"to oneself", with(`"to":"b"`, `"to":"a"`), 400, bad},
+		{"from the ledger's own", with(`"from":"a"`, `"from":"issuance:USD/2"`), 400, bad},
+		{"to the ledger's own", with(`"to":"b"`, `"to":"burned:USD/2"`), 400, bad},
+		{"an empty asset", with(`"USD/2"`, `""`), 400, bad},
+		{"an asset of 33", with(`"USD/2"`, `"`+long[:33]+`"`), 400, bad},
+		{"an asset with a colon", with(`"USD/2"`, `"US:D"`), 400, bad},
+	}
+}
+
+// Each is refused with its own status and code, tells nothing of what was said, and
+// the node never hears of it.
+func TestHostileRequests(t *testing.T) {
+	s := serve(t, build(t))
+	for _, c := range hostiles(t) {
+		t.Run(c.name, func(t *testing.T) {
+			r := s.post("transfer", "k", transfer)
+			c.change(r)
+			a := s.send(r)
+			p := parse[wire.Problem](t, a)
+			if a.status != c.status || p.Code != c.code || p.Status != c.status || p.Retryable {
+				t.Fatalf("%d %s", a.status, a.body)
+			}
+			if p.DecisionId != a.header.Get("X-Request-Id") || p.Type != "urn:macronode:problem:"+string(p.Code) {
+				t.Fatalf("%+v under %s", p, a.header.Get("X-Request-Id"))
+			}
+			if (a.header.Get("Www-Authenticate") != "") != (a.status == 401) {
+				t.Fatalf("%d with WWW-Authenticate %q", a.status, a.header.Get("Www-Authenticate"))
+			}
+		})
+	}
+	if len(s.asked) > 0 {
+		t.Fatalf("the node heard of %+v", s.asked[0])
+	}
+}
+
+// The same request, with nothing wrong, is taken: each refusal above is for the one
+// thing that was changed. So is what only looks wrong.
+func TestHarmlessRequests(t *testing.T) {
+	for _, c := range []hostile{
+		{name: "nothing changed", change: func(*http.Request) {}},
+		{name: "another case of the scheme", change: header("Authorization", "bEARER"+bearer(1)[6:])},
+		{name: "utf-8", change: header("Content-Type", "application/json;charset=UTF-8")},
+		{name: "another case of the type", change: header("Content-Type", "Application/JSON")},
+		{name: "an idempotency key of 64", change: header("Idempotency-Key", strings.Repeat("k", 64))},
+		{name: "1 MiB", change: body(transfer + strings.Repeat(" ", words.MaxBody-len(transfer)))},
+		{name: "1 MiB, hidden", change: all(body(transfer+strings.Repeat("\n", words.MaxBody-len(transfer))), chunked)},
+		{name: "gzip", change: squeezed(t, transfer)},
+		{name: "an empty memo", change: with("}", `,"memo":""}`)},
+		{name: "a memo of 256 bytes", change: with("}", `,"memo":"`+strings.Repeat("ö", 128)+`"}`)},
+		{name: "an escaped name", change: with(`"from"`, `"\u0066rom"`)},
+		{name: "members in another order", change: body(`{"nonce":1,"to":"b","amount_minor":"7","from":"a","asset":"USD/2"}`)},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := serve(t, build(t))
+			s.send(s.post("issue", "first", issue))
+			r := s.post("transfer", "k", transfer)
+			c.change(r)
+			if a := s.send(r); a.status != 200 {
+				t.Fatalf("%d %s", a.status, a.body)
+			}
+		})
+	}
+}
+
+// An issue has no nonce and no from, a burn no to.
+func TestOperationsTakeTheirOwnMembers(t *testing.T) {
+	s := serve(t, build(t))
+	for op, body := range map[string]string{
+		"issue":    transfer,
+		"burn":     transfer,
+		"transfer": burn,
+	} {
+		if a := s.send(s.post(op, "k", body)); a.status != 400 {
+			t.Errorf("%s took %s: %d", op, body, a.status)
+		}
+	}
+}
+
+// A money command without a key is a mistake that pays twice: it is refused. (A
+// billing service let it through, and its retries doubled wallets: lago-api 5870.)
+func TestLagoAPI5870AMoneyCommandWithoutAKeyIsRefused(t *testing.T) {
+	s := serve(t, build(t))
+	for op, body := range map[string]string{"issue": issue, "transfer": transfer, "burn": burn} {
+		r := s.post(op, "k", body)
+		r.Header.Del("Idempotency-Key")
+		if a := s.send(r); a.status != 400 || parse[wire.Problem](t, a).Code != bad {
+			t.Errorf("%s: %d %s", op, a.status, a.body)
+		}
+	}
+	if len(s.asked) > 0 {
+		t.Fatalf("the node heard of %+v", s.asked[0])
+	}
+}
+
+// What follows the value is not ignored. (A wallet read the first value of a body and
+// committed it, whatever came behind: ron-wallet.)
+func TestRonWalletTrailingBytesAreRefused(t *testing.T) {
+	s := serve(t, build(t))
+	for _, rest := range []string{" x", "x", "{}", "\x00", "]", ", ", transfer} {
+		if a := s.send(s.post("transfer", "k", transfer+rest)); a.status != 400 {
+			t.Errorf("behind it %q: %d", rest, a.status)
+		}
+	}
+	if len(s.asked) > 0 {
+		t.Fatalf("the node heard of %+v", s.asked[0])
+	}
+}
+
+// Whoever is sent away is told when to come back. (A gateway shed load without a
+// word, and its clients came back at once: ron-gate.) Every answer of every other test
+// is held to it too.
+func TestRonGateNobodyIsShedSilently(t *testing.T) {
+	h := build(t)
+	h.full = true
+	busy := serve(t, h)
+	closed := serve(t, build(t))
+	closed.set(func(s *event.Status) { s.Reads, s.Writes = false, false })
+	for _, s := range []*street{busy, closed} {
+		for op, body := range map[string]string{"issue": issue, "transfer": transfer, "burn": burn} {
+			a := s.send(s.post(op, "k", body))
+			if a.status != 429 && a.status != 503 || a.header.Get("Retry-After") == "" || !parse[wire.Problem](t, a).Retryable {
+				t.Errorf("%s: %+v", op, a)
+			}
+		}
+	}
+}
+
+// Who is not known is answered before anything of the body is read, and before a
+// client that asks first is told to send it.
+func TestAuthenticationComesBeforeTheBody(t *testing.T) {
+	s := serve(t, build(t))
+	for _, who := range []string{"", "Authorization: " + bearer(9) + "\r\n", "Authorization: " + bearer(2) + "\r\n"} {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = fmt.Fprintf(c, "POST /v1/issue HTTP/1.1\r\nHost: node\r\n%sExpect: 100-continue\r\nIdempotency-Key: k\r\n"+
+			"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n", who)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode != 401 && resp.StatusCode != 403 {
+			t.Errorf("%q: %d", who, resp.StatusCode)
+		}
+		_ = resp.Body.Close()
+		_ = c.Close()
+	}
+}
+
+// A body that is not all that was announced is refused, even where what came could
+// be read.
+func TestABodyThatStopsIsRefused(t *testing.T) {
+	s := serve(t, build(t))
+	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close() }()
+	_, err = fmt.Fprintf(c, "POST /v1/issue HTTP/1.1\r\nHost: node\r\nAuthorization: %s\r\nIdempotency-Key: k\r\n"+
+		"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n%s", bearer(1), issue)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != 400 {
+		t.Fatalf("answered %d", resp.StatusCode)
+	}
+}

@@ -1,0 +1,56 @@
+package httpapi
+
+import (
+	"strings"
+
+	"macronode/core/receipt"
+)
+
+const maxCorr = 64
+
+// printable reports what is echoed: at most 64 visible ASCII characters.
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] <= ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return len(s) > 0 && len(s) <= maxCorr
+}
+
+// The parts of a traceparent: version-trace-span-flags.
+const (
+	traceAt  = 3
+	spanAt   = traceAt + 32 + 1
+	flagsAt  = spanAt + 16 + 1
+	traceLen = flagsAt + 2
+)
+
+// goOn is a traceparent of the same trace, whose span is the decision's own half of
+// its id. A later version of the header is read as far as it is known.
+func goOn(parent string, id *receipt.DecisionText) (string, bool) {
+	if len(parent) < traceLen || len(parent) > traceLen && (parent[:2] == "00" || parent[traceLen] != '-') {
+		return "", false
+	}
+	trace, span, flags := parent[traceAt:spanAt-1], parent[spanAt:flagsAt-1], parent[flagsAt:traceLen]
+	dashes := parent[2] == '-' && parent[spanAt-1] == '-' && parent[flagsAt-1] == '-'
+	if !dashes || !hexadecimal(parent[:2]+trace+span+flags) || parent[:2] == "ff" || zeros(trace) || zeros(span) {
+		return "", false
+	}
+	sampled := "-00"
+	if (flags[1]-'0')&1 == 1 && flags[1] <= '9' || flags[1] == 'b' || flags[1] == 'd' || flags[1] == 'f' {
+		sampled = "-01"
+	}
+	return "00-" + trace + "-" + string(id[len(id)-16:]) + sampled, true
+}
+
+func zeros(s string) bool { return strings.Trim(s, "0") == "" }
+
+func hexadecimal(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
+			return false
+		}
+	}
+	return true
+}

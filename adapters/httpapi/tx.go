@@ -1,0 +1,60 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"macronode/core/event"
+	"macronode/core/receipt"
+	"macronode/core/words"
+)
+
+var errNoQuery = because(event.BadRequest, "This resource takes no query.")
+
+// openapi shows the contract.
+func openapi(k *call) error {
+	if k.r.URL.RawQuery != "" {
+		return errNoQuery
+	}
+	k.identify()
+	k.answer(http.StatusOK, jsonType, document)
+	return nil
+}
+
+// tx shows what the record with a txid is.
+func tx(k *call) error {
+	if err := k.enter(event.MayRead); err != nil {
+		return err
+	}
+	if k.r.URL.RawQuery != "" {
+		return errNoQuery
+	}
+	journal, place, err := receipt.ParseTxID(k.params[0])
+	if err != nil {
+		return wrong(err)
+	}
+	if journal != k.Node.Journal() {
+		return problem(event.NotFound)
+	}
+	k.identify()
+	if !k.show(place) {
+		return problem(event.NotFound)
+	}
+	return nil
+}
+
+// show answers with the record at p; found is false where the caller has none there.
+func (k *call) show(p words.Place) (found bool) {
+	out := takeBuffer()
+	defer giveBuffer(out)
+	answer, status, owner, ok := k.Books.Render((*out)[:0], p)
+	*out = answer
+	if !ok || owner != k.key.Tenant {
+		return false
+	}
+	kind := jsonType
+	if status != http.StatusOK {
+		kind = problemType
+	}
+	k.answer(status, kind, answer)
+	return true
+}
