@@ -48,11 +48,11 @@ func (c *Config) places() error {
 
 func (c *Config) addresses() error {
 	for _, a := range [...]struct{ key, text string }{{"listen.http", c.Listen.HTTP}, {"listen.admin", c.Listen.Admin}} {
-		host, ok := address(a.text)
+		local, ok := address(a.text)
 		switch {
 		case !ok:
-			return fmt.Errorf("%s (%s) is %q: it wants host:port, with a port from 0 to 65535", a.key, c.layer(a.key), a.text)
-		case !loopback(host) && !c.Listen.Insecure:
+			return fmt.Errorf("%s (%s) is %q: it wants host:port, with a port from 0 to 65535, or unix:PATH", a.key, c.layer(a.key), a.text)
+		case !local && !c.Listen.Insecure:
 			return fmt.Errorf("%s (%s) is %q, which is beyond loopback: that wants listen.insecure: true, for there is no TLS",
 				a.key, c.layer(a.key), a.text)
 		}
@@ -64,20 +64,19 @@ func (c *Config) addresses() error {
 	return nil
 }
 
-func address(text string) (host string, ok bool) {
+// address reports that a text is one, and whether only this machine can reach it.
+// Names are not looked up: but for localhost they count as beyond.
+func address(text string) (local, ok bool) {
+	if path, unix := strings.CutPrefix(text, "unix:"); unix {
+		return true, path != ""
+	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return "", false
+		return false, false
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
-	return host, err == nil && strconv.FormatUint(n, 10) == port
-}
-
-// loopback reports that a host is this machine alone. Names are not looked up: but
-// for localhost they count as beyond.
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
+	ip, named := netip.ParseAddr(host)
+	return host == "localhost" || named == nil && ip.IsLoopback(), err == nil && strconv.FormatUint(n, 10) == port
 }
 
 func (c *Config) ceilings() error {

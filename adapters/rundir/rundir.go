@@ -8,6 +8,7 @@
 package rundir
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -84,10 +85,19 @@ func Read(dir string) (r Run, err error) {
 	return r, nil
 }
 
-// Alive reports that a process of this number exists.
+// Alive reports that a process of this number exists, and has not ended: one that
+// its parent has not looked after yet is dead all the same.
 func Alive(pid int) bool {
 	err := syscall.Kill(pid, 0)
-	return pid > 0 && (err == nil || errors.Is(err, syscall.EPERM))
+	if pid <= 0 || err != nil && !errors.Is(err, syscall.EPERM) {
+		return false
+	}
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return true // it cannot be told more
+	}
+	_, state, _ := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(" "))
+	return !bytes.HasPrefix(state, []byte("Z")) && !bytes.HasPrefix(state, []byte("X"))
 }
 
 func read(dir string) (r Run, err error) {

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func here() Run {
@@ -98,7 +100,15 @@ func TestADeadNodeIsRecognised(t *testing.T) {
 	if err := dead.Run(); err != nil {
 		t.Fatal(err)
 	}
-	for _, pid := range []int{dead.Process.Pid, 0, -1} {
+	unburied := exec.Command("true")
+	if err := unburied.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer unburied.Wait() //nolint:errcheck // it has ended
+	if err := unix.Waitid(unix.P_PID, unburied.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range []int{dead.Process.Pid, unburied.Process.Pid, 0, -1} {
 		dir, r := t.TempDir(), here()
 		r.PID = pid
 		if err := Write(dir, r); err != nil {
