@@ -39,7 +39,7 @@ func (b *bench) facts(ctx context.Context) ([]sheet.Fact, error) {
 		}
 		all = append(all, sheet.Fact{What: m.what, Is: m.module + " " + v})
 	}
-	return append(all, sheet.Fact{What: "this run", Is: fmt.Sprintf("%d rounds, each turn %v after %v that are not counted", b.rounds, b.time, b.warm)}), nil
+	return append(all, sheet.Fact{What: "this run", Is: fmt.Sprintf("rounds: %d; each turn %v, after %v that are not counted", b.rounds, b.time, b.warm)}), nil
 }
 
 // fileSystem names what dir lies on. One that lives in memory syncs nothing, and every
@@ -51,7 +51,7 @@ func fileSystem(dir string) (string, error) {
 	}
 	switch st.Type {
 	case 0x01021994, 0x858458f6:
-		return "", fmt.Errorf("%s lives in memory: a sync there is none; -work wants a disk", dir)
+		return "", fmt.Errorf("%s lives in memory: a sync there is none; TMPDIR wants a disk", dir)
 	case 0xEF53:
 		return "ext4", nil
 	case 0x58465342:

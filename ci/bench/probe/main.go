@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/pprof"
 	"time"
 
 	"macronode/ci/bench/sample"
@@ -37,8 +38,20 @@ func run(args []string) error {
 	f.DurationVar(&sp.warm, "warm", 500*time.Millisecond, "time before measuring")
 	f.DurationVar(&sp.time, "time", 2*time.Second, "time of measuring")
 	count := f.Int("count", 1_000_000, "operations of flat; frames of write and recover")
+	profile := f.String("profile", "", "file for a CPU profile of the whole")
 	if err := f.Parse(args[1:]); err != nil {
 		return err
+	}
+	if *profile != "" {
+		to, err := os.Create(*profile)
+		if err != nil {
+			return err
+		}
+		defer to.Close()
+		if err := pprof.StartCPUProfile(to); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	s.keys, s.ttl = int((sp.warm+sp.time+time.Second).Seconds()*fastest), time.Hour
 	r, err := measure(args[0], s, sp, *count)
