@@ -1,0 +1,330 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"macronode/adapters/rundir"
+)
+
+// desk is a console whose time is made up, and what was printed on it.
+type desk struct {
+	*console
+	out, err bytes.Buffer
+	time     time.Time
+	waits    []time.Duration
+}
+
+func newDesk() *desk {
+	d := &desk{time: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	d.console = &console{out: &d.out, err: &d.err,
+		now:  func() time.Time { return d.time },
+		roll: func() float64 { return 0.5 },
+		draw: func() string { return "drawn" },
+		sleep: func(_ context.Context, w time.Duration) error {
+			d.waits, d.time = append(d.waits, w), d.time.Add(w)
+			return nil
+		}}
+	return d
+}
+
+// peer is a node that answers what it is told, and remembers what it was asked.
+type peer struct {
+	*httptest.Server
+	header  http.Header
+	answers []string // "status body", in order; the last one stays; "cut" hangs up
+
+	mu   sync.Mutex
+	said []string // "method path key auth body"
+}
+
+// asked is all that was asked.
+func (p *peer) asked() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.said)
+}
+
+func newPeer(t *testing.T, answers ...string) *peer {
+	p := &peer{answers: answers, header: http.Header{}}
+	p.Server = httptest.NewServer(p)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.said = append(p.said, strings.TrimSpace(fmt.Sprintf("%s %s %s %s %s", r.Method, r.URL, r.Header.Get("Idempotency-Key"),
+		r.Header.Get("Authorization"), body)))
+	answer := p.answers[0]
+	if len(p.answers) > 1 {
+		p.answers = p.answers[1:]
+	}
+	if answer == "cut" {
+		panic(http.ErrAbortHandler)
+	}
+	for name, v := range p.header {
+		w.Header()[name] = v
+	}
+	var status int
+	text := answer
+	if _, err := fmt.Sscanf(answer, "%d", &status); err == nil {
+		text = strings.TrimPrefix(answer[3:], " ")
+	}
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text)
+}
+
+const (
+	moved   = `200 {"txid":"tx_1","op":"transfer","from":"ann","to":"bob","asset":"EUR/2","amount_minor":"5","nonce":3,"seq":9}`
+	minted  = `200 {"txid":"tx_1","op":"issue","to":"ann","asset":"EUR/2","amount_minor":"5","seq":1}`
+	has     = `200 {"account":"ann","asset":"EUR/2","amount_minor":"7","available_minor":"6","next_nonce":3}`
+	busy    = `429 {"code":"busy","detail":"Full."}`
+	late    = `503 {"code":"unavailable","detail":"Draining."}`
+	unclear = `504 {"code":"unknown","detail":"Not known yet."}`
+	poor    = `409 {"code":"insufficient_funds","detail":"Too little."}`
+	ahead   = `409 {"code":"nonce_conflict","detail":"Ahead.","expected_nonce":3}`
+	barred  = `403 {"code":"forbidden","detail":"May not."}`
+)
+
+// says runs a command line against p and holds what it says against want.
+func (d *desk) says(t *testing.T, p *peer, line string, code int, want string) {
+	t.Helper()
+	args := append(strings.Fields(line), "--url", p.URL, "--api-key", "secret")
+	got := run(args, d.console)
+	if said := fmt.Sprintf("%s%s", &d.out, &d.err); got != code || said != want {
+		t.Errorf("%s: %d\n%swant %d\n%s", line, got, said, code, want)
+	}
+}
+
+const issue = "wallet issue --to ann --asset EUR/2 --amount 5"
+
+func TestOutcomes(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		answers []string
+		line    string
+		code    int
+		want    string
+		asked   int
+	}{
+		{"done", []string{minted}, issue, 0, "tx_1: issued 5 EUR/2 to ann, seq 1\n", 1},
+		{"the bytes as they came", []string{minted}, issue + " --json", 0, minted[4:] + "\n", 1},
+		{"busy, then done", []string{busy, late, minted}, issue, 0, "tx_1: issued 5 EUR/2 to ann, seq 1\n", 3},
+		{"cut, then done", []string{"cut", minted}, issue, 0, "tx_1: issued 5 EUR/2 to ann, seq 1\n", 2},
+		{"refused", []string{poor}, issue, 1, "macronode: insufficient_funds: Too little\n", 1},
+		{"refused in JSON", []string{poor}, issue + " --json", 1, poor[4:] + "\nmacronode: insufficient_funds: Too little\n", 1},
+		{"the nonce is ahead", []string{ahead}, issue, 1, "macronode: nonce_conflict: Ahead (the next nonce is 3)\n", 1},
+		{"in doubt, then refused for good", []string{unclear, poor}, issue, 1, "macronode: insufficient_funds: Too little\n", 2},
+		{"in doubt, then not let in", []string{"cut", barred}, issue, 3,
+			"macronode: nobody knows yet whether it was done (forbidden: May not): ask again with --key drawn\n", 2},
+		{"not let in", []string{barred}, issue, 1, "macronode: forbidden: May not\n", 1},
+		{"in doubt to the end", []string{unclear}, issue + " --key k1 --timeout 400ms", 3,
+			"macronode: nobody knows yet whether it was done (unknown: Not known yet): ask again with --key k1\n", 5},
+		{"in doubt to the end, in JSON", []string{unclear}, issue + " --key k1 --timeout 400ms --json", 3,
+			`{"outcome":"unknown","idempotency_key":"k1"}` + "\nmacronode: nobody knows yet whether it was done (unknown: Not known yet): ask again with --key k1\n", 5},
+		{"busy to the end", []string{busy}, issue + " --timeout 400ms", 1, "macronode: busy: Full\n", 5},
+		{"in doubt, then busy to the end", []string{unclear, busy}, issue + " --timeout 400ms", 3,
+			"macronode: nobody knows yet whether it was done (busy: Full): ask again with --key drawn\n", 5},
+		{"no node of ours", []string{"404 nothing"}, issue, 1, "macronode: what answers is no node of ours: 404 Not Found\n", 1},
+		{"a bug", []string{`500 {"code":"internal","detail":"A bug."}`}, issue, 3,
+			"macronode: nobody knows yet whether it was done (internal: A bug): ask again with --key drawn\n", 1},
+		{"a nonce is asked for", []string{has, moved}, "wallet transfer --from ann --to bob --asset EUR/2 --amount 5", 0,
+			"tx_1: moved 5 EUR/2 from ann to bob, seq 9\n", 2},
+		{"a nonce is asked for, and kept in doubt", []string{has, unclear}, "wallet transfer --from ann --to bob --asset EUR/2 --amount 5 --timeout 10ms", 3,
+			"macronode: nobody knows yet whether it was done (unknown: Not known yet): ask again with --key drawn --nonce 3\n", 2},
+		{"no nonce to be had", []string{barred}, "wallet burn --from ann --asset EUR/2 --amount 5", 1, "macronode: forbidden: May not\n", 1},
+		{"a nonce is given", []string{moved}, "wallet transfer --from ann --to bob --asset EUR/2 --amount 5 --nonce 3", 0,
+			"tx_1: moved 5 EUR/2 from ann to bob, seq 9\n", 1},
+		{"a balance", []string{late, has}, "wallet balance ann EUR/2", 0, "ann has 7 EUR/2, 6 of it available; its next nonce is 3\n", 2},
+		{"a balance in JSON", []string{has}, "wallet balance ann EUR/2 --json", 0, has[4:] + "\n", 1},
+		{"no balance", []string{late}, "wallet balance ann EUR/2 --timeout 100ms", 1, "macronode: unavailable: Draining\n", 3},
+		{"a receipt", []string{moved}, "wallet tx tx_1", 0, "tx_1: moved 5 EUR/2 from ann to bob, seq 9\n", 1},
+		{"no receipt", []string{`404 {"code":"not_found","detail":"Nothing."}`}, "wallet tx tx_2 --json", 1,
+			`{"code":"not_found","detail":"Nothing."}` + "\nmacronode: not_found: Nothing\n", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, d := newPeer(t, c.answers...), newDesk()
+			d.says(t, p, c.line, c.code, c.want)
+			if len(p.asked()) != c.asked {
+				t.Errorf("asked %d times: %q", len(p.asked()), p.asked())
+			}
+		})
+	}
+}
+
+func TestAllAttemptsAreOneRequest(t *testing.T) {
+	p, d := newPeer(t, busy, "cut", unclear, late, minted), newDesk()
+	p.header.Set("Retry-After", "2")
+	d.says(t, p, issue+" --memo m&m", 0, "tx_1: issued 5 EUR/2 to ann, seq 1\n")
+	const one = `POST /v1/issue drawn Bearer secret {"to":"ann","asset":"EUR/2","amount_minor":"5","memo":"m&m"}`
+	if want := slices.Repeat([]string{one}, 5); !slices.Equal(p.asked(), want) {
+		t.Errorf("asked %q", p.asked())
+	}
+	ms := time.Millisecond
+	if want := []time.Duration{2025 * ms, 50 * ms, 2100 * ms, 2200 * ms}; !slices.Equal(d.waits, want) {
+		t.Errorf("waited %v, not %v", d.waits, want)
+	}
+}
+
+func TestNoAttemptBeginsAfterTheTimeout(t *testing.T) {
+	p, d := newPeer(t, busy), newDesk()
+	p.header.Set("Retry-After", "3")
+	d.says(t, p, issue+" --timeout 10s", 1, "macronode: busy: Full\n")
+	if len(p.asked()) != 4 || len(d.waits) != 3 {
+		t.Fatalf("asked %d times, waited %v", len(p.asked()), d.waits)
+	}
+}
+
+func TestAReplaySaysSo(t *testing.T) {
+	p, d := newPeer(t, minted), newDesk()
+	p.header.Set("Idempotency-Replayed", "true")
+	d.says(t, p, issue, 0, "tx_1: issued 5 EUR/2 to ann, done before under this key, seq 1\n")
+}
+
+func TestNobodyIsFollowedElsewhere(t *testing.T) {
+	other := newPeer(t, minted)
+	p, d := newPeer(t, "307"), newDesk()
+	p.header.Set("Location", other.URL)
+	d.says(t, p, issue, 3, "macronode: nobody knows yet whether it was done (what answers is no node of ours: 307 Temporary Redirect): ask again with --key drawn\n")
+	if len(other.asked()) > 0 {
+		t.Fatal("followed")
+	}
+}
+
+// Nothing listens: nothing was sent, so there is nothing to be in doubt of.
+func TestNobodyIsThere(t *testing.T) {
+	p, d := newPeer(t, minted), newDesk()
+	p.Close()
+	at := strings.TrimPrefix(p.URL, "http://")
+	d.says(t, p, issue, 1, "macronode: the node does not answer: dial tcp "+at+": connect: connection refused\n")
+	if len(d.waits) > 0 {
+		t.Fatal(d.waits)
+	}
+}
+
+// The node goes while it is at it, and does not come back in time.
+func TestTheNodeIsGoneInTheMiddle(t *testing.T) {
+	d := newDesk()
+	p := newPeer(t, "cut")
+	real := d.sleep
+	d.console.sleep = func(ctx context.Context, w time.Duration) error { p.Close(); return real(ctx, w) }
+	at := strings.TrimPrefix(p.URL, "http://")
+	d.says(t, p, issue, 3, "macronode: nobody knows yet whether it was done (the node does not answer: dial tcp "+at+
+		": connect: connection refused): ask again with --key drawn\n")
+	if len(p.asked()) != 1 || len(d.waits) < 10 {
+		t.Fatalf("asked %d times, waited %v", len(p.asked()), d.waits)
+	}
+}
+
+// lives lays down what a node that runs on a directory leaves there.
+func lives(t *testing.T, pid int, http, admin string) (dir, key string) {
+	t.Helper()
+	dir = t.TempDir()
+	k, err := rundir.Bootstrap(dir, strings.NewReader(strings.Repeat("k", 40)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rundir.Run{PID: pid, Version: "v1", Token: "token", Listen: rundir.Listen{HTTP: http, Admin: admin}}
+	if err := rundir.Write(dir, r); err != nil {
+		t.Fatal(err)
+	}
+	return dir, k.Text()
+}
+
+func TestANodeIsFoundByItsDirectory(t *testing.T) {
+	p, d := newPeer(t, has), newDesk()
+	dir, key := lives(t, os.Getpid(), p.Listener.Addr().String(), "")
+	if code := run([]string{"wallet", "balance", "ann", "EUR/2", "--data", dir}, d.console); code != 0 {
+		t.Fatal(code, &d.err)
+	}
+	if want := "GET /v1/balance?account=ann&asset=EUR%2F2  Bearer " + key; p.asked()[0] != want {
+		t.Fatalf("asked %q, not %q", p.asked()[0], want)
+	}
+}
+
+func TestANodeIsFoundBehindASocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, d := &peer{answers: []string{has}}, newDesk()
+	p.Server = httptest.NewUnstartedServer(p)
+	p.Listener = l
+	p.Start()
+	defer p.Close()
+	dir, _ := lives(t, os.Getpid(), "unix:"+path, "")
+	if code := run([]string{"wallet", "balance", "ann", "EUR/2", "--data", dir}, d.console); code != 0 {
+		t.Fatal(code, &d.err)
+	}
+}
+
+func TestHowAClientIsLetIn(t *testing.T) {
+	p := newPeer(t, has)
+	dir, _ := lives(t, os.Getpid(), p.Listener.Addr().String(), "")
+	starting, _ := lives(t, os.Getpid(), "", "")
+	dead, _ := lives(t, -1, "", "")
+	keyless, _ := lives(t, os.Getpid(), p.Listener.Addr().String(), "")
+	file := filepath.Join(dir, "key")
+	if err := os.WriteFile(file, []byte("from a file\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(keyless, "bootstrap.key")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string // the last word asked, or what is said
+	}{
+		{[]string{"--data", dir, "--api-key", "given"}, 0, "Bearer given"},
+		{[]string{"--data", dir, "--api-key-file", file}, 0, "Bearer from a file"},
+		{[]string{"--data", dir, "--api-key-file", file, "--api-key", "given"}, 0, "Bearer given"},
+		{[]string{"--data", dir, "--api-key-file", file + "x"}, 2, "macronode: the API key cannot be read: open " + file + "x: no such file or directory\n"},
+		{[]string{"--url", p.URL}, 2, "macronode: --url wants --api-key or --api-key-file too: the key of a directory is not sent elsewhere\n"},
+		{[]string{"--url", "127.0.0.1:8080", "--api-key", "x"}, 2, "macronode: --url 127.0.0.1:8080 wants http://host:port or https://host:port\n"},
+		{[]string{"--data", dir, "--timeout", "0s"}, 2, "macronode: --timeout 0s wants more than nothing\n"},
+		{[]string{"--data", keyless}, 1, "macronode: no API key was given, and " + keyless + " has none to use: rundir: no bootstrap.key here\n"},
+		{[]string{"--data", starting}, 1, "macronode: the node on " + starting + " is starting: it does not listen yet\n"},
+		{[]string{"--data", dead}, 1, "macronode: the node that ran on " + dead + " (process -1) is dead: macronode serve starts it again\n"},
+		{[]string{"--data", dir + "/none"}, 1, "macronode: no node runs on " + dir + "/none: macronode serve starts one\n"},
+		{[]string{"--set", "node.drain=9s"}, 2, "macronode: node.drain (flag --set node.drain=9s) is 9s: it wants a duration such as 200ms, 5s or 24h, from 0s to 5s\n"},
+	} {
+		d := newDesk()
+		p.said = nil
+		code := run(append([]string{"wallet", "balance", "ann", "EUR/2"}, c.args...), d.console)
+		said := d.err.String()
+		if len(p.asked()) > 0 {
+			said = p.asked()[0][strings.Index(p.asked()[0], "Bearer"):]
+		}
+		if code != c.code || said != c.want {
+			t.Errorf("%q: %d %q, not %d %q", c.args, code, said, c.code, c.want)
+		}
+	}
+}
+
+// A proxy stands between us and a named address, never between us and a node of this
+// machine: what it would be told is a key.
+func TestNoProxyHearsALocalNode(t *testing.T) {
+	if k := newDesk().listener("192.0.2.1:1", "key", time.Second); k.wire.Proxy != nil {
+		t.Error("a local node is spoken to through a proxy")
+	}
+	if k := newDesk().newClient("http://192.0.2.1:1", "key", time.Second); k.wire.Proxy == nil {
+		t.Error("a named address is not spoken to through the proxy that the environment names")
+	}
+}

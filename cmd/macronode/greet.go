@@ -1,0 +1,64 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"macronode/adapters/rundir"
+)
+
+// greeting is what a newcomer needs to know of a node that has just become ready.
+type greeting struct {
+	HTTP  string `json:"http"`
+	Admin string `json:"admin"`
+	Data  string `json:"data"`
+	Key   string `json:"api_key,omitzero"` // the bootstrap key, where it may be shown
+}
+
+// greet prints it; a key that cannot be read is not worth an end.
+func (c *console) greet(log *slog.Logger, dir string, r rundir.Run, show bool) {
+	g := greeting{HTTP: "http://" + r.Listen.HTTP, Admin: "http://" + r.Listen.Admin, Data: dir}
+	if show {
+		k, err := rundir.ReadKey(dir)
+		if err != nil {
+			log.Warn("the bootstrap key is not shown", "err", err)
+		} else {
+			g.Key = k.Text()
+		}
+	}
+	var err error
+	if c.tree.JSON {
+		err = c.print(g)
+	} else {
+		err = c.say("%s", g.text())
+	}
+	if err != nil {
+		log.Warn("nobody reads the greeting", "err", err)
+	}
+}
+
+func (g greeting) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "macronode is ready on %s (admin %s), its data in %s\n", g.HTTP, g.Admin, g.Data)
+	if g.Key != "" {
+		fmt.Fprintf(&b, "API key: %s\n", g.Key)
+	}
+	where := " --data " + quote(g.Data)
+	b.WriteString("Try:\n  macronode wallet issue --to ann --asset EUR/2 --amount 1000" + where)
+	b.WriteString("\n  macronode wallet transfer --from ann --to bob --asset EUR/2 --amount 250" + where)
+	b.WriteString("\n  macronode wallet balance bob EUR/2" + where)
+	return b.String()
+}
+
+// quote makes one word of s for a shell.
+func quote(s string) string {
+	odd := func(r rune) bool {
+		plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@,", r)
+		return !plain
+	}
+	if s != "" && !strings.ContainsFunc(s, odd) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

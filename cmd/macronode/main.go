@@ -1,0 +1,125 @@
+// Command macronode is the node, and what an operator says to it.
+//
+//	flags, environment, file ──► config ──► serve: the adapters around the loop
+//	                                   └──► a client of a node that runs
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], &console{
+		out: os.Stdout, err: os.Stderr, environ: os.Environ(), terminal: isTerminal(os.Stdout),
+		now: time.Now, sleep: sleep, roll: mathrand.Float64, draw: rand.Text,
+	}))
+}
+
+// console is what a verb has of the world.
+type console struct {
+	out, err io.Writer
+	environ  []string
+	terminal bool // out is read by a person, right now
+	now      func() time.Time
+	sleep    func(context.Context, time.Duration) error
+	roll     func() float64 // in [0, 1)
+	draw     func() string  // a text that nobody draws twice
+
+	tree *tree // what was said
+}
+
+// run carries out one command line and returns the exit code. Help ends the process
+// by itself.
+func run(args []string, c *console) int {
+	c.tree = new(tree)
+	parser, err := newParser(c.tree, c.out, c.err)
+	if err != nil {
+		return c.tell(err)
+	}
+	said, err := parser.Parse(args)
+	if err != nil {
+		return c.tell(&ending{unable, fmt.Errorf("%w; macronode --help says what there is", err)})
+	}
+	return c.tell(said.Run(c))
+}
+
+// tell says on standard error what went wrong, one sentence a line.
+func (c *console) tell(err error) (code int) {
+	if err == nil {
+		return done
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintf(c.err, "macronode: %s\n", line) //nolint:errcheck // there is nowhere else to say it
+	}
+	var e *ending
+	if errors.As(err, &e) {
+		return e.code
+	}
+	return refused
+}
+
+// Exit codes. They are a contract: scripts decide by them.
+const (
+	done    = 0
+	refused = 1 // it was not done: refused, failed, or not there
+	unable  = 2 // nothing was tried: the command line or the configuration is wrong, or the node cannot start
+	unknown = 3 // nobody can say whether it was done: ask again with the same key
+)
+
+const exitCodes = `Exit codes: 0 done; 1 refused or failed; 2 wrong usage or configuration, or the node cannot start; ` +
+	`3 the outcome is not known: ask again with the same key.`
+
+// ending is an error with its exit code.
+type ending struct {
+	code int
+	error
+}
+
+func (e *ending) Unwrap() error { return e.error }
+
+// cannot is an error that stops a verb before it has tried anything.
+func cannot(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &ending{unable, err}
+}
+
+// interruptible ends with an interrupt or a termination.
+func interruptible() (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func isTerminal(f *os.File) bool {
+	is, err := f.Stat()
+	return err == nil && is.Mode()&os.ModeCharDevice != 0
+}
+
+func newParser(t *tree, out, err io.Writer) (*kong.Kong, error) {
+	return kong.New(t, kong.Name("macronode"), kong.Writers(out, err),
+		kong.Description("A node that moves money durably, and what an operator says to it.\n\n"+exitCodes),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false}))
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// systemd is a service manager that reads what it is told.
+func systemd(t *testing.T) func() string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "notify")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	t.Setenv("NOTIFY_SOCKET", path)
+	return func() string {
+		var b [256]byte
+		n, err := l.Read(b[:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[:n])
+	}
+}
+
+func TestTheServiceManagerIsTold(t *testing.T) {
+	told, log := systemd(t), slog.New(slog.DiscardHandler)
+	notifyReady(log)
+	if got := told(); got != "READY=1" {
+		t.Fatal(got)
+	}
+	notifyStopping(log)
+	if got := told(); got != "STOPPING=1" {
+		t.Fatal(got)
+	}
+	t.Setenv("WATCHDOG_USEC", "2000")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- watchdog(ctx, log, func() bool { return true }) }()
+	if got := told(); got != "WATCHDOG=1" {
+		t.Fatal(got)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Without a manager nothing is said; with one that is gone, the log says so; and
+// neither ends anything.
+func TestNobodyNeedListen(t *testing.T) {
+	var lines bytes.Buffer
+	log := slog.New(slog.NewTextHandler(&lines, nil))
+	t.Setenv("NOTIFY_SOCKET", "")
+	notifyReady(log)
+	if err := watchdog(t.Context(), log, nil); err != nil || lines.Len() > 0 {
+		t.Fatal(err, &lines)
+	}
+	t.Setenv("NOTIFY_SOCKET", filepath.Join(t.TempDir(), "gone"))
+	t.Setenv("WATCHDOG_USEC", "soon")
+	notifyReady(log)
+	if err := watchdog(t.Context(), log, nil); err != nil {
+		t.Fatal(err)
+	}
+	if said := lines.String(); strings.Count(said, "level=WARN") != 2 {
+		t.Fatal(said)
+	}
+}
+
+func TestTheDeadDoNotBeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second+1)
+		defer stop()
+		asked, pings := 0, 0
+		beat(ctx, time.Second, func() bool { asked++; return asked <= 4 }, func() { pings++ })
+		if asked != 10 || pings != 4 {
+			t.Fatalf("asked %d times, told %d times", asked, pings)
+		}
+	})
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"macronode": main}) }
+
+// The scripts are what a newcomer types, and what comes back.
+//
+//	code N program args...  runs it, and wants that exit code
+//	node args...            runs macronode until it has greeted; one at a time
+//	signal KILL|TERM        is sent to it
+//	ended N                 waits for its end, wants that exit code, and leaves what it said in the files said and log
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:             "testdata",
+		ContinueOnError: true,
+		Setup: func(e *testscript.Env) error {
+			e.Values["node"] = new(background)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"code": func(ts *testscript.TestScript, _ bool, args []string) {
+				wantCode(ts, args[0], ts.Exec(args[1], args[2:]...))
+			},
+			"node": func(ts *testscript.TestScript, _ bool, args []string) { its(ts).greets(ts, args) },
+			"signal": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Check(its(ts).Process.Signal(map[string]os.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM}[args[0]]))
+			},
+			"ended": func(ts *testscript.TestScript, _ bool, args []string) {
+				n := its(ts)
+				for n.out.Scan() {
+					n.said.WriteString(n.out.Text() + "\n")
+				}
+				wantCode(ts, args[0], n.Wait())
+				ts.Check(os.WriteFile(ts.MkAbs("said"), n.said.Bytes(), 0o600))
+				ts.Check(os.WriteFile(ts.MkAbs("log"), n.log.Bytes(), 0o600))
+			},
+		},
+	})
+}
+
+func wantCode(ts *testscript.TestScript, want string, err error) {
+	got := 0
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(got) != want {
+		ts.Fatalf("exit code %d, not %s", got, want)
+	}
+}
+
+// background is the node of a script.
+type background struct {
+	*exec.Cmd
+	out       *bufio.Scanner
+	said, log bytes.Buffer
+}
+
+func its(ts *testscript.TestScript) *background { return ts.Value("node").(*background) }
+
+// greets starts a node, and returns once it has printed the last line of its greeting.
+func (n *background) greets(ts *testscript.TestScript, args []string) {
+	*n = background{}
+	bin, _, _ := strings.Cut(ts.Getenv("PATH"), string(os.PathListSeparator))
+	n.Cmd = exec.Command(filepath.Join(bin, "macronode"), args...)
+	n.Dir, n.Stderr = ts.MkAbs("."), &n.log
+	n.Env = []string{"TMPDIR=" + ts.Getenv("TMPDIR")}
+	out, err := n.StdoutPipe()
+	ts.Check(err)
+	n.out = bufio.NewScanner(out)
+	ts.Check(n.Start())
+	ts.Defer(func() { _ = n.Process.Kill(); _ = n.Wait() })
+	for n.out.Scan() {
+		n.said.WriteString(n.out.Text() + "\n")
+		if strings.Contains(n.out.Text(), "wallet balance") {
+			return
+		}
+	}
+	ts.Fatalf("the node has not greeted: %v\n%s%s", n.Wait(), &n.said, &n.log)
+}

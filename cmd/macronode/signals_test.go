@@ -1,0 +1,69 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"macronode/core/event"
+)
+
+// written waits until what it is waiting for has been written to it.
+type written struct {
+	mu   sync.Mutex
+	all  bytes.Buffer
+	want string
+	done chan struct{}
+}
+
+func expect(want string) *written { return &written{want: want, done: make(chan struct{})} }
+
+func (w *written) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before := strings.Contains(w.all.String(), w.want)
+	n, err := w.all.Write(p)
+	if !before && strings.Contains(w.all.String(), w.want) {
+		close(w.done)
+	}
+	return n, err
+}
+
+// The signals are real, sent to this process; what was sent before Run is not lost.
+func TestWhatSignalsMean(t *testing.T) {
+	s := catchSignals()
+	send := func(sig syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(syscall.Getpid(), sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	said, log, dump := make(chan event.Event), expect("takes effect at the next start"), expect("TestWhatSignalsMean")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	send(syscall.SIGTERM)
+	go func() {
+		ended <- s.Run(ctx, slog.New(slog.NewTextHandler(log, nil)), dump, func(e event.Event) { said <- e })
+	}()
+	if e := <-said; e != (event.Signal{What: event.Drain}) {
+		t.Fatal(e)
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		send(sig)
+		if e := <-said; e != (event.Signal{What: event.Abort}) {
+			t.Fatal(e)
+		}
+	}
+	send(syscall.SIGHUP)
+	<-log.done
+	send(syscall.SIGQUIT)
+	<-dump.done
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+}

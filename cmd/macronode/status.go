@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"macronode/adapters/rundir"
+)
+
+const look = 100 * time.Millisecond // between two looks whether a node is gone
+
+// admin speaks to the admin listener of the node that runs, by the token it left.
+func (c *console) admin(is rundir.Run) *client {
+	return c.listener(is.Listen.Admin, is.Token, oneAttempt)
+}
+
+// Run says how the node is; it fails where the node is not ready.
+func (v *statusCmd) Run(c *console) error {
+	_, is, err := c.found()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	_, got := c.admin(is).send(ctx, request{method: http.MethodGet, path: "/readyz?verbose"}, oneAttempt)
+	if got.err != nil {
+		return got.why()
+	}
+	if c.tree.JSON {
+		err = c.printStatus(is, got)
+	} else {
+		err = c.sayStatus(is, got)
+	}
+	if err == nil && !got.ok() {
+		err = errors.New("the node is not ready")
+	}
+	return err
+}
+
+// readyz is what a person is told of the node's own view.
+type readyz struct {
+	Phase   string   `json:"phase"`
+	Reads   bool     `json:"reads"`
+	Writes  bool     `json:"writes"`
+	Unmet   []string `json:"unmet"`
+	Ailing  []string `json:"ailing"`
+	LSN     uint64   `json:"lsn"`
+	Durable uint64   `json:"durable_lsn"`
+}
+
+func (c *console) sayStatus(is rundir.Run, got outcome) error {
+	var s readyz
+	if err := json.Unmarshal(got.body, &s); err != nil || s.Phase == "" {
+		return got.why()
+	}
+	text := s.Phase
+	for _, more := range [...]struct {
+		word  string
+		names []string
+	}{{"waits for", s.Unmet}, {"ails of", s.Ailing}} {
+		if len(more.names) > 0 {
+			text += ", " + more.word + " " + strings.Join(more.names, ", ")
+		}
+	}
+	does := map[bool]string{true: "yes", false: "no"}
+	return c.say("%s: reads %s, writes %s, durable to %d of %d\nprocess %d, %s, http %s, admin %s", text, does[s.Reads], does[s.Writes],
+		s.Durable, s.LSN, is.PID, is.Version, is.Listen.HTTP, is.Listen.Admin)
+}
+
+func (c *console) printStatus(is rundir.Run, got outcome) error {
+	said := jsontext.Value(got.body)
+	if !said.IsValid() {
+		quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(string(got.body), "?"))
+		if err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
+		said = quoted
+	}
+	return c.print(struct {
+		Ready   bool           `json:"ready"`
+		PID     int            `json:"pid"`
+		Version string         `json:"version"`
+		Listen  rundir.Listen  `json:"listen"`
+		Readyz  jsontext.Value `json:"readyz"`
+	}{got.ok(), is.PID, is.Version, is.Listen, said})
+}
+
+// Run ends the node and waits until it is gone.
+func (v *drainCmd) Run(c *console) error {
+	dir, is, err := c.found()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	path := "/drain"
+	if v.Abort {
+		path += "?abort"
+	}
+	until := c.now().Add(v.Timeout)
+	_, got := c.admin(is).send(ctx, request{method: http.MethodPost, path: path}, min(v.Timeout, oneAttempt))
+	if !got.ok() {
+		return got.why()
+	}
+	for c.now().Before(until) {
+		switch gone, err := leftBy(dir, is); {
+		case err != nil:
+			return err
+		case gone && c.tree.JSON:
+			return c.print(struct {
+				Drained bool `json:"drained"`
+			}{true})
+		case gone:
+			return c.say("the node has ended")
+		}
+		if err := c.sleep(ctx, look); err != nil {
+			return fmt.Errorf("the node ends, and nobody waits for it: %w", err)
+		}
+	}
+	return fmt.Errorf("the node has not ended after %v; --abort gives up what does not finish", v.Timeout)
+}
+
+// leftBy reports that the node has left its directory, cleanly, and its process has
+// ended, so that the directory is free.
+func leftBy(dir string, was rundir.Run) (gone bool, err error) {
+	is, err := rundir.Read(dir)
+	switch {
+	case errors.Is(err, rundir.ErrNobody) || err == nil && is.Token != was.Token:
+		return !rundir.Alive(was.PID), nil
+	case errors.Is(err, rundir.ErrStale):
+		return false, fmt.Errorf("the node (process %d) has ended without cleaning up: its log says why", was.PID)
+	}
+	return false, err
+}

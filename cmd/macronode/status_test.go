@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/adapters/rundir"
+)
+
+func (p *peer) at() string { return p.Listener.Addr().String() }
+
+func TestStatus(t *testing.T) {
+	for _, c := range []struct {
+		answer, flags string
+		code          int
+		want          string
+	}{
+		{`200 {"phase":"ready","reads":true,"writes":true,"unmet":[],"ailing":[],"lsn":7,"durable_lsn":6}`, "", 0,
+			"ready: reads yes, writes yes, durable to 6 of 7\nprocess PID, v1, http h:1, admin ADMIN\n"},
+		{`503 {"phase":"degraded","reads":true,"unmet":["http","key"],"ailing":["disk_full"]}`, "", 1,
+			"degraded, waits for http, key, ails of disk_full: reads yes, writes no, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n" +
+				"macronode: the node is not ready\n"},
+		{"200 ok", "", 1, "macronode: what answers is no node of ours: 200 OK\n"},
+		{`200 {"ready": true}`, "--json", 0, `{"ready":true,"pid":PID,"version":"v1","listen":{"http":"h:1","admin":"ADMIN"},"readyz":{"ready":true}}` + "\n"},
+		{"503 <\"", "--json", 1, `{"ready":false,"pid":PID,"version":"v1","listen":{"http":"h:1","admin":"ADMIN"},"readyz":"<\""}` + "\nmacronode: the node is not ready\n"},
+		{"cut", "", 1, "macronode: the node does not answer: EOF\n"},
+	} {
+		p, d := newPeer(t, c.answer), newDesk()
+		dir, _ := lives(t, os.Getpid(), "h:1", p.at())
+		code := run(append(strings.Fields("status "+c.flags), "--data", dir), d.console)
+		want := strings.NewReplacer("PID", strconv.Itoa(os.Getpid()), "ADMIN", p.at()).Replace(c.want)
+		if said := d.out.String() + d.err.String(); code != c.code || said != want {
+			t.Errorf("%s: %d\n%swant\n%s", c.answer, code, said, want)
+		}
+		if p.asked()[0] != "GET /readyz?verbose  Bearer token" {
+			t.Errorf("asked %q", p.asked())
+		}
+	}
+}
+
+// doomed is a process that stands for a node, and the directory it runs on.
+type doomed struct {
+	*exec.Cmd
+	dir string
+}
+
+func (n doomed) nothing() error { return nil }
+func (n doomed) dies() error    { return errors.Join(n.Process.Kill(), ignore(n.Wait())) }
+func (n doomed) leaves() error  { return os.Remove(filepath.Join(n.dir, "run.json")) }
+func (n doomed) ends() error    { return errors.Join(n.leaves(), n.dies()) }
+func (n doomed) succeeded() error {
+	return errors.Join(n.dies(), rundir.Write(n.dir, rundir.Run{PID: os.Getpid(), Token: "another"}))
+}
+
+// ignore drops what Wait says of a process that was killed.
+func ignore(error) error { return nil }
+
+func TestDrain(t *testing.T) {
+	type then = func(doomed) error
+	const asked, gone = "POST /drain  Bearer token", "the node has ended\n"
+	for _, c := range []struct {
+		name, answer, flags string
+		then                []then // what the node does before each look
+		code                int
+		asked, want         string
+		looks               int
+	}{
+		{"ends", "202", "", []then{doomed.nothing, doomed.ends}, 0, asked, gone, 2},
+		{"ends, in JSON", "202", "--json", []then{doomed.ends}, 0, asked, `{"drained":true}` + "\n", 1},
+		{"has left, and is not gone yet", "202", "", []then{doomed.leaves, doomed.nothing, doomed.dies}, 0, asked, gone, 3},
+		{"another has come since", "202", "", []then{doomed.succeeded}, 0, asked, gone, 1},
+		{"aborts", "202", "--abort", []then{doomed.ends}, 0, "POST /drain?abort  Bearer token", gone, 1},
+		{"dies", "202", "", []then{doomed.dies}, 1, asked, "macronode: the node (process PID) has ended without cleaning up: its log says why\n", 1},
+		{"does not end", "202", "--timeout 1s", nil, 1, asked, "macronode: the node has not ended after 1s; --abort gives up what does not finish\n", 10},
+		{"is not let in", barred, "", nil, 1, asked, "macronode: forbidden: May not\n", 0},
+		{"is interrupted", "202", "", []then{func(doomed) error { return errors.New("interrupted") }}, 1, asked,
+			"macronode: the node ends, and nobody waits for it: interrupted\n", 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, d, n := newPeer(t, c.answer), newDesk(), doomed{Cmd: exec.Command("sleep", "600")}
+			if err := n.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = n.dies() })
+			n.dir, _ = lives(t, n.Process.Pid, "", p.at())
+			passes := d.sleep
+			d.console.sleep = func(ctx context.Context, w time.Duration) error {
+				if len(c.then) > 0 {
+					if err := c.then[0](n); err != nil {
+						return err
+					}
+					c.then = c.then[1:]
+				}
+				return passes(ctx, w)
+			}
+			code := run(append(strings.Fields("drain "+c.flags), "--data", n.dir), d.console)
+			want := strings.ReplaceAll(c.want, "PID", strconv.Itoa(n.Process.Pid))
+			if said := d.out.String() + d.err.String(); code != c.code || said != want || p.asked()[0] != c.asked || len(d.waits) != c.looks {
+				t.Fatalf("%d, asked %q, waited %v\n%swant\n%s", code, p.asked(), d.waits, said, want)
+			}
+		})
+	}
+}

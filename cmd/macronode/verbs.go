@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"macronode/adapters/config"
+	"macronode/adapters/rundir"
+)
+
+// options are what a node is served with beside its configuration.
+type options struct {
+	out     io.Writer // for what the drain did
+	log     *slog.Logger
+	version string
+	signals *signals         // what the operator wants
+	ready   func(rundir.Run) // is called once, when the node has become ready
+}
+
+// Run serves until the node has stopped.
+func (v *serveCmd) Run(c *console) error {
+	cfg, err := c.load(v.flags()...)
+	if err != nil {
+		return err
+	}
+	return c.serve(cfg, c.terminal)
+}
+
+// Run serves a node that leaves nothing behind.
+func (v *devCmd) Run(c *console) (err error) {
+	if c.tree.Data != "" {
+		return cannot(errors.New("dev keeps nothing, so it takes no --data: macronode serve does"))
+	}
+	c.tree.Data, err = os.MkdirTemp("", "macronode-dev-")
+	if err != nil {
+		return cannot(fmt.Errorf("make a directory to throw away: %w", err))
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(c.tree.Data)) }()
+	cfg, err := c.load(v.flags()...)
+	if err != nil {
+		return err
+	}
+	return c.serve(cfg, true)
+}
+
+// serve runs a node; show says that the first key may be printed.
+func (c *console) serve(cfg *config.Config, show bool) error {
+	log := newLog(cfg.Log, c.err)
+	return serve(context.Background(), cfg, options{out: c.out, log: log, version: thisBuild().Version, signals: catchSignals(),
+		ready: func(r rundir.Run) { c.greet(log, cfg.Data, r, show) }})
+}
+
+// Run checks a journal.
+func (v *verifyCmd) Run(c *console) error {
+	cfg, err := c.load()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	return verify(ctx, cfg, c.out, c.tree.JSON)
+}
+
+// newLog writes lines for the operator.
+func newLog(l config.Log, to io.Writer) *slog.Logger {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
+		level = slog.LevelInfo // the configuration lets no other text through
+	}
+	o := &slog.HandlerOptions{Level: level}
+	if l.Format == "json" {
+		return slog.New(slog.NewJSONHandler(to, o))
+	}
+	return slog.New(slog.NewTextHandler(to, o))
+}
