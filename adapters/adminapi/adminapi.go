@@ -1,144 +1,147 @@
-// Package adminapi is what operators and their machines ask of a node: whether it
-// lives, whether it is ready and why not, what it counts, and that it end.
+// Package adminapi is the node as its operators see it: whether it lives and why it
+// is not ready, what it counts and holds, and the few things that they may want of it.
 //
-//	open on loopback:   /livez /healthz /readyz /metrics
-//	with the token:     /debug/queues /debug/pprof /config/effective, POST /drain /clock/accept
-//
-// It never waits for the node: what it tells is what the node last said of itself.
+//	whose name? ─► from where? ─► what? ─► by which token? ─► answered, and logged
+//	    403            403        404, 405        401
 package adminapi
 
 import (
+	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/pprof"
+	"runtime/debug"
 	"strings"
+	"sync/atomic"
 
 	"macronode/core/event"
 	"macronode/core/receipt"
 )
 
-// Config is what stands behind an API.
+// Config is what an API is made of. Nothing in it may block for long.
 type Config struct {
 	Status    func() event.Status
-	Want      func(event.Signals) // what the operator wants; it may wait for a moment
+	Want      func(event.Signals) // carries an operator's wish to the node
 	Metrics   http.Handler
 	Queues    func() []Queue
-	Effective func() string // the configuration, without secrets
-	Insecure  bool          // a listener beyond loopback serves without TLS, and that is said
-	Token     string        // of whoever may change or reveal something
-	Boot      uint64        // half of the ids of refusals
+	Effective func() string // the configuration as it is, in YAML, without secrets
+	Insecure  bool          // a listener beyond loopback serves without TLS; said aloud
+	Token     string        // of run.json; without one nothing that wants it is served
+	Boot      uint64        // random; half of the ids of decisions
 	Log       *slog.Logger
 }
 
-// A Queue is how full something bounded is, and what happens when it is.
+// A Queue is something bounded that something waits in.
 type Queue struct {
 	Name   string `json:"name"`
 	Depth  int    `json:"depth"`
 	Limit  int    `json:"limit"`
-	Policy string `json:"policy"`
+	Policy string `json:"policy"` // of a full one
 }
 
 // API answers operators.
 type API struct {
 	Config
-	mux *http.ServeMux
+	routes map[string]route
+	pprof  route
+	token  [sha256.Size]byte // digests are compared: they are of one length
+	count  atomic.Uint64     // of decisions
+}
+
+// A route is open, on loopback, or wants the token.
+type route struct {
+	method string
+	open   bool
+	serve  http.HandlerFunc
 }
 
 // New is an API whose routes are all known.
 func New(c Config) *API {
-	a := &API{Config: c, mux: http.NewServeMux()}
-	a.open("GET /livez", a.live)
-	a.open("GET /healthz", a.live)
-	a.open("GET /readyz", a.ready)
-	a.open("GET /metrics", c.Metrics.ServeHTTP)
-	a.guarded("GET /debug/queues", a.queues)
-	a.guarded("GET /config/effective", a.effective)
-	a.guarded("POST /drain", a.drain)
-	a.guarded("POST /clock/accept", a.acceptClock)
-	a.guarded("GET /debug/pprof/", pprof.Index)
-	a.guarded("GET /debug/pprof/cmdline", pprof.Cmdline)
-	a.guarded("GET /debug/pprof/profile", pprof.Profile)
-	a.guarded("GET /debug/pprof/symbol", pprof.Symbol)
-	a.guarded("GET /debug/pprof/trace", pprof.Trace)
+	a := &API{Config: c, token: sha256.Sum256([]byte(c.Token)), pprof: route{method: http.MethodGet, serve: profile}}
+	a.routes = map[string]route{
+		"/livez":            {http.MethodGet, true, a.livez},
+		"/healthz":          {http.MethodGet, true, a.livez},
+		"/readyz":           {http.MethodGet, true, a.readyz},
+		"/metrics":          {http.MethodGet, true, c.Metrics.ServeHTTP},
+		"/debug/queues":     {http.MethodGet, false, a.queues},
+		"/config/effective": {http.MethodGet, false, a.effective},
+		"/drain":            {http.MethodPost, false, a.drain},
+		"/clock/accept":     {http.MethodPost, false, a.accept},
+	}
 	return a
 }
 
-func (a *API) open(pattern string, serve http.HandlerFunc) { a.mux.HandleFunc(pattern, serve) }
-
-// guarded wants the token, and leaves a line of every use.
-func (a *API) guarded(pattern string, serve http.HandlerFunc) {
-	a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		said := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if subtle.ConstantTimeCompare([]byte(said), []byte(a.Token)) != 1 {
-			a.Log.Warn("admin refused", "method", r.Method, "path", r.URL.Path, "peer", r.RemoteAddr)
-			w.Header().Set("WWW-Authenticate", "Bearer")
-			a.refuse(w, event.Unauthorized, "This route wants the token of run.json.")
-			return
-		}
-		a.Log.Info("admin", "method", r.Method, "path", r.URL.Path, "peer", r.RemoteAddr)
-		serve(w, r)
-	})
-}
-
-// ServeHTTP answers one request, unless a page in somebody's browser sent it.
+// ServeHTTP answers one request.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := receipt.DecisionID(a.Boot, a.count.Add(1))
+	w.Header().Set("X-Request-Id", string(id[:]))
 	w.Header().Set("Cache-Control", "no-store")
-	if !ours(r.Host) || !sameOrigin(r) {
-		a.Log.Warn("admin refused", "method", r.Method, "path", r.URL.Path, "host", r.Host, "origin", r.Header.Get("Origin"))
-		a.refuse(w, event.Forbidden, "This listener is not for other sites.")
-		return
+	defer func() {
+		if bug := recover(); bug != nil {
+			a.Log.Error("an admin request met a bug", "decision", string(id[:]), "path", r.URL.Path, "bug", bug, "stack", string(debug.Stack()))
+			a.refuse(w, event.Internal, "")
+		}
+	}()
+	to, known := a.routes[r.URL.Path]
+	if strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
+		to, known = a.pprof, true
 	}
-	serve, pattern := a.mux.Handler(r)
-	if pattern == "" {
-		a.none(w, r, serve)
-		return
-	}
-	a.mux.ServeHTTP(w, r)
-}
-
-// none tells of a route that is not there, or not for that method.
-func (a *API) none(w http.ResponseWriter, r *http.Request, said http.Handler) {
-	probe := &header{h: http.Header{}}
-	said.ServeHTTP(probe, r)
-	if probe.status != http.StatusMethodNotAllowed {
+	log := a.Log.With("decision", string(id[:]), "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr)
+	switch {
+	case !ours(r) || !sameOrigin(r):
+		log.Warn("an admin request was refused: made for another host, or by a page of another")
+		a.refuse(w, event.Forbidden, "The Host or the Origin is not this node's.")
+	case !known:
 		a.refuse(w, event.NotFound, "")
-		return
+	case r.Method != to.method && (r.Method != http.MethodHead || to.method != http.MethodGet):
+		w.Header().Set("Allow", to.method)
+		a.refuse(w, event.MethodNotAllowed, "")
+	case to.open && onLoopback(r):
+		to.serve(w, r)
+	case !a.hasToken(r):
+		log.Warn("an admin request was refused: it does not carry the token")
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		a.refuse(w, event.Unauthorized, "The request does not carry the token of run.json.")
+	default:
+		log.Info("admin")
+		to.serve(w, r)
 	}
-	w.Header().Set("Allow", probe.h.Get("Allow"))
-	a.refuse(w, event.MethodNotAllowed, "")
 }
 
-// header is an answer of which only the head matters.
-type header struct {
-	h      http.Header
-	status int
-}
-
-func (p *header) Header() http.Header         { return p.h }
-func (p *header) WriteHeader(status int)      { p.status = status }
-func (p *header) Write(b []byte) (int, error) { return len(b), nil }
-
-// ours reports that host names this machine by address or as localhost: no name that
-// somebody else's DNS could lead here.
-func ours(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
+func (a *API) hasToken(r *http.Request) bool {
+	said := r.Header["Authorization"]
+	if a.Token == "" || len(said) != 1 {
+		return false
 	}
-	host = strings.Trim(host, "[]")
-	return host == "localhost" || net.ParseIP(host) != nil
+	scheme, token, _ := strings.Cut(said[0], " ")
+	sum := sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1 && strings.EqualFold(scheme, "Bearer")
 }
 
-// sameOrigin reports that no page of another site sent r.
-func sameOrigin(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	return origin == "" || origin == "http://"+r.Host || origin == "https://"+r.Host
-}
-
+// refuse answers with a problem.
 func (a *API) refuse(w http.ResponseWriter, p event.Problem, detail string) {
-	id := receipt.DecisionID(a.Boot, 0)
+	id := w.Header().Get("X-Request-Id")
 	w.Header().Set("Content-Type", "application/problem+json")
+	if p.Status() == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
 	w.WriteHeader(p.Status())
-	_, _ = w.Write(receipt.Problem(nil, p, receipt.Facts{Decision: id[:], Detail: detail}))
+	_, _ = w.Write(receipt.Problem(nil, p, receipt.Facts{Decision: []byte(id), Detail: detail})) // nobody is left to tell
+}
+
+// profile is the runtime's own view. Its handlers know their names.
+func profile(w http.ResponseWriter, r *http.Request) {
+	switch strings.TrimPrefix(r.URL.Path, "/debug/pprof/") {
+	case "cmdline":
+		pprof.Cmdline(w, r)
+	case "profile":
+		pprof.Profile(w, r)
+	case "symbol":
+		pprof.Symbol(w, r)
+	case "trace":
+		pprof.Trace(w, r)
+	default:
+		pprof.Index(w, r)
+	}
 }

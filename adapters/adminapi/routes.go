@@ -1,132 +1,151 @@
 package adminapi
 
 import (
-	"fmt"
 	"net/http"
-	"strconv"
+	"net/url"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"macronode/core/event"
-	"macronode/core/receipt"
 	"macronode/core/words"
 )
 
-// live says that the process answers.
-func (a *API) live(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") }
+// state is the answer of readyz. What is in every one comes first; the rest is told
+// to those who ask for more.
+type state struct {
+	Ready  bool     `json:"ready"`
+	Phase  string   `json:"phase"`
+	Reads  bool     `json:"reads"`
+	Writes bool     `json:"writes"`
+	Unmet  []string `json:"unmet"`
+	Ailing []string `json:"ailing"`
+	*more  `json:",inline"`
+}
 
-// view is what /readyz?verbose tells.
-type view struct {
-	Phase    string            `json:"phase"`
-	Ready    bool              `json:"ready"`
-	ForRead  bool              `json:"ready_for_read"`
-	Reads    bool              `json:"reads"`
-	Writes   bool              `json:"writes"`
-	Unmet    []string          `json:"unmet"`
-	Ailing   []string          `json:"ailing"`
-	Insecure bool              `json:"insecure"`
-	Ack      string            `json:"acknowledged"`
+type more struct {
+	Insecure bool              `json:"insecure"` // served beyond loopback without TLS
 	LSN      uint64            `json:"lsn"`
 	Durable  uint64            `json:"durable_lsn"`
 	Folded   uint64            `json:"folded_lsn"`
-	At       string            `json:"at"`
-	OffsetMs int64             `json:"clock_offset_ms"`
+	At       time.Time         `json:"at"`
+	Offset   int64             `json:"clock_offset_ms"`
 	Held     uint32            `json:"held_replies"`
 	Keys     uint32            `json:"idempotency_keys"`
 	Backlog  uint64            `json:"backlog_bytes"`
 	Restarts map[string]uint64 `json:"restarts"`
-	Drain    drained           `json:"drain"`
+	Report   report            `json:"drain"`
 }
 
-type drained struct {
+type report struct {
 	Finished uint64 `json:"finished"`
 	Refused  uint64 `json:"refused"`
 	Aborted  uint64 `json:"aborted"`
 }
 
-// ready says whether the node may be given traffic: all of it, or with for=read
-// reads alone.
-func (a *API) ready(w http.ResponseWriter, r *http.Request) {
-	q, s := r.URL.Query(), a.Status()
-	ok := s.Ready
-	switch kind := q.Get("for"); kind {
-	case "":
-	case "read":
-		ok = s.ForRead
-	default:
-		a.refuse(w, event.BadRequest, "for is read, or not there.")
+// livez answers: that is all there is to it.
+func (a *API) livez(w http.ResponseWriter, _ *http.Request) {
+	a.say(w, http.StatusOK, struct {
+		Alive bool   `json:"alive"`
+		Phase string `json:"phase"`
+	}{true, a.Status().Phase.String()})
+}
+
+// readyz says whether to send traffic, all of it or reads alone, and why not.
+func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
+	flags, ok := query(r, "verbose", "for")
+	if !ok || flags["verbose"] != "" || flags["for"] != "" && flags["for"] != "read" {
+		a.refuse(w, event.BadRequest, "The query is not verbose, for=read, or both.")
 		return
 	}
+	s := a.Status()
+	is := state{Ready: s.Ready, Phase: s.Phase.String(), Reads: s.Reads, Writes: s.Writes, Unmet: names(s.Unmet), Ailing: names(s.Ailing)}
+	if flags["for"] == "read" {
+		is.Ready = s.ForRead
+	}
+	if _, verbose := flags["verbose"]; verbose {
+		is.more = a.more(&s)
+	}
 	status := http.StatusOK
-	if !ok {
+	if !is.Ready {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
 	}
-	if !q.Has("verbose") {
-		plain(w, status, s.Phase.String())
-		return
-	}
-	structured(w, status, a.view(s))
+	a.say(w, status, is)
 }
 
-func (a *API) view(s event.Status) view {
-	v := view{Phase: s.Phase.String(), Ready: s.Ready, ForRead: s.ForRead, Reads: s.Reads, Writes: s.Writes,
-		Unmet: names(s.Unmet), Ailing: names(s.Ailing), Insecure: a.Insecure, Ack: "after fsync",
-		LSN: uint64(s.LSN), Durable: uint64(s.Durable), Folded: uint64(s.Folded), At: string(receipt.Stamp(nil, s.At)),
-		OffsetMs: s.Offset.Milliseconds(), Held: s.Held, Keys: s.Keys, Backlog: s.Backlog, Restarts: map[string]uint64{},
-		Drain: drained(s.Report)}
+func (a *API) more(s *event.Status) *more {
+	m := &more{Insecure: a.Insecure, LSN: uint64(s.LSN), Durable: uint64(s.Durable), Folded: uint64(s.Folded),
+		At: time.UnixMilli(int64(s.At)).UTC(), Offset: s.Offset.Milliseconds(), Held: s.Held, Keys: s.Keys, Backlog: s.Backlog,
+		Restarts: make(map[string]uint64), Report: report(s.Report)}
 	for c := range words.Children {
-		v.Restarts[c.String()] = s.Restarts[c]
+		m.Restarts[c.String()] = s.Restarts[c]
 	}
-	return v
+	return m
 }
 
 func names(set words.Conditions) []string {
-	all := []string{}
+	list := []string{}
 	for c := range set.Each {
-		all = append(all, c.String())
+		list = append(list, c.String())
 	}
-	return all
+	return list
 }
 
-func (a *API) queues(w http.ResponseWriter, _ *http.Request) {
-	structured(w, http.StatusOK, a.Queues())
-}
+func (a *API) queues(w http.ResponseWriter, _ *http.Request) { a.say(w, http.StatusOK, a.Queues()) }
 
 func (a *API) effective(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/yaml")
-	_, _ = fmt.Fprint(w, a.Effective())
+	_, _ = w.Write([]byte(a.Effective())) // nobody is left to tell
 }
 
-// drain asks the node to end; ?abort, to give up what is in.
+// drain asks the node to end; asked to abort as well, not to wait for what is in.
 func (a *API) drain(w http.ResponseWriter, r *http.Request) {
-	what := event.Drain
-	if r.URL.Query().Has("abort") {
-		what = event.Abort
+	flags, ok := query(r, "abort")
+	if !ok || flags["abort"] != "" {
+		a.refuse(w, event.BadRequest, "The query is not abort.")
+		return
 	}
-	a.Want(what)
-	structured(w, http.StatusAccepted, a.view(a.Status()))
+	a.Want(event.Drain)
+	if _, abort := flags["abort"]; abort {
+		a.Want(event.Abort)
+	}
+	a.wanted(w)
 }
 
-// acceptClock believes the machine's clock.
-func (a *API) acceptClock(w http.ResponseWriter, _ *http.Request) {
+// accept believes the machine's clock.
+func (a *API) accept(w http.ResponseWriter, _ *http.Request) {
 	a.Want(event.AcceptClock)
-	structured(w, http.StatusAccepted, a.view(a.Status()))
+	a.wanted(w)
 }
 
-func plain(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(text)+1))
-	w.WriteHeader(status)
-	_, _ = fmt.Fprintln(w, text)
+func (a *API) wanted(w http.ResponseWriter) {
+	a.say(w, http.StatusAccepted, struct {
+		Phase string `json:"phase"`
+	}{a.Status().Phase.String()})
 }
 
-func structured(w http.ResponseWriter, status int, v any) {
-	raw, err := json.Marshal(v, json.Deterministic(true))
+// query reads flags of which each is known and there at most once.
+func query(r *http.Request, known ...string) (flags map[string]string, ok bool) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		status, raw = http.StatusInternalServerError, []byte(`{}`)
+		return nil, false
+	}
+	flags = make(map[string]string)
+	for _, name := range known {
+		if said := values[name]; len(said) == 1 {
+			flags[name] = said[0]
+		}
+	}
+	return flags, len(flags) == len(values)
+}
+
+func (a *API) say(w http.ResponseWriter, status int, what any) {
+	b, err := json.Marshal(what, json.Deterministic(true))
+	if err != nil {
+		panic(err) // of types that are all ours
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(raw, '\n'))
+	_, _ = w.Write(append(b, '\n')) // nobody is left to tell
 }

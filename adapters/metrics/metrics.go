@@ -20,7 +20,7 @@ var (
 	endpoints = []string{"issue", "transfer", "burn", "balance", "tx", "openapi", "other"}
 	methods   = []string{http.MethodGet, http.MethodPost, "other"}
 	queues    = []string{"work", "late", "gone", "folds"}
-	ops       = []string{"accept", "journal_write", "journal_sync", "reply", "await_seq"}
+	ops       = []string{"journal", "reply", "await_seq"}
 	tasks     = []string{"http", "admin", "sampler", "request"}
 )
 

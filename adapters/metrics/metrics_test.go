@@ -40,7 +40,7 @@ func used(status func() event.Status) *Metrics {
 	w.TimedOut(event.Deadline)
 	w.Panicked()
 	m.Flushed(3, 999, time.Millisecond)
-	m.Failed("journal_sync")
+	m.Failed("journal")
 	m.TimedOut("reply")
 	m.Crowded()
 	m.Queue("work", func() int { return 7 })

@@ -1,0 +1,382 @@
+package adminapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const token = "the token of run.json"
+
+// A desk is an API, what was wanted of its node, and what was logged.
+type desk struct {
+	*API
+	status event.Status
+	wanted []event.Signals
+	lines  bytes.Buffer
+}
+
+func build(change func(*Config)) *desk {
+	d := &desk{status: event.Status{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}}
+	c := Config{
+		Status: func() event.Status { return d.status },
+		Want:   func(s event.Signals) { d.wanted = append(d.wanted, s) },
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "metrics")
+		}),
+		Queues:    func() []Queue { return []Queue{{Name: "work", Depth: 1, Limit: 2, Policy: "reject"}} },
+		Effective: func() string { return "data: here\n" },
+		Token:     token, Boot: 0xb007, Log: slog.New(slog.NewTextHandler(&d.lines, nil)),
+	}
+	if change != nil {
+		change(&c)
+	}
+	d.API = New(c)
+	return d
+}
+
+// A visit is a request with what an adversary could choose, or could not.
+type visit struct {
+	method, path string
+	token        []string
+	host         string
+	origin       []string
+	local        net.Addr
+}
+
+func get(path string) visit {
+	return visit{method: "GET", path: path, host: "localhost:8081", local: loopback}
+}
+func post(path string) visit {
+	return visit{method: "POST", path: path, host: "localhost:8081", local: loopback}
+}
+
+func (v visit) by(token ...string) visit { v.token = token; return v }
+
+var (
+	loopback = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8081}
+	outside  = &net.TCPAddr{IP: net.IPv4(10, 0, 0, 7), Port: 8081}
+	bearer   = "Bearer " + token
+)
+
+func (d *desk) visit(v visit) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(v.method, v.path, nil)
+	r.Host = v.host
+	r.Header["Origin"] = v.origin
+	r.Header["Authorization"] = v.token
+	if v.local != nil {
+		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, v.local))
+	}
+	w := httptest.NewRecorder()
+	d.ServeHTTP(w, r)
+	return w
+}
+
+var routes = []struct {
+	method, path string
+	open         bool // on loopback
+	status       int
+}{
+	{"GET", "/livez", true, 200},
+	{"GET", "/healthz", true, 200},
+	{"GET", "/readyz", true, 200},
+	{"GET", "/readyz?verbose&for=read", true, 200},
+	{"GET", "/metrics", true, 200},
+	{"GET", "/debug/queues", false, 200},
+	{"GET", "/debug/pprof/", false, 200},
+	{"GET", "/debug/pprof/heap", false, 200},
+	{"GET", "/debug/pprof/goroutine?debug=1", false, 200},
+	{"GET", "/debug/pprof/cmdline", false, 200},
+	{"GET", "/debug/pprof/symbol", false, 200},
+	{"GET", "/config/effective", false, 200},
+	{"POST", "/drain", false, 202},
+	{"POST", "/drain?abort", false, 202},
+	{"POST", "/clock/accept", false, 202},
+}
+
+// Who may what, from where: every route against every way to ask.
+func TestWhoMayWhat(t *testing.T) {
+	ways := []struct {
+		name  string
+		token []string
+		local net.Addr
+		right bool // the token is
+	}{
+		{"nothing, on loopback", nil, loopback, false},
+		{"nothing, on a unix socket", nil, &net.UnixAddr{Name: "sock"}, false},
+		{"nothing, from outside", nil, outside, false},
+		{"nothing, from nobody knows where", nil, nil, false},
+		{"the token, on loopback", []string{bearer}, loopback, true},
+		{"the token, from outside", []string{bearer}, outside, true},
+		{"the token, in another case of the scheme", []string{"bearer " + token}, outside, true},
+		{"another token", []string{bearer + "x"}, outside, false},
+		{"a part of the token", []string{bearer[:20]}, outside, false},
+		{"no token", []string{"Bearer "}, outside, false},
+		{"another scheme", []string{"Basic " + token}, outside, false},
+		{"the token twice", []string{bearer, bearer}, outside, false},
+	}
+	for _, route := range routes {
+		for _, way := range ways {
+			d := build(nil)
+			v := visit{route.method, route.path, way.token, "127.0.0.1:8081", nil, way.local}
+			_, unix := way.local.(*net.UnixAddr)
+			want, open := http.StatusUnauthorized, route.open && (way.local == net.Addr(loopback) || unix)
+			if way.right || open {
+				want = route.status
+			}
+			w := d.visit(v)
+			if w.Code != want {
+				t.Errorf("%s %s with %s: %d", route.method, route.path, way.name, w.Code)
+			}
+			if done := len(d.wanted) > 0; done && want != route.status {
+				t.Errorf("%s with %s: refused and done", route.path, way.name)
+			}
+			if strings.Contains(d.lines.String(), token) {
+				t.Errorf("%s with %s: the token is in the log", route.path, way.name)
+			}
+			if used := strings.Contains(d.lines.String(), "path="+strings.Split(route.path, "?")[0]); used == open { // a scrape is no use of power
+				t.Errorf("%s with %s: logged %q", route.path, way.name, &d.lines)
+			}
+		}
+	}
+}
+
+// Without a token in the configuration, an empty one is not the right one.
+func TestNoTokenOpensNothing(t *testing.T) {
+	d := build(func(c *Config) { c.Token = "" })
+	for _, said := range []string{"", "Bearer", "Bearer "} {
+		if w := d.visit(post("/drain").by(said)); w.Code != 401 || len(d.wanted) > 0 {
+			t.Errorf("%q: %d", said, w.Code)
+		}
+	}
+}
+
+// A page of somebody else's is turned away, whatever it carries and asks for.
+func TestRebindingAndForeignPages(t *testing.T) {
+	for _, c := range []struct {
+		host   string
+		origin []string
+		local  net.Addr
+		ours   bool
+	}{
+		{"localhost", nil, loopback, true},
+		{"LOCALHOST:9999", nil, loopback, true},
+		{"127.0.0.1:8081", nil, loopback, true},
+		{"127.9.9.9", nil, loopback, true},
+		{"[::1]:8081", nil, loopback, true},
+		{"[::1]", nil, loopback, true},
+		{"10.0.0.7:8081", nil, outside, true},
+		{"[::ffff:10.0.0.7]:8081", nil, outside, true},
+		{"10.0.0.7:8081", nil, loopback, false},
+		{"10.0.0.8:8081", nil, outside, false},
+		{"evil.example", nil, loopback, false},
+		{"evil.example:8081", nil, loopback, false},
+		{"localhost.evil.example", nil, loopback, false},
+		{"127.0.0.1.evil.example", nil, loopback, false},
+		{"0.0.0.0:8081", nil, loopback, false},
+		{"", nil, loopback, false},
+		{"localhost:8081", []string{"http://localhost:8081"}, loopback, true},
+		{"localhost:8081", []string{"https://LOCALHOST:8081"}, loopback, true},
+		{"localhost:8081", []string{"http://localhost:8080"}, loopback, false},
+		{"localhost:8081", []string{"http://evil.example"}, loopback, false},
+		{"localhost:8081", []string{"null"}, loopback, false},
+		{"localhost:8081", []string{""}, loopback, false},
+		{"localhost:8081", []string{"http://localhost:8081", "http://localhost:8081"}, loopback, false},
+	} {
+		for _, path := range []string{"/livez", "/metrics", "/debug/pprof/", "/nowhere"} {
+			d := build(nil)
+			w := d.visit(visit{"GET", path, []string{bearer}, c.host, c.origin, c.local})
+			if (w.Code != http.StatusForbidden) != c.ours {
+				t.Errorf("%s by Host %q, Origin %q, at %v: %d", path, c.host, c.origin, c.local, w.Code)
+			}
+		}
+	}
+}
+
+// The state table of the node's life, row by row.
+func TestReadiness(t *testing.T) {
+	type row struct {
+		name         string
+		status       event.Status
+		ready, reads int
+		says         string
+	}
+	for _, c := range []row{
+		{"starting", event.Status{Phase: words.Starting, Unmet: words.Conditions(0).With(words.NeedJournal).With(words.NeedKey)}, 503, 503,
+			`{"ready":false,"phase":"starting","reads":false,"writes":false,"unmet":["journal","key"],"ailing":[]}`},
+		{"starting late", event.Status{Phase: words.Starting, Unmet: words.AllDependencies, Ailing: words.Conditions(0).With(words.LateStart)}, 503, 503,
+			`{"ready":false,"phase":"starting","reads":false,"writes":false,"unmet":["journal","key","http","admin","sampler"],"ailing":["late_start"]}`},
+		{"ready", event.Status{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}, 200, 200,
+			`{"ready":true,"phase":"ready","reads":true,"writes":true,"unmet":[],"ailing":[]}`},
+		{"degraded, writes possible", event.Status{Phase: words.Degraded, Ready: true, ForRead: true, Reads: true, Writes: true,
+			Ailing: words.Conditions(0).With(words.ClockDoubted).With(words.Restarting)}, 200, 200,
+			`{"ready":true,"phase":"degraded","reads":true,"writes":true,"unmet":[],"ailing":["clock","restarts"]}`},
+		{"degraded, journal stalled", event.Status{Phase: words.Degraded, ForRead: true, Reads: true,
+			Ailing: words.Conditions(0).With(words.Stalled)}, 503, 200,
+			`{"ready":false,"phase":"degraded","reads":true,"writes":false,"unmet":[],"ailing":["journal_stalled"]}`},
+		{"lame duck", event.Status{Phase: words.LameDuck, Reads: true, Writes: true}, 503, 503,
+			`{"ready":false,"phase":"lame duck","reads":true,"writes":true,"unmet":[],"ailing":[]}`},
+		{"draining", event.Status{Phase: words.Draining}, 503, 503,
+			`{"ready":false,"phase":"draining","reads":false,"writes":false,"unmet":[],"ailing":[]}`},
+	} {
+		d := build(nil)
+		d.status = c.status
+		live, all, read := d.visit(get("/livez")), d.visit(get("/readyz")), d.visit(get("/readyz?for=read"))
+		if live.Code != 200 || all.Code != c.ready || read.Code != c.reads {
+			t.Errorf("%s: livez %d, readyz %d, for=read %d", c.name, live.Code, all.Code, read.Code)
+		}
+		if got := strings.TrimSpace(all.Body.String()); got != c.says {
+			t.Errorf("%s: %s", c.name, got)
+		}
+		for _, w := range []*httptest.ResponseRecorder{all, read} {
+			if (w.Header().Get("Retry-After") != "") != (w.Code == 503) {
+				t.Errorf("%s: %d with Retry-After %q", c.name, w.Code, w.Header().Get("Retry-After"))
+			}
+		}
+	}
+}
+
+func TestVerboseTellsTheRest(t *testing.T) {
+	d := build(func(c *Config) { c.Insecure = true })
+	d.status = event.Status{Phase: words.Degraded, LSN: 5, Durable: 4, Folded: 3, At: 1_700_000_000_123, Offset: 1500e6, Held: 2, Keys: 9, Backlog: 77,
+		Report: event.Report{Finished: 1, Refused: 2, Aborted: 3}}
+	d.status.Restarts[words.ChildAdmin] = 6
+	const want = `{"ready":false,"phase":"degraded","reads":false,"writes":false,"unmet":[],"ailing":[],"insecure":true,"lsn":5,"durable_lsn":4,` +
+		`"folded_lsn":3,"at":"2023-11-14T22:13:20.123Z","clock_offset_ms":1500,"held_replies":2,"idempotency_keys":9,"backlog_bytes":77,` +
+		`"restarts":{"admin":6,"http":0,"sampler":0},"drain":{"finished":1,"refused":2,"aborted":3}}` + "\n"
+	if got := d.visit(get("/readyz?verbose")).Body.String(); got != want {
+		t.Fatalf("%s", got)
+	}
+}
+
+func TestWishesReachTheNode(t *testing.T) {
+	for path, want := range map[string][]event.Signals{
+		"/drain":        {event.Drain},
+		"/drain?abort":  {event.Drain, event.Abort},
+		"/clock/accept": {event.AcceptClock},
+	} {
+		d := build(nil)
+		if w := d.visit(post(path).by(bearer)); w.Code != 202 || !slices.Equal(d.wanted, want) {
+			t.Errorf("%s: %d, wanted %v", path, w.Code, d.wanted)
+		}
+	}
+}
+
+func TestQueriesAreStrict(t *testing.T) {
+	for _, v := range []visit{
+		get("/readyz?for=write"), get("/readyz?verbos"), get("/readyz?verbose&verbose"), get("/readyz?verbose=no"), get("/readyz?for=read&for=read"), get("/readyz?%zz"),
+		post("/drain?force").by(bearer), post("/drain?abort=no").by(bearer), post("/drain?abort&abort").by(bearer),
+	} {
+		d := build(nil)
+		if w := d.visit(v); w.Code != 400 || len(d.wanted) > 0 {
+			t.Errorf("%s: %d, wanted %v", v.path, w.Code, d.wanted)
+		}
+	}
+}
+
+func TestRefusalsAreProblems(t *testing.T) {
+	d := build(nil)
+	seen := make(map[string]bool)
+	for _, c := range []struct {
+		visit
+		status int
+		allow  string
+	}{
+		{get("/"), 404, ""}, {get("/nowhere"), 404, ""}, {get("/livez/"), 404, ""}, {get("/debug/pprof"), 404, ""}, {get("/debug/vars"), 404, ""},
+		{post("/livez"), 405, "GET"}, {get("/drain").by(bearer), 405, "POST"}, {post("/debug/pprof/symbol").by(bearer), 405, "GET"},
+		{post("/drain"), 401, ""}, {get("/readyz?x"), 400, ""},
+	} {
+		w := d.visit(c.visit)
+		var p struct {
+			Status   int    `json:"status"`
+			Decision string `json:"decision_id"`
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil {
+			t.Fatalf("%s: %v in %s", c.path, err, w.Body)
+		}
+		switch id := w.Header().Get("X-Request-Id"); {
+		case w.Code != c.status || p.Status != c.status || w.Header().Get("Allow") != c.allow:
+			t.Errorf("%s %s: %d, Allow %q", c.method, c.path, w.Code, w.Header().Get("Allow"))
+		case w.Header().Get("Content-Type") != "application/problem+json":
+			t.Errorf("%s %s: %s", c.method, c.path, w.Header().Get("Content-Type"))
+		case p.Decision != id || seen[id] || len(id) != 34:
+			t.Errorf("%s %s: decision %s under %s", c.method, c.path, p.Decision, id)
+		case (w.Header().Get("WWW-Authenticate") != "") != (c.status == 401):
+			t.Errorf("%s %s: WWW-Authenticate %q", c.method, c.path, w.Header().Get("WWW-Authenticate"))
+		default:
+			seen[id] = true
+		}
+	}
+	if len(d.wanted) > 0 {
+		t.Fatalf("wanted %v", d.wanted)
+	}
+}
+
+func TestWhatIsShown(t *testing.T) {
+	d := build(nil)
+	for path, want := range map[string]string{
+		"/metrics":             "metrics",
+		"/debug/queues":        `[{"name":"work","depth":1,"limit":2,"policy":"reject"}]` + "\n",
+		"/config/effective":    "data: here\n",
+		"/healthz":             `{"alive":true,"phase":"ready"}` + "\n",
+		"/debug/pprof/cmdline": "",
+	} {
+		w := d.visit(get(path).by(bearer))
+		if w.Code != 200 || want != "" && w.Body.String() != want || w.Body.Len() == 0 {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+		if w.Header().Get("Cache-Control") != "no-store" {
+			t.Errorf("%s may be stored", path)
+		}
+	}
+}
+
+func TestAPanicStopsAtTheEdge(t *testing.T) {
+	d := build(func(c *Config) { c.Queues = func() []Queue { panic("a bug") } })
+	w := d.visit(get("/debug/queues").by(bearer))
+	if w.Code != 500 || strings.Contains(w.Body.String(), "bug") || !strings.Contains(d.lines.String(), "a bug") {
+		t.Fatalf("%d %s, logged %s", w.Code, w.Body, &d.lines)
+	}
+}
+
+// Over a real listener: loopback is known without being told.
+func TestALoopbackListenerIsOpen(t *testing.T) {
+	server := httptest.NewServer(build(nil))
+	defer server.Close()
+	client := server.Client()
+	defer client.CloseIdleConnections()
+	for path, want := range map[string]int{"/livez": 200, "/readyz": 200, "/metrics": 200, "/debug/pprof/": 401, "/debug/queues": 401} {
+		for _, method := range []string{"GET", "HEAD"} {
+			r, err := http.NewRequest(method, server.URL+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = resp.Body.Close()
+			if resp.StatusCode != want {
+				t.Errorf("%s %s: %d", method, path, resp.StatusCode)
+			}
+		}
+	}
+}
+
+func (v visit) String() string { return fmt.Sprint(v.method, " ", v.path) }
