@@ -1,0 +1,19 @@
+------------------------------ MODULE MCJournal ------------------------------
+(* Deliberate bugs of Journal, each put in its place by one line of a cfg.    *)
+EXTENDS Journal
+
+BugNever        == FALSE
+BugNoFail       == "no"
+BugNone         == "none"
+BugRename       == "rename"
+BugWritten      == written
+BugDurable      == durable
+BugEmitted      == Len(log)
+BugOneLess      == folded - 1
+BugCut(r)       == FALSE
+BugNoMarks(is)  == {}
+BugNotAgain(r)  == Len(r.log) + 1
+BugAnyName(n, s) == TRUE
+BugIdle         == /\ Writes /\ ~idle /\ durable = Len(log) /\ idle' = TRUE \* and no frame
+                   /\ UNCHANGED <<log, written, durable, folded, failed, phase, making, disk, told, was, spent>>
+=============================================================================

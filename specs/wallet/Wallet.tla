@@ -1,0 +1,297 @@
+-------------------------------- MODULE Wallet --------------------------------
+(* Money, nonces and idempotency keys: what a request becomes, and what its   *)
+(* key shows ever after.                                                      *)
+(*                                                                            *)
+(*   Ask ──► Step: look up, decide, apply, emit one frame ──► Leave           *)
+(*                     Sync ──► Fold ──► (what an answer waits for)           *)
+(*                                                                            *)
+(* There is one decider. A frame holds outcomes, never wishes; the state is   *)
+(* the fold of the frames, for the decider, the follower and a recovery. A    *)
+(* reply is a place in the log, and the answer is rendered from what stands   *)
+(* there. Who hears that nobody knows asks again under the same key.          *)
+(* How frames get to the disk is Journal's business: here any part of what    *)
+(* is not durable survives a crash, if it is the first part.                  *)
+EXTENDS Integers, Sequences, FiniteSets
+
+CONSTANTS
+  Clients, Tenants,
+  Accounts,    \* <<tenant, name>>
+  Requests,    \* [tenant, key, op, from, to, amount, nonce]; accounts by name
+  Nobody,      \* where an operation has no from or to, and a client no request
+  TTL,         \* of a key, from its frame on
+  MaxKeys,     \* held at once
+  MaxTime, MaxAsks,
+  MaxFails,    \* flushes that fail, and clients that lose patience
+  MaxCrashes
+
+VARIABLES
+  log,      \* frames: [at, recs]
+  durable, folded,
+  st,       \* the decider's state
+  now,      \* the node's own time
+  failed,   \* a flush was given up: nothing is decided before a restart
+  client,   \* [ph, req, reply]; ph is "idle", "asked" or "held"
+  said,     \* every answer that left: [req, after, what, lsn, rec, next]
+  spent
+
+vars == <<log, durable, folded, st, now, failed, client, said, spent>>
+
+RECURSIVE Sum(_, _)
+Sum(f, S) == IF S = {} THEN 0 ELSE LET x == CHOOSE y \in S : TRUE IN f[x] + Sum(f, S \ {x})
+Max(S)    == CHOOSE n \in S : \A m \in S : m <= n
+
+-----------------------------------------------------------------------------
+(* The fold.                                                                  *)
+
+Empty == [bal |-> [a \in Accounts |-> 0], nonce |-> [a \in Accounts |-> 0], seq |-> [t \in Tenants |-> 0],
+          issued |-> 0, burned |-> 0, keys |-> <<>>]
+
+KeyOf(r)  == <<r.tenant, r.key>>  \* a decision: a key is its tenant's
+Asked(r)  == <<r.op, r.from, r.to, r.amount, r.nonce>>
+From(r)   == <<r.tenant, r.from>>
+To(r)     == <<r.tenant, r.to>>
+
+Remember(s, lsn, at, rec) == [s EXCEPT !.keys = Append(@, [key |-> KeyOf(rec.req), asked |-> Asked(rec.req), lsn |-> lsn, at |-> at])]
+
+Move(s, rec) == \* it decides nothing: the record says what everybody has after
+  LET r == rec.req
+      debited  == IF r.op = "issue" THEN [s EXCEPT !.issued = rec.fromNow]
+                  ELSE [s EXCEPT !.bal[From(r)] = rec.fromNow, !.nonce[From(r)] = r.nonce]
+      credited == IF r.op = "burn" THEN [debited EXCEPT !.burned = rec.toNow]
+                  ELSE [debited EXCEPT !.bal[To(r)] = rec.toNow]
+  IN [credited EXCEPT !.seq[r.tenant] = rec.seq]
+
+Refuse(s, rec) == s               \* a decision: it changes nothing but what the key shows
+Stays(k, upto) == k.lsn > upto    \* a decision: what is forgotten, goes; nothing else does
+
+Apply(s, lsn, at, rec) ==
+  CASE rec.kind = "moved"   -> Remember(Move(s, rec), lsn, at, rec)
+    [] rec.kind = "refused" -> Remember(Refuse(s, rec), lsn, at, rec)
+    [] rec.kind = "forgot"  -> [s EXCEPT !.keys = SelectSeq(@, LAMBDA k : Stays(k, rec.upto))]
+
+RECURSIVE ApplyAll(_, _, _, _)
+ApplyAll(s, lsn, at, recs) == IF recs = <<>> THEN s ELSE ApplyAll(Apply(s, lsn, at, Head(recs)), lsn, at, Tail(recs))
+
+RECURSIVE Fold(_, _)
+Fold(l, n) == IF n = 0 THEN Empty ELSE ApplyAll(Fold(l, n - 1), n, l[n].at, l[n].recs)
+
+-----------------------------------------------------------------------------
+(* The decisions: what the mutants of MCWallet replace.                       *)
+
+Found(r)          == {i \in DOMAIN st.keys : st.keys[i].key = KeyOf(r)}
+Same(k, r)        == k.asked = Asked(r)   \* what a key shows is for who asks for the same
+Sane(r)           == r.from # r.to        \* nobody pays himself
+Ahead(asked, next) == asked > next
+Used(asked, next)  == asked < next
+Short(has, amount) == has < amount
+Stored(problem)   == problem # "ahead"    \* a nonce that is ahead may become right: its key keeps nothing
+Room              == Len(st.keys) < MaxKeys \* no key leaves before its time to make room
+Expired(k)        == k.at + TTL <= now
+Forgot(upto)      == <<[kind |-> "forgot", upto |-> upto]>> \* forgetting is a record
+Waits(what)       == Len(log)             \* an answer waits for all that it may tell of, a refusal too
+MayLeave          == folded               \* until that is folded
+MayFollow         == durable
+Show(lsn)         == log[lsn].recs[1]     \* an answer is what its record says
+Recovered(l)      == Fold(l, Len(l))
+
+-----------------------------------------------------------------------------
+Problem(s, r) ==
+  LET next == s.nonce[From(r)] + 1 IN
+  IF r.op = "issue" THEN "none"
+  ELSE IF Ahead(r.nonce, next) THEN "ahead"
+  ELSE IF Used(r.nonce, next) THEN "used"
+  ELSE IF Short(s.bal[From(r)], r.amount) THEN "short"
+  ELSE "none"
+
+Moved(s, r) == [kind |-> "moved", req |-> r, seq |-> s.seq[r.tenant] + 1,
+                fromNow |-> IF r.op = "issue" THEN s.issued + r.amount ELSE s.bal[From(r)] - r.amount,
+                toNow   |-> IF r.op = "burn"  THEN s.burned + r.amount ELSE s.bal[To(r)] + r.amount]
+Refused(s, r, why) == [kind |-> "refused", req |-> r, why |-> why, next |-> s.nonce[From(r)] + 1]
+
+NoReply == [what |-> "none", lsn |-> 0, next |-> 0, after |-> 0]
+Place(lsn, after)  == [what |-> "record", lsn |-> lsn, next |-> 0, after |-> after]
+Tells(what, next)  == [what |-> what, lsn |-> 0, next |-> next, after |-> Waits(what)]
+Blank(what)        == [what |-> what, lsn |-> 0, next |-> 0, after |-> 0]
+
+Emit(recs) == /\ log' = Append(log, [at |-> now, recs |-> recs])
+              /\ st' = ApplyAll(st, Len(log) + 1, now, recs)
+
+\* A reply is held. Of what a failed flush may have lost nobody knows: then the client asks again.
+Hold(c, reply) == client' = [client EXCEPT ![c] = IF failed /\ reply.after > durable THEN @
+                                                  ELSE [@ EXCEPT !.ph = "held", !.reply = reply]]
+
+Init ==
+  /\ log = <<>> /\ durable = 0 /\ folded = 0 /\ st = Empty /\ now = 0 /\ failed = FALSE
+  /\ client = [c \in Clients |-> [ph |-> "idle", req |-> Nobody, reply |-> NoReply]]
+  /\ said = {} /\ spent = [asks |-> 0, fails |-> 0, crashes |-> 0]
+
+Spend(what, most) == spent[what] < most /\ spent' = [spent EXCEPT ![what] = @ + 1]
+
+Ask(c) ==
+  /\ client[c].ph = "idle" /\ Spend("asks", MaxAsks)
+  /\ \E r \in Requests : client' = [client EXCEPT ![c] = [ph |-> "asked", req |-> r, reply |-> NoReply]]
+  /\ UNCHANGED <<log, durable, folded, st, now, failed, said>>
+
+Forgettable(keys) == IF keys # <<>> /\ Expired(keys[1]) THEN Forgot(keys[1].lsn) ELSE <<>>
+
+Replay(c, k) == Hold(c, IF Same(k, client[c].req) THEN Place(k.lsn, IF k.lsn <= folded THEN k.lsn ELSE Len(log))
+                                                  ELSE Tells("conflict", 0))
+                /\ UNCHANGED <<log, st>>
+
+Decide(c, r) == LET why == Problem(st, r) IN
+  IF why # "none" /\ ~Stored(why) THEN Hold(c, Tells(why, st.nonce[From(r)] + 1)) /\ UNCHANGED <<log, st>>
+  ELSE /\ Emit(<<IF why = "none" THEN Moved(st, r) ELSE Refused(st, r, why)>> \o Forgettable(st.keys))
+       /\ Hold(c, Place(Len(log) + 1, Len(log) + 1))
+
+Step(c) ==
+  /\ client[c].ph = "asked"
+  /\ LET r == client[c].req IN
+     IF ~Sane(r) THEN Hold(c, Blank("bad")) /\ UNCHANGED <<log, st>>
+     ELSE IF Found(r) # {} THEN Replay(c, st.keys[Max(Found(r))])
+     ELSE IF ~Room THEN Hold(c, Blank("full")) /\ UNCHANGED <<log, st>>
+     ELSE ~failed /\ Decide(c, r) \* else unavailable, and asked again
+  /\ UNCHANGED <<durable, folded, now, failed, said, spent>>
+
+Leave(c) ==
+  /\ client[c].ph = "held" /\ client[c].reply.after <= MayLeave
+  /\ LET p == client[c].reply IN
+     said' = IF p.what \in {"bad", "full"} THEN said
+             ELSE said \cup {[req |-> client[c].req, after |-> p.after, what |-> p.what, lsn |-> p.lsn, next |-> p.next,
+                              rec |-> IF p.what = "record" THEN Show(p.lsn) ELSE Nobody]}
+  /\ client' = [client EXCEPT ![c] = [ph |-> "idle", req |-> Nobody, reply |-> NoReply]]
+  /\ UNCHANGED <<log, durable, folded, st, now, failed, spent>>
+
+Sync == \* also of a flush that was only given up
+  /\ durable < Len(log) /\ \E n \in (durable + 1)..Len(log) : durable' = n
+  /\ UNCHANGED <<log, folded, st, now, failed, client, said, spent>>
+
+Follow ==
+  /\ folded < MayFollow /\ folded' = folded + 1
+  /\ UNCHANGED <<log, durable, st, now, failed, client, said, spent>>
+
+Tick ==
+  /\ now < MaxTime /\ now' = now + 1
+  /\ UNCHANGED <<log, durable, folded, st, failed, client, said, spent>>
+
+Sweep ==
+  /\ ~failed /\ st.keys # <<>> /\ Expired(st.keys[1])
+  /\ Emit(Forgot(st.keys[1].lsn))
+  /\ UNCHANGED <<durable, folded, now, failed, client, said, spent>>
+
+AskAgain(lost(_)) == client' = [c \in Clients |-> IF lost(client[c]) THEN [client[c] EXCEPT !.ph = "asked", !.reply = NoReply] ELSE client[c]]
+
+FailFlush ==
+  /\ ~failed /\ durable < Len(log) /\ Spend("fails", MaxFails)
+  /\ failed' = TRUE /\ AskAgain(LAMBDA x : x.ph = "held" /\ x.reply.after > durable)
+  /\ UNCHANGED <<log, durable, folded, st, now, said>>
+
+LosePatience(c) ==
+  /\ client[c].ph = "held" /\ Spend("fails", MaxFails)
+  /\ client' = [client EXCEPT ![c].ph = "asked", ![c].reply = NoReply]
+  /\ UNCHANGED <<log, durable, folded, st, now, failed, said>>
+
+Begin == \* what survived is the log, and its fold the state
+  /\ \E n \in durable..Len(log) :
+       LET l == SubSeq(log, 1, n) IN
+       /\ log' = l /\ durable' = n /\ folded' = n /\ st' = Recovered(l)
+       /\ now' = IF n = 0 THEN 0 ELSE l[n].at
+  /\ failed' = FALSE /\ AskAgain(LAMBDA x : x.ph = "held")
+  /\ UNCHANGED said
+
+Restart == failed /\ Begin /\ UNCHANGED spent
+Crash   == ~failed /\ Spend("crashes", MaxCrashes) /\ Begin
+
+Idle == \A c \in Clients : client[c].ph = "idle"
+Done == Idle /\ spent.asks = MaxAsks /\ folded = Len(log) /\ now = MaxTime /\ UNCHANGED vars
+
+Progress == \/ \E c \in Clients : Step(c) \/ Leave(c)
+            \/ Sync \/ Follow
+Next     == \/ Progress \/ Restart \/ Tick \/ Sweep \/ Done
+            \/ \E c \in Clients : Ask(c) \/ LosePatience(c)
+            \/ FailFlush \/ Crash
+
+Spec     == Init /\ [][Next]_vars
+LiveSpec == Spec /\ WF_vars(Progress) /\ WF_vars(Restart)
+
+-----------------------------------------------------------------------------
+(* Money.                                                                     *)
+
+\* M1. What was issued is somewhere, or burned.
+Conservation == Sum(st.bal, Accounts) + st.burned = st.issued
+
+NonNegative == \A a \in Accounts : st.bal[a] >= 0
+
+Is(n, kind) == log[n].recs[1].kind = kind
+Req(n)      == log[n].recs[1].req
+Moves       == {n \in DOMAIN log : Is(n, "moved")}
+Outcomes    == {n \in DOMAIN log : ~Is(n, "forgot")}
+Debits(a)   == {n \in Moves : Req(n).op # "issue" /\ From(Req(n)) = a}
+
+\* M2. The n-th debit of an account used nonce n.
+NonceExact == \A a \in Accounts :
+  /\ st.nonce[a] = Cardinality(Debits(a))
+  /\ \A n \in Debits(a) : Req(n).nonce = Cardinality({m \in Debits(a) : m <= n})
+
+\* M3. A tenant's movements are numbered without a gap.
+SeqExact == \A n \in Moves : log[n].recs[1].seq = Cardinality({m \in Moves : m <= n /\ Req(m).tenant = Req(n).tenant})
+
+\* What was asked under one key is done once: within its time, and a debit for ever.
+AtMostOnce == \A m, n \in Moves : m < n /\ Req(m) = Req(n) => Req(n).op = "issue" /\ log[n].at >= log[m].at + TTL
+
+Money(s) == <<s.bal, s.nonce, s.seq, s.issued, s.burned>>
+RefusedChangesNothing == [][Len(log') > Len(log) /\ log'[Len(log')].recs[1].kind # "moved" => Money(st') = Money(st)]_<<log, st>>
+
+(* Keys.                                                                      *)
+
+Forgets(n) == {log[n].recs[i].upto : i \in {j \in DOMAIN log[n].recs : log[n].recs[j].kind = "forgot"}}
+Far        == Max({0} \cup UNION {Forgets(n) : n \in DOMAIN log})
+
+\* A key gets a second outcome only when the first has had its time, and a record says that it is forgotten.
+OneOutcomePerKey == \A m, n \in Outcomes : m < n /\ <<Req(m).tenant, Req(m).key>> = <<Req(n).tenant, Req(n).key>> =>
+  /\ log[n].at >= log[m].at + TTL
+  /\ \E f \in (m + 1)..(n - 1) : \E upto \in Forgets(f) : upto >= m
+
+\* I1, I2. The window holds the outcomes of all frames after the last that is forgotten, in their order.
+WindowExact == LET held == {n \in Outcomes : n > Far} IN
+  /\ {st.keys[i].lsn : i \in DOMAIN st.keys} = held
+  /\ \A i, j \in DOMAIN st.keys : i < j => st.keys[i].lsn < st.keys[j].lsn
+
+\* I3. No more keys are held than there is room for.
+WindowBounded == Len(st.keys) <= MaxKeys
+
+\* Live and recovered state are equal.
+StateIsFold == st = Fold(log, Len(log))
+
+\* A refusal that a key keeps for ever is not of a nonce that may become right.
+OnlyUsedIsStored == \A n \in Outcomes : Is(n, "refused") => Req(n).nonce <= log[n].recs[1].next
+
+(* Answers.                                                                   *)
+
+Shown == {a \in said : a.what = "record"}
+
+\* All answers to one request, asked again under its key, are one answer, within the key's time.
+IdenticalOutcome == \A a, b \in {x \in said : x.what # "conflict" /\ x.what # "ahead"} :
+  a.req = b.req /\ <<a.lsn, a.rec>> # <<b.lsn, b.rec>> =>
+    /\ a.lsn # b.lsn /\ a.lsn \in DOMAIN log /\ b.lsn \in DOMAIN log
+    /\ log[Max({a.lsn, b.lsn})].at >= log[CHOOSE n \in {a.lsn, b.lsn} : n # Max({a.lsn, b.lsn})].at + TTL
+
+\* An answer is about what was asked, and about nobody else's business.
+AnswersItsRequest == \A a \in Shown : a.rec.req.tenant = a.req.tenant /\ Asked(a.rec.req) = Asked(a.req)
+
+\* Whatever was told is so by what is durable, and no crash takes it back.
+TellsDurable == \A a \in said :
+  /\ a.after <= durable
+  /\ a.what = "record"   => a.lsn <= durable /\ log[a.lsn].recs[1] = a.rec
+  /\ a.what = "ahead"    => \E n \in 0..durable : Fold(log, n).nonce[From(a.req)] + 1 = a.next
+  /\ a.what = "conflict" => \E n \in 1..durable : /\ n \in Outcomes /\ Req(n) # a.req
+                                                  /\ Req(n).tenant = a.req.tenant /\ Req(n).key = a.req.key
+
+\* The follower knows what was told.
+TellsFolded == \A a \in said : a.after <= folded
+
+\* N1.
+Ordered == folded <= durable /\ durable <= Len(log)
+
+\* Everybody who asked hears what became of it.
+Answered == \A c \in Clients : client[c].ph # "idle" ~> client[c].ph = "idle"
+=============================================================================
