@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"macronode/adapters/rundir"
+	"macronode/core/event"
+	"macronode/core/words"
 )
 
 // greeting is what a newcomer needs to know of a node that has just become ready.
@@ -35,6 +37,26 @@ func (c *console) greet(log *slog.Logger, dir string, r rundir.Run, show bool) {
 	}
 	if err != nil {
 		log.Warn("nobody reads the greeting", "err", err)
+	}
+}
+
+// farewell prints what a drain did.
+func (c *console) farewell(log *slog.Logger, s event.Status) {
+	var err error
+	if c.tree.JSON {
+		err = c.print(struct {
+			Finished uint64    `json:"finished"`
+			Refused  uint64    `json:"refused"`
+			Aborted  uint64    `json:"aborted"`
+			Durable  words.LSN `json:"durable_lsn"`
+			Last     words.LSN `json:"lsn"`
+		}{s.Report.Finished, s.Report.Refused, s.Report.Aborted, s.Durable, s.LSN})
+	} else {
+		err = c.say("drained: %d finished, %d refused, %d aborted; the journal is durable to %d of %d",
+			s.Report.Finished, s.Report.Refused, s.Report.Aborted, s.Durable, s.LSN)
+	}
+	if err != nil {
+		log.Warn("nobody reads what the drain did", "err", err)
 	}
 }
 

@@ -29,23 +29,31 @@ func stateLimits(c *config.Config) state.Limits {
 	}
 }
 
-// memory is what the configuration bounds. What connections take is not in it.
+// memory is what the configuration bounds, in bytes. The collector is told the sum, so
+// that what it has not yet given back counts as well.
 type memory struct {
-	State int64 // taken at the start, by the node and by its follower each
-	Rings int64 // requests that are in, and batches that grow, are flushed and are folded
+	State       int64 // taken at the start, by the node and by its follower each
+	Rings       int64 // requests that are in, batches that grow, are flushed and are folded, and the frames at hand
+	Connections int64 // on both listeners
+	Spare       int64 // the program, its goroutines, garbage
 }
 
 // Total is all of it.
-func (m memory) Total() int64 { return 2*m.State + m.Rings }
+func (m memory) Total() int64 { return 2*m.State + m.Rings + m.Connections + m.Spare }
 
-// texts is the most that the names of one request take.
-const texts = 2*words.MaxAccount + words.MaxAsset + words.MaxKey + words.MaxMemo
+const (
+	texts      = 2*words.MaxAccount + words.MaxAsset + words.MaxKey + words.MaxMemo // of one request, at most
+	connection = 16 << 10                                                           // buffers and a goroutine's stack
+	spare      = 96 << 20
+)
 
 func memoryBound(c *config.Config) memory {
 	request := int64(unsafe.Sizeof(event.Request{})) + texts
 	return memory{
-		State: state.Bytes(stateLimits(c)),
-		Rings: int64(c.Node.InFlight)*request + 3*int64(c.Journal.Backlog),
+		State:       state.Bytes(stateLimits(c)),
+		Rings:       int64(c.Node.InFlight)*request + 3*int64(c.Journal.Backlog) + recent*words.MaxRecord,
+		Connections: 2 * int64(c.Listen.MaxConns) * connection,
+		Spare:       spare,
 	}
 }
 

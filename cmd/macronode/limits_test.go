@@ -41,7 +41,7 @@ func TestEveryLimitArrives(t *testing.T) {
 
 func TestTheMemoryBoundGrowsWithWhatItCounts(t *testing.T) {
 	base := memoryBound(configured(t))
-	if base.State != state.Bytes(stateLimits(configured(t))) || base.Total() != 2*base.State+base.Rings {
+	if base.State != state.Bytes(stateLimits(configured(t))) || base.Total() != 2*base.State+base.Rings+base.Connections+base.Spare {
 		t.Fatalf("%+v", base)
 	}
 	for _, c := range []struct {
@@ -56,5 +56,8 @@ func TestTheMemoryBoundGrowsWithWhatItCounts(t *testing.T) {
 		if got.State-base.State < c.state || got.Rings-base.Rings < c.rings || c.state == 0 && got.State != base.State || c.rings == 0 && got.Rings != base.Rings {
 			t.Errorf("%s: %+v after %+v", c.set, got, base)
 		}
+	}
+	if got := memoryBound(configured(t, "listen.max_conns=8193")); got.Connections <= base.Connections {
+		t.Errorf("one more connection on each listener: %+v after %+v", got, base)
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -27,6 +27,9 @@ import (
 // start, or cannot go on.
 func serve(ctx context.Context, cfg *config.Config, o options) error {
 	l := &life{config: cfg, log: o.log, run: rundir.Run{PID: os.Getpid(), Version: o.version, Token: rand.Text()}}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryBound(cfg).Total())
+	}
 	l.metrics = metrics.New(l.ear.status)
 	l.desk = loop.NewDesk(door(cfg))
 	l.children = children.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
@@ -72,8 +75,7 @@ func (l *life) live(ctx context.Context, o options) error {
 	l.log.Info("ended", "finished", s.Report.Finished, "refused", s.Report.Refused, "aborted", s.Report.Aborted,
 		"durable", uint64(s.Durable), "last", uint64(s.LSN), "lived", time.Since(began).Round(time.Millisecond), "err", err)
 	if err == nil {
-		fmt.Fprintf(o.out, "drained: %d finished, %d refused, %d aborted; the journal is durable to %d of %d\n", //nolint:errcheck // nobody else to tell
-			s.Report.Finished, s.Report.Refused, s.Report.Aborted, s.Durable, s.LSN)
+		o.drained(s)
 	}
 	return errors.Join(err, l.journal.Close())
 }
@@ -140,13 +142,21 @@ func (l *life) listener(c httpserver.Config, handler func() http.Handler, told f
 	once := sync.OnceValue(handler)
 	return func(ctx context.Context, up func()) error {
 		s := httpserver.New(c, once(), httpserver.Hooks{Refused: l.metrics.Crowded, Up: func(a net.Addr) {
-			c.Address = a.String()
-			l.told(func(r *rundir.Run) { *told(r) = a.String() })
+			c.Address = reached(a)
+			l.told(func(r *rundir.Run) { *told(r) = reached(a) })
 			up()
 		}}, l.log)
 		defer context.AfterFunc(ctx, s.Stop)()
 		return s.Run(children.Hard(ctx))
 	}
+}
+
+// reached is an address as others dial it.
+func reached(a net.Addr) string {
+	if a.Network() == "unix" {
+		return "unix:" + a.String()
+	}
+	return a.String()
 }
 
 func (l *life) publicServer() httpserver.Config {

@@ -10,15 +10,16 @@ import (
 
 	"macronode/adapters/config"
 	"macronode/adapters/rundir"
+	"macronode/core/event"
 )
 
 // options are what a node is served with beside its configuration.
 type options struct {
-	out     io.Writer // for what the drain did
 	log     *slog.Logger
 	version string
-	signals *signals         // what the operator wants
-	ready   func(rundir.Run) // is called once, when the node has become ready
+	signals *signals           // what the operator wants
+	ready   func(rundir.Run)   // is called once, when the node has become ready
+	drained func(event.Status) // is called once, when it has drained
 }
 
 // Run serves until the node has stopped.
@@ -50,8 +51,9 @@ func (v *devCmd) Run(c *console) (err error) {
 // serve runs a node; show says that the first key may be printed.
 func (c *console) serve(cfg *config.Config, show bool) error {
 	log := newLog(cfg.Log, c.err)
-	return serve(context.Background(), cfg, options{out: c.out, log: log, version: thisBuild().Version, signals: catchSignals(),
-		ready: func(r rundir.Run) { c.greet(log, cfg.Data, r, show) }})
+	return serve(context.Background(), cfg, options{log: log, version: thisBuild().Version, signals: catchSignals(),
+		ready:   func(r rundir.Run) { c.greet(log, cfg.Data, r, show) },
+		drained: func(s event.Status) { c.farewell(log, s) }})
 }
 
 // Run checks a journal.
