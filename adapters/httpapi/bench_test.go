@@ -108,7 +108,9 @@ func drive(b *testing.B, h http.Handler) {
 	b.ReportMetric(float64(n.Load())/b.Elapsed().Seconds(), "transfers/s")
 	b.ReportMetric(float64(cpu(b)-before)/float64(n.Load()), "cpu-ns/op") // holds under noise
 	s.Kill()
-	<-ended
+	if err := <-ended; err != nil {
+		b.Fatal(err)
+	}
 }
 
 // cpu is what this process has used.

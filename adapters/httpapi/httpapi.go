@@ -131,7 +131,8 @@ func (a *API) refuse(err error, c echo.Context) {
 	case event.Unknown, event.Deadline:
 		a.Meter.TimedOut(r.problem)
 	case event.Internal:
-		a.Log.Error("a request failed", "decision", string(k.id[:]), "endpoint", k.door.name, "error", err)
+		a.Log.Error("a request failed", "decision", string(k.id[:]), "endpoint", k.door.name, "err", err)
+	default: // told, and that is all
 	}
 	a.Meter.Refused(r.problem)
 	k.tell(r)

@@ -102,7 +102,9 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	_ = srv.Close() // closing twice is no failure, and nothing else can be done about one
-	<-served
+	if e := <-served; !errors.Is(e, net.ErrClosed) && !errors.Is(e, http.ErrServerClosed) {
+		s.log.Warn("the listener did not end well", "address", s.bound, "err", e)
+	}
 	return err
 }
 
@@ -135,8 +137,11 @@ func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) erro
 	defer cancel()
 	silent := time.AfterFunc(s.config.Grace, l.dropSilent)
 	defer silent.Stop()
-	shut := make(chan error, 1)
-	go func() { shut <- srv.Shutdown(quiet) }()
+	shut := make(chan struct{})
+	go func() {
+		_ = srv.Shutdown(quiet) // whether it was in time is counted below
+		close(shut)
+	}()
 	s.wait(quiet, s.config.Finish, l.empty())
 	cancel()
 	<-shut

@@ -16,12 +16,12 @@ func ignoreHandshakes(l *net.TCPListener) {
 		return
 	}
 	_ = raw.Control(func(fd uintptr) {
-		_ = syscall.AttachLsf(int(fd), []syscall.SockFilter{
-			*syscall.LsfStmt(syscall.BPF_LD|syscall.BPF_B|syscall.BPF_ABS, flags),
-			*syscall.LsfStmt(syscall.BPF_ALU|syscall.BPF_AND|syscall.BPF_K, syn|ack),
-			*syscall.LsfJump(syscall.BPF_JMP|syscall.BPF_JEQ|syscall.BPF_K, syn, 0, 1),
-			*syscall.LsfStmt(syscall.BPF_RET|syscall.BPF_K, 0),
-			*syscall.LsfStmt(syscall.BPF_RET|syscall.BPF_K, 1<<16),
+		_ = syscall.AttachLsf(int(fd), []syscall.SockFilter{ //nolint:staticcheck // its successor is a module more, and the kernel's interface is the same
+			{Code: syscall.BPF_LD | syscall.BPF_B | syscall.BPF_ABS, K: flags},
+			{Code: syscall.BPF_ALU | syscall.BPF_AND | syscall.BPF_K, K: syn | ack},
+			{Code: syscall.BPF_JMP | syscall.BPF_JEQ | syscall.BPF_K, Jf: 1, K: syn},
+			{Code: syscall.BPF_RET | syscall.BPF_K, K: 0},
+			{Code: syscall.BPF_RET | syscall.BPF_K, K: 1 << 16},
 		})
 	})
 }
