@@ -211,7 +211,7 @@ func TestASlowOrLongHeaderEnds(t *testing.T) {
 	if b, err := io.ReadAll(slow); err != nil || strings.Contains(string(b), "here") {
 		t.Fatalf("a slow header got %q, %v", b, err)
 	}
-	long := r.dial(t)
+	long := start(t, local(), saying("here"), nil).dial(t)
 	go func() { _, _ = io.WriteString(long, "GET / HTTP/1.1\r\nHost: node\r\nX: "+strings.Repeat("x", 64<<10)) }()
 	if status, _, _, err := hear(bufio.NewReader(long)); status != http.StatusRequestHeaderFieldsTooLarge {
 		t.Fatalf("a long header got %d, %v", status, err)
