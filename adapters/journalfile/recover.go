@@ -19,6 +19,9 @@ import (
 func Recover(fsys fs.FS, fresh words.JournalID, each func([]record.Sealed) error) (*Journal, Found, error) {
 	j := &Journal{fs: fsys, Roll: words.MaxSegment}
 	s := scan{fsys: fsys, each: each, table: &j.table}
+	if err := fsys.SyncDir(); err != nil { // the names that are read now are there for good: no later one survives without them
+		return nil, s.found, failing(event.SyncFailed, "sync the directory", err)
+	}
 	leftovers, err := s.run()
 	if s.found.Segments == 0 {
 		s.found.Journal = fresh
