@@ -12,9 +12,9 @@
 (* it ends where the next one begins; nothing is truncated.                   *)
 (*                                                                            *)
 (* The disk does what the law lets it. A power loss keeps any part of what    *)
-(* was not synced, and loses names that were not synced, from the last one    *)
-(* on. After a failed sync it goes on showing pages that it does not have,    *)
-(* until the power goes. What was synced stays; only Rot breaks that.         *)
+(* was not synced, and of the names that were not synced. After a failed sync *)
+(* it goes on showing pages that it does not have, until the power goes. What *)
+(* was synced stays; only Rot breaks that.                                    *)
 EXTENDS Integers, Sequences, FiniteSets
 
 CONSTANTS
@@ -92,7 +92,7 @@ Segments(d, n, r) ==
 
 Read(d) == Segments(d, 1, [log |-> <<>>, mark |-> 0, gap |-> FALSE])
 
-(* What the power leaves: the lucky items, of the seen names the first ones.  *)
+(* What the power leaves: the lucky items, and any of the names that are seen. *)
 (* Half an item, or none, at the end of a file is nothing to who reads.       *)
 
 RECURSIVE Trim(_)
@@ -100,7 +100,6 @@ Trim(items) == IF items # <<>> /\ items[Len(items)] = Gone THEN Trim(SubSeq(item
 
 Dirty(d) == UNION {{<<f, i>> : i \in {j \in DOMAIN d[f].items : d[f].items[j].on = "dirty"}} : f \in DOMAIN d}
 Seen(d)  == {f \in DOMAIN d : d[f].name = "seen"}
-Lawful(names, seen) == \A f \in names, g \in seen : g < f => g \in names \* the law: names are lost from the last one on
 
 After(d, lucky, names) ==
   LET item(f, i) == CASE d[f].items[i].on = "disk" -> d[f].items[i]
@@ -129,6 +128,7 @@ AfterFail   == "broken"           \* after a failed flush this life writes no mo
 Believed    == durable            \* what a failed flush made durable: nothing
 Damaged(r)  == r.gap \/ Len(r.log) < r.mark \* a tail is given up only if no mark vouches for it
 Again(r)    == r.mark + 1         \* from here on nothing vouches for what was read: it is written anew
+Listed(d)   == Kept(d)            \* recovery syncs the names before it believes them
 AfterMake   == "sync"             \* a segment is synced before it gets its name
 AfterRename == "dirsync"          \* and is used when its name is synced
 
@@ -254,7 +254,7 @@ Kill    == phase \in {"boot", "up"} /\ failed = "no" /\ Spend("crashes", MaxCras
 Power   ==
   /\ phase \in {"boot", "up"} /\ Spend("crashes", MaxCrashes)
   /\ \E lucky \in SUBSET Dirty(disk), names \in SUBSET Seen(disk) :
-       Lawful(names, Seen(disk)) /\ disk' = After(disk, lucky, names)
+       disk' = After(disk, lucky, names)
   /\ Remembers /\ Ends /\ UNCHANGED told
 
 Rot == \* against the law
@@ -265,10 +265,10 @@ Rot == \* against the law
 
 Recover ==
   /\ phase = "down"
-  /\ LET r == Read(disk) IN
-     IF Damaged(r) THEN phase' = "damaged" /\ UNCHANGED <<log, making, disk>>
+  /\ LET d == Listed(disk)  r == Read(d) IN
+     IF Damaged(r) THEN phase' = "damaged" /\ disk' = d /\ UNCHANGED <<log, making>>
      ELSE /\ phase' = "boot" /\ log' = r.log /\ making' = AfterMake
-          /\ disk' = Append(disk, Fresh(<<Start(Again(r), r.log)>> \o Batch(SubSeq(r.log, 1, Again(r) - 1), r.log, Again(r))))
+          /\ disk' = Append(d, Fresh(<<Start(Again(r), r.log)>> \o Batch(SubSeq(r.log, 1, Again(r) - 1), r.log, Again(r))))
   /\ UNCHANGED <<written, durable, folded, failed, idle, told, was, spent>>
 
 Settled == Writes /\ told = log /\ idle

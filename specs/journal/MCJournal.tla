@@ -13,7 +13,7 @@ BugOneLess      == folded - 1
 BugCut(r)       == FALSE
 BugNoMarks(is)  == {}
 BugNotAgain(r)  == Len(r.log) + 1
-BugAnyName(n, s) == TRUE
+BugListed(d)    == d
 BugIdle         == /\ Writes /\ ~idle /\ durable = Len(log) /\ idle' = TRUE \* and no frame
                    /\ UNCHANGED <<log, written, durable, folded, failed, phase, making, disk, told, was, spent>>
 =============================================================================
