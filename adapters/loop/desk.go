@@ -66,6 +66,16 @@ func (k *Desk) Depth(c Class) int { return len(k.rings[c]) }
 func (k *Desk) Limit(c Class) int { return cap(k.rings[c]) }
 func (k *Desk) In(c Class) int    { return cap(k.free[c]) - len(k.free[c]) }
 
+// waits reports that somebody is at the door.
+func (k *Desk) waits() bool {
+	for _, ring := range k.rings {
+		if len(ring) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Submit lets a request in and waits for its reply; ok is false when there is no
 // room, and nothing was decided. Where ctx ends first the outcome is unknown.
 func (k *Desk) Submit(ctx context.Context, c Class, in *event.Request) (r event.Reply, ok bool) {
