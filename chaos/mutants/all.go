@@ -95,7 +95,7 @@ func disk() []Mutant {
 		one("rename without a directory sync", "a name is there after SyncDir", dir+"journal.go", "if err := j.fs.SyncDir(); err != nil {\n\t\treturn errors.Join(failing(event.SyncFailed, \"sync the directory for \"+name, err), f.Close())\n\t}\n", "", journal, sim),
 		one("torn frame kept", "CRC32C", dir+"format.go", "if crc32.Checksum(buf[:end], castagnoli()) != u32(buf[end:]) {", "if false {", journal),
 		one("chain is not looked at", "J1", dir+"scan.go", "f.Root != words.Root(it.root) {", "false {", journal),
-		one("tail cut although something vouches for it", "damage before the durable end is said", dir+"scan.go", "if upto > last {", "if false {", journal),
+		one("tail cut although something vouches for it", "damage before the durable end is said", dir+"scan.go", "if upto > last {", "if false {", journal, sim),
 		one("segment read past its end", "a segment ends where its successor begins", dir+"scan.go", "for s.found.Last+1 < end {", "for {", journal, sim),
 		one("failed sync forgotten", "fsyncgate: a journal that failed takes nothing", dir+"journal.go", "\tj.failed = err\n\treturn err\n", "\treturn err\n", journal, sim),
 	}

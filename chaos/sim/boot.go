@@ -73,6 +73,29 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	return found, nil
 }
 
+// rot ends a world against the law of disks: a bit flips in what was durable. Damage
+// is said, or nothing that anybody was told is lost: the last frame is a time frame,
+// so that all before it are vouched for.
+func (w *World) rot() {
+	name, at := w.disk.Rot(w.c)
+	found, err := w.recover()
+	switch {
+	case errors.Is(err, journalfile.ErrDamaged):
+		w.Saw["damage said"]++
+		for lsn := range found.Last {
+			if s, err := w.jour.Read(lsn + 1); err != nil || s.LSN != lsn+1 {
+				w.fail("%s damaged at %d: frame %v of %v cannot be read: %v", name, at, lsn+1, found.Last, err)
+			}
+		}
+	case err != nil:
+		w.fail("%s rotten at %d: %v", name, at, err)
+	default:
+		w.Saw["rot that did no harm"]++
+		w.promise.durable--
+		w.promise.hold(w, w.node.LSN())
+	}
+}
+
 // begin is a life after what was found.
 func (w *World) begin(found journalfile.Found) {
 	if w.Saw["frames beyond the durable"] += int(found.Recovery.Tail); found.Recovery.Cut > 0 {

@@ -100,7 +100,11 @@ func (w *World) Run(moves int) (err error) {
 	if w.calm(); w.err != nil {
 		return w.err
 	}
-	w.end()
+	if w.c.Choose("ending", 4) == 1 {
+		w.rot()
+	} else {
+		w.end()
+	}
 	return w.err
 }
 
