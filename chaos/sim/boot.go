@@ -96,6 +96,39 @@ func (w *World) rot() {
 	}
 }
 
+// lie ends a world against the law as well: a sync says that it has, and has not.
+// What comes after it may vouch for what is lost: then damage is said. Where nothing
+// does, what was synced in truth is all there.
+func (w *World) lie() {
+	w.disk.LoseSync = true
+	for range 1 + w.c.Choose("syncs after a lie", 4) {
+		for _, c := range w.clients {
+			c.move(w)
+		}
+		w.turn(4)
+		w.write()
+		if w.disk.LoseSync && w.inSync != nil {
+			w.promise.durable = w.inSync[0].LSN - 1 // in truth
+		}
+		truth := w.promise.durable
+		if w.sync(); truth < w.promise.durable {
+			w.promise.durable = truth
+		}
+	}
+	w.disk.Crash(w.c)
+	found, err := w.recover()
+	switch {
+	case errors.Is(err, journalfile.ErrDamaged):
+		w.Saw["lie found out"]++
+	case err != nil:
+		w.fail("after a lie: %v", err)
+	case found.Last < w.promise.durable:
+		w.fail("after a lie: recovered %v, durable in truth %v", found.Last, w.promise.durable)
+	default:
+		w.Saw["lie that nobody can know"]++
+	}
+}
+
 // begin is a life after what was found.
 func (w *World) begin(found journalfile.Found) {
 	if w.Saw["frames beyond the durable"] += int(found.Recovery.Tail); found.Recovery.Cut > 0 {

@@ -100,9 +100,12 @@ func (w *World) Run(moves int) (err error) {
 	if w.calm(); w.err != nil {
 		return w.err
 	}
-	if w.c.Choose("ending", 4) == 1 {
+	switch w.c.Choose("ending", 5) {
+	case 1:
 		w.rot()
-	} else {
+	case 2:
+		w.lie()
+	default:
 		w.end()
 	}
 	return w.err

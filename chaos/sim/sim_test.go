@@ -48,7 +48,7 @@ func TestSeeds(t *testing.T) {
 	for _, must := range []string{"told ", "told nonce_conflict", "told limits_exceeded", "told idempotency_conflict",
 		"told in_progress", "told busy", "told unavailable", "told unknown", "told forbidden", "told idempotency_full", "replayed",
 		"stored 403", "stored 409", "flush failed", "killed", "power lost", "crash in recovery", "recovery failed", "tail cut",
-		"frames beyond the durable", "forgot", "clock moved", "child died", "client left", "damage said", "rot that did no harm"} {
+		"frames beyond the durable", "forgot", "clock moved", "child died", "client left", "damage said", "rot that did no harm", "lie found out", "lie that nobody can know"} {
 		if saw[must] == 0 {
 			t.Errorf("never saw %q", must)
 		}

@@ -41,6 +41,8 @@ type Disk struct {
 
 	// The next operation of its kind fails, once.
 	FailRead, FailWrite, FailSync, FailDir bool
+	// The next Sync of a file says that it has, and has not: against the law.
+	LoseSync bool
 
 	live, durable names
 	moves         []names // live, after each change that is not synced
@@ -268,6 +270,10 @@ func (h *handle) Sync() error {
 	if spend(&h.d.FailSync) { // the kernel takes the pages for clean from now on
 		h.i.pending = nil
 		return ErrSync
+	}
+	if spend(&h.d.LoseSync) {
+		h.i.pending = nil
+		return nil
 	}
 	for _, w := range h.i.pending {
 		h.i.durable = w.onto(h.i.durable, 0, len(w.data))

@@ -20,7 +20,7 @@ func (d *Disk) Crash(c Chooser) {
 	}
 	d.live, d.moves, d.open = d.durable, nil, 0
 	d.Fuse, d.life = -1, d.life+1
-	d.FailRead, d.FailWrite, d.FailSync, d.FailDir = false, false, false, false
+	d.FailRead, d.FailWrite, d.FailSync, d.FailDir, d.LoseSync = false, false, false, false, false
 }
 
 // crash settles each write that was not synced: lost, whole, torn at a byte, or any

@@ -6,6 +6,7 @@
 package drain
 
 import (
+	"errors"
 	"time"
 
 	"macronode/core/words"
@@ -79,6 +80,17 @@ func (d *Drain) Phase() words.Phase { return d.phase }
 // Due is the deadline of the phase.
 func (d *Drain) Due() (due words.Instant, any bool) {
 	return d.until, d.Begun() && d.phase != words.Stopped
+}
+
+// Check returns the first invariant that does not hold.
+func (d *Drain) Check() error {
+	switch {
+	case d.phase == words.Ready || d.phase == words.Degraded || d.phase > words.Stopped:
+		return errors.New("D1: a phase that is none of an end's")
+	case d.Closed() && !d.Begun():
+		return errors.New("D2: closed and not begun")
+	}
+	return nil
 }
 
 // Mix is h after all of d.

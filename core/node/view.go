@@ -130,5 +130,5 @@ func (n *Node) Check() error {
 	if (n.backlog == 0) != (n.durable == n.state.LSN) {
 		return fmt.Errorf("N4: backlog %d, durable %v, last %v", n.backlog, n.durable, n.state.LSN)
 	}
-	return errors.Join(n.held.Check(), n.super.Check(), n.state.Check())
+	return errors.Join(n.held.Check(), n.super.Check(), n.ready.Check(), n.drain.Check(), n.state.Check())
 }

@@ -5,6 +5,7 @@
 package ready
 
 import (
+	"errors"
 	"time"
 
 	"macronode/core/words"
@@ -98,6 +99,18 @@ func (r *Ready) Verdict() Verdict {
 // Writes reports that nothing is wrong with the journal.
 func (r *Ready) Writes() bool {
 	return !r.ailing.Has(words.Stalled) && !r.ailing.Has(words.JournalFailed) && !r.ailing.Has(words.DiskFull)
+}
+
+// Check returns the first invariant that does not hold.
+func (r *Ready) Check() error {
+	v := r.Verdict()
+	switch {
+	case !r.started && (v.Ready || v.ForRead || v.Reads || v.Writes):
+		return errors.New("R1: served before everything was there")
+	case v.Writes && !r.Writes() || v.Ready && !v.Writes || r.started && !v.Reads:
+		return errors.New("R2: writes without a journal, or no reads")
+	}
+	return nil
 }
 
 // Mix is h after all of r.
