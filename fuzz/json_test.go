@@ -22,6 +22,7 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/core/digest"
 	"macronode/core/event"
+	"macronode/core/receipt"
 	"macronode/core/words"
 )
 
@@ -41,8 +42,8 @@ const openSecret = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 func (*ear) Find(id words.KeyID) (event.Key, bool) {
 	return event.Key{ID: id, Tenant: words.DefaultTenant, Hash: digest.Sum([]byte(openSecret)), Scopes: event.AllScopes}, true
 }
-func (*ear) Render(to []byte, _ words.Place) ([]byte, int, words.Tenant, bool) {
-	return to, 0, 0, false
+func (*ear) Render(to []byte, _ words.Place) ([]byte, int, words.Tenant, error) {
+	return to, 0, 0, receipt.ErrNone
 }
 func (*ear) Balance(words.Tenant, []byte, []byte) event.Balance            { return event.Balance{} }
 func (*ear) AwaitSeq(context.Context, words.Tenant, words.Seq) bool        { return true }
@@ -135,7 +136,7 @@ func newPair(t testing.TB) *pair {
 		t.Fatal(err)
 	}
 	e := new(ear)
-	return &pair{e, httpapi.New(httpapi.Config{Node: e, Books: e, Meter: e, Log: slog.New(slog.DiscardHandler), Deadline: time.Second}),
+	return &pair{e, httpapi.New(httpapi.Config{Large: 2, Node: e, Books: e, Meter: e, Log: slog.New(slog.DiscardHandler), Deadline: time.Second}),
 		doc.Components.Schemas["TransferRequest"].Value}
 }
 

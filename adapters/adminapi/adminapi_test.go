@@ -256,8 +256,8 @@ func TestVerboseTellsTheRest(t *testing.T) {
 	d := build(func(c *Config) { c.Insecure = true })
 	d.status = event.Status{Phase: words.Degraded, LSN: 5, Durable: 4, Folded: 3, At: 1_700_000_000_123, Offset: 1500e6, Held: 2, Keys: 9, Backlog: 77,
 		Report: event.Report{Finished: 1, Refused: 2, Aborted: 3}}
-	d.status.Restarts[words.ChildAdmin] = 6
-	const want = `{"ready":false,"phase":"degraded","reads":false,"writes":false,"unmet":[],"ailing":[],"insecure":true,"lsn":5,"durable_lsn":4,` +
+	d.status.Restarts[words.ChildAdmin], d.status.Fault = 6, event.NoSpace
+	const want = `{"ready":false,"phase":"degraded","reads":false,"writes":false,"unmet":[],"ailing":[],"insecure":true,"journal_fault":"no space","lsn":5,"durable_lsn":4,` +
 		`"folded_lsn":3,"at":"2023-11-14T22:13:20.123Z","clock_offset_ms":1500,"held_replies":2,"idempotency_keys":9,"backlog_bytes":77,` +
 		`"restarts":{"admin":6,"http":0,"sampler":0},"drain":{"finished":1,"refused":2,"aborted":3}}` + "\n"
 	if got := d.visit(get("/readyz?verbose")).Body.String(); got != want {

@@ -24,7 +24,8 @@ type state struct {
 }
 
 type more struct {
-	Insecure bool              `json:"insecure"` // served beyond loopback without TLS
+	Insecure bool              `json:"insecure"`      // served beyond loopback without TLS
+	Fault    string            `json:"journal_fault"` // how the journal failed; empty: it has not
 	LSN      uint64            `json:"lsn"`
 	Durable  uint64            `json:"durable_lsn"`
 	Folded   uint64            `json:"folded_lsn"`
@@ -75,7 +76,7 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) more(s *event.Status) *more {
-	m := &more{Insecure: a.Insecure, LSN: uint64(s.LSN), Durable: uint64(s.Durable), Folded: uint64(s.Folded),
+	m := &more{Insecure: a.Insecure, Fault: s.Fault.String(), LSN: uint64(s.LSN), Durable: uint64(s.Durable), Folded: uint64(s.Folded),
 		At: time.UnixMilli(int64(s.At)).UTC(), Offset: s.Offset.Milliseconds(), Held: s.Held, Keys: s.Keys, Backlog: s.Backlog,
 		Restarts: make(map[string]uint64), Report: report(s.Report)}
 	for c := range words.Children {

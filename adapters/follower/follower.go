@@ -17,8 +17,8 @@ import (
 	"macronode/core/words"
 )
 
-// Older reads a durable frame that has left memory. It fails for a frame that is
-// not there.
+// Older reads a durable frame that has left memory. Where there is none, its error is
+// receipt.ErrNone; any other says that the disk failed.
 type Older func(words.LSN) (record.Sealed, error)
 
 // Follower folds and answers. Its lock is held for no longer than a fold of one
@@ -108,29 +108,27 @@ func (f *Follower) Find(id words.KeyID) (event.Key, bool) {
 }
 
 // Render is the answer that the record at p is, with its HTTP status and whose it
-// is; ok is false when there is no answer at p.
-func (f *Follower) Render(to []byte, p words.Place) (answer []byte, status int, owner words.Tenant, ok bool) {
-	s, ok := f.frame(p.LSN)
-	if !ok {
-		return to, 0, 0, false
+// is: receipt.ErrNone when there is none, another error when it cannot be read.
+func (f *Follower) Render(to []byte, p words.Place) (answer []byte, status int, owner words.Tenant, err error) {
+	s, err := f.frame(p.LSN)
+	if err != nil {
+		return to, 0, 0, err
 	}
-	answer, status, owner, err := receipt.Render(to, &s, p.Index)
-	return answer, status, owner, err == nil
+	return receipt.Render(to, &s, p.Index)
 }
 
 // frame is a durable frame, from memory or from the segments.
-func (f *Follower) frame(lsn words.LSN) (record.Sealed, bool) {
+func (f *Follower) frame(lsn words.LSN) (record.Sealed, error) {
 	f.mu.RLock()
 	s, mark := f.recent[uint64(lsn)%uint64(len(f.recent))], f.state.LSN
 	f.mu.RUnlock()
 	if s.LSN == lsn && lsn > 0 {
-		return s, true
+		return s, nil
 	}
 	if lsn == 0 || lsn > mark || f.older == nil {
-		return record.Sealed{}, false
+		return record.Sealed{}, receipt.ErrNone
 	}
-	s, err := f.older(lsn)
-	return s, err == nil
+	return f.older(lsn)
 }
 
 // Balance is what an account has of an asset. Reserved accounts are readable: what

@@ -15,6 +15,7 @@ import (
 	"macronode/core/event"
 	"macronode/core/idem"
 	"macronode/core/ledger"
+	"macronode/core/receipt"
 	"macronode/core/record"
 	"macronode/core/state"
 	"macronode/core/words"
@@ -81,19 +82,22 @@ func TestRender(t *testing.T) {
 		}
 	}
 	for _, lsn := range []words.LSN{1, 8, 9, 12} {
-		a, status, owner, ok := near.Render(nil, words.Place{LSN: lsn})
+		a, status, owner, err := near.Render(nil, words.Place{LSN: lsn})
 		b, _, _, again := far.Render(nil, words.Place{LSN: lsn})
-		if !ok || !again || !bytes.Equal(a, b) || status != 200 || owner != 1 || !strings.Contains(string(a), fmt.Sprintf(`"seq":%d,`, lsn)) {
-			t.Errorf("%v: %v %v\n%s\n%s", lsn, ok, again, a, b)
+		if err != nil || again != nil || !bytes.Equal(a, b) || status != 200 || owner != 1 || !strings.Contains(string(a), fmt.Sprintf(`"seq":%d,`, lsn)) {
+			t.Errorf("%v: %v %v\n%s\n%s", lsn, err, again, a, b)
 		}
 	}
 	if asked != 2 {
 		t.Errorf("%d looks into the segments, want 2", asked)
 	}
-	for _, p := range []words.Place{{}, {LSN: 2}, {LSN: 13}, {LSN: 5, Index: 1}} {
-		if answer, _, _, ok := far.Render(nil, p); ok {
-			t.Errorf("%v: %s", p, answer)
+	for _, p := range []words.Place{{}, {LSN: 13}, {LSN: 5, Index: 1}} {
+		if answer, _, _, err := far.Render(nil, p); !errors.Is(err, receipt.ErrNone) {
+			t.Errorf("%v: %s, %v", p, answer, err)
 		}
+	}
+	if answer, _, _, err := far.Render(nil, words.Place{LSN: 2}); err == nil || errors.Is(err, receipt.ErrNone) {
+		t.Errorf("a disk that fails is no lack of an answer: %s, %v", answer, err)
 	}
 }
 

@@ -34,6 +34,14 @@ func giveBuffer(b *[]byte) {
 	}
 }
 
+// Small is what every honest body of today fits in. Only so many that are larger, or
+// do not say, are read at a time: that bounds what bodies take, whatever comes.
+const Small = 4 << 10
+
+func small(r *http.Request) bool {
+	return 0 <= r.ContentLength && r.ContentLength <= Small && len(r.Header["Content-Encoding"]) == 0
+}
+
 // isJSON says why a body is of no kind that is taken.
 func isJSON(r *http.Request) error {
 	said := r.Header["Content-Type"]

@@ -167,14 +167,13 @@ func (h *house) Find(id words.KeyID) (event.Key, bool) {
 	return k, ok
 }
 
-func (h *house) Render(to []byte, p words.Place) ([]byte, int, words.Tenant, bool) {
+func (h *house) Render(to []byte, p words.Place) ([]byte, int, words.Tenant, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p.LSN == 0 || int(p.LSN) > len(h.frames) {
-		return to, 0, 0, false
+		return to, 0, 0, receipt.ErrNone
 	}
-	answer, status, owner, err := receipt.Render(to, &h.frames[p.LSN-1], p.Index)
-	return answer, status, owner, err == nil
+	return receipt.Render(to, &h.frames[p.LSN-1], p.Index)
 }
 
 func (h *house) Balance(t words.Tenant, account, asset []byte) event.Balance {
@@ -248,7 +247,7 @@ type street struct {
 func serve(t testing.TB, h *house) *street {
 	t.Helper()
 	s := &street{house: h, count: &count{of: make(map[string]int)}, lines: new(bytes.Buffer)}
-	api := httpapi.New(httpapi.Config{Node: h, Books: h, Meter: s.count, Log: slog.New(slog.NewTextHandler(s.lines, nil)),
+	api := httpapi.New(httpapi.Config{Large: 2, Node: h, Books: h, Meter: s.count, Log: slog.New(slog.NewTextHandler(s.lines, nil)),
 		Boot: 0xb007, Deadline: 50 * time.Millisecond})
 	server := httptest.NewServer(api)
 	t.Cleanup(server.Close)

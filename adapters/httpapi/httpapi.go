@@ -32,6 +32,7 @@ type Config struct {
 	Log      *slog.Logger
 	Boot     uint64        // random; half of the ids of decisions that are no record
 	Deadline time.Duration // of one request
+	Large    int           // bodies beyond Small that are read at once; one more is told to come back
 }
 
 // API answers requests.
@@ -41,11 +42,12 @@ type API struct {
 	other map[string]*door  // by method: what no endpoint is
 	takes map[string]string // the method of a path
 	count atomic.Uint64     // of decisions that are no record
+	large chan struct{}     // who reads a large body
 }
 
 // New is an API whose endpoints are all known.
 func New(c Config) *API {
-	a := &API{Config: c, echo: echo.New(), other: make(map[string]*door), takes: make(map[string]string)}
+	a := &API{Config: c, echo: echo.New(), other: make(map[string]*door), takes: make(map[string]string), large: make(chan struct{}, c.Large)}
 	a.echo.HTTPErrorHandler = a.refuse
 	for _, op := range [...]event.Op{event.Issue, event.Transfer, event.Burn} {
 		a.open(http.MethodPost, "/v1/"+op.String(), &door{name: op.String(), writes: true}, money(op))

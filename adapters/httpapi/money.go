@@ -42,6 +42,14 @@ func money(op event.Op) func(*call) error {
 // parse reads the body into a request that is an operation. The request owns its
 // bytes: the node may read them after its caller has left.
 func (k *call) parse(op event.Op, key string) (*event.Request, error) {
+	if !small(k.r) {
+		select {
+		case k.large <- struct{}{}:
+			defer func() { <-k.large }()
+		default:
+			return nil, problem(event.Busy)
+		}
+	}
 	body := takeBuffer()
 	defer giveBuffer(body)
 	if err := read(k.r, body); err != nil {
@@ -102,8 +110,8 @@ func (k *call) submit(in *event.Request) error {
 	} else {
 		k.record(reply.Place)
 	}
-	if !k.show(reply.Place) {
-		return errNoRecord
+	if err := k.show(reply.Place); err != nil {
+		return errors.Join(errNoRecord, err)
 	}
 	return nil
 }

@@ -26,8 +26,9 @@ type Books interface {
 	// Find returns an API key.
 	Find(id words.KeyID) (event.Key, bool)
 	// Render appends the answer that the record at p is, with its HTTP status and
-	// whose it is; false where there is no answer at p.
-	Render(to []byte, p words.Place) (answer []byte, status int, owner words.Tenant, ok bool)
+	// whose it is; receipt.ErrNone where there is no answer at p, another error where it
+	// cannot be read.
+	Render(to []byte, p words.Place) (answer []byte, status int, owner words.Tenant, err error)
 	// Balance is what an account has of an asset.
 	Balance(t words.Tenant, account, asset []byte) event.Balance
 	// AwaitSeq waits until a movement of t is counted; false when ctx ends first, or

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"net/http"
 
 	"macronode/core/event"
@@ -36,25 +37,30 @@ func tx(k *call) error {
 		return problem(event.NotFound)
 	}
 	k.identify()
-	if !k.show(place) {
+	if err := k.show(place); errors.Is(err, receipt.ErrNone) {
 		return problem(event.NotFound)
+	} else if err != nil {
+		return err
 	}
 	return nil
 }
 
-// show answers with the record at p; found is false where the caller has none there.
-func (k *call) show(p words.Place) (found bool) {
+// show answers with the record at p: receipt.ErrNone where the caller has none there.
+func (k *call) show(p words.Place) error {
 	out := takeBuffer()
 	defer giveBuffer(out)
-	answer, status, owner, ok := k.Books.Render((*out)[:0], p)
+	answer, status, owner, err := k.Books.Render((*out)[:0], p)
 	*out = answer
-	if !ok || owner != k.key.Tenant {
-		return false
+	if err == nil && owner != k.key.Tenant {
+		err = receipt.ErrNone
+	}
+	if err != nil {
+		return err
 	}
 	kind := jsonType
 	if status != http.StatusOK {
 		kind = problemType
 	}
 	k.answer(status, kind, answer)
-	return true
+	return nil
 }

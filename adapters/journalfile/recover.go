@@ -11,7 +11,8 @@ import (
 
 // Recover reads the journal, makes durable again what nothing in it vouches for, and
 // opens it for writing; where there is none, it begins one that is called fresh. each
-// gets all frames in order, in slices that are its own. What is not whole after the
+// gets all frames in order, in slices that are its own; and then none, before anything is
+// written: it may still refuse. What is not whole after the
 // last known durable frame is given up, and counted in what is found.
 //
 // With ErrDamaged nothing on the disk was changed: the journal that comes with it
@@ -34,6 +35,11 @@ func Recover(fsys fs.FS, fresh words.JournalID, each func([]record.Sealed) error
 	}
 	if err != nil {
 		return nil, s.found, err
+	}
+	if each != nil {
+		if err := each(nil); err != nil {
+			return nil, s.found, err
+		}
 	}
 	for _, name := range leftovers {
 		if err := fsys.Remove(name); err != nil {

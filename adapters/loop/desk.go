@@ -97,7 +97,13 @@ func (k *Desk) submit(ctx context.Context, c Class, in event.Event, set func(wor
 	s := &k.slots[at]
 	t := s.take(at)
 	set(t)
-	k.rings[c] <- in // has room: no more are in than it holds
+	select {
+	case k.rings[c] <- in: // has room, unless those who left have not been looked at
+	case <-ctx.Done():
+		s.leave()
+		k.free[c] <- at
+		return event.Reply{Ticket: t, Problem: event.Unknown}, true
+	}
 	select {
 	case r = <-s.reply:
 	case <-ctx.Done():

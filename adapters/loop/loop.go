@@ -56,6 +56,7 @@ type Loop struct {
 	events []event.Event
 	out    event.Effects
 	next   Batch            // grows
+	waited int              // turns for which it was kept from an idle sealer
 	late   chan event.Event // what the shell has to say: never refused, may wait
 	begin  chan *Batch      // to the sealer
 	free   chan *Batch      // and back
@@ -163,7 +164,7 @@ func (l *Loop) publish() *event.Status {
 // wait blocks for one event, then takes what else is there.
 func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 	l.events = l.events[:0]
-	rings := &l.desk.rings
+	rings, ticks := &l.desk.rings, false
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -174,7 +175,7 @@ func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 	case t := <-l.desk.gone:
 		l.events = append(l.events, l.desk.canceled(t))
 	case <-timer.C:
-		l.events = append(l.events, event.Tick{})
+		ticks = true // after what the disk has said: it may have been in time
 	case e := <-rings[Internal]:
 		l.events = append(l.events, e)
 	case e := <-rings[Authed]:
@@ -184,6 +185,9 @@ func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 	}
 	for len(l.late) > 0 && len(l.events) < l.batch {
 		l.events = append(l.events, <-l.late)
+	}
+	if ticks {
+		l.events = append(l.events, event.Tick{})
 	}
 	for len(l.desk.gone) > 0 && len(l.events) < l.batch {
 		l.events = append(l.events, l.desk.canceled(<-l.desk.gone))
@@ -200,26 +204,30 @@ func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 // one of them had more for it: a sync costs the same for one frame as for fifty.
 // There is no timer in it; where nobody runs, it takes no time.
 func (l *Loop) comes() bool {
-	if len(l.free) == 0 || len(l.next.Frames) == 0 || len(l.next.Frames) >= l.batch/2 {
+	if len(l.free) == 0 || len(l.next.Frames) == 0 || len(l.next.Frames) >= l.batch/2 || l.waited == patient {
 		return false
 	}
 	for range polite {
 		runtime.Gosched()
 		if l.desk.waits() {
+			l.waited++
 			return true
 		}
 	}
 	return false
 }
 
-// polite is how often the loop lets others go first.
-const polite = 3
+const (
+	polite  = 3  // how often others may go first, before they are believed to be done
+	patient = 16 // turns that a batch waits for others, whatever they bring
+)
 
 // flush hands the grown batch to the sealer, if that is idle.
 func (l *Loop) flush() {
 	if len(l.next.Frames) == 0 {
 		return
 	}
+	l.waited = 0
 	select {
 	case spare := <-l.free:
 		full := l.next

@@ -164,11 +164,11 @@ func blank(p event.Problem) bool {
 
 // learn reads an answer, which is true for ever.
 func (c *client) learn(w *World, r event.Reply) {
-	answer, status, owner, ok := w.fol.Render(nil, r.Place)
-	if !ok && w.disk.Dead() {
+	answer, status, owner, err := w.fol.Render(nil, r.Place)
+	if err != nil && w.disk.Dead() {
 		return // the power went while it was read: nobody was told
 	}
-	if !ok || owner != c.tenant {
+	if err != nil || owner != c.tenant {
 		w.fail("no answer at %v for tenant %d: %s", r.Place, owner, answer)
 		return
 	}

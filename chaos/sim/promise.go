@@ -73,7 +73,7 @@ func (p *promises) hold(w *World, last words.LSN) {
 	}
 	for key, all := range p.answers {
 		for _, a := range all {
-			if got, _, _, ok := w.fol.Render(nil, a.place); !ok || !bytes.Equal(got, a.bytes) {
+			if got, _, _, err := w.fol.Render(nil, a.place); err != nil || !bytes.Equal(got, a.bytes) {
 				w.fail("%s was told\n%s, now\n%s", key, a.bytes, got)
 			}
 		}

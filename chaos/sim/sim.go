@@ -173,7 +173,7 @@ func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
 		if err != nil || h.LSN != w.node.LSN() {
 			w.fail("frame %v: %v", h.LSN, err)
 		}
-		w.promise.appended(h.LSN, w.node.Durable(), int(h.Count))
+		w.promise.appended(h.LSN, w.node.StateHash(), int(h.Count))
 	}
 	if r, ok := in.(*event.Request); ok {
 		w.promise.decided(r.Ticket, w.node.LSN())

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -24,7 +23,6 @@ import (
 	"macronode/adapters/rundir"
 	"macronode/core/event"
 	"macronode/core/node"
-	"macronode/core/record"
 	"macronode/core/state"
 	"macronode/core/words"
 )
@@ -32,6 +30,9 @@ import (
 // recent is how many durable frames are kept at hand to render answers from; older
 // ones are read from the segments.
 const recent = 1 << 14
+
+// largeBodies are read at once: the others are told to come back.
+const largeBodies = 16
 
 // segmentsName is the directory of the journal, in that of the node.
 const segmentsName = "journal"
@@ -57,96 +58,6 @@ type life struct {
 
 	mu  sync.Mutex // of run alone
 	run rundir.Run // as it is told to others
-}
-
-// ear takes what the shell has to say, also before there is a loop to hear it.
-type ear struct {
-	mu    sync.Mutex
-	loop  *loop.Loop
-	early []event.Event
-}
-
-// say tells the node; it waits while the loop is behind.
-func (e *ear) say(ctx context.Context, what event.Event) {
-	e.mu.Lock()
-	l := e.loop
-	if l == nil {
-		e.early = append(e.early, what)
-	}
-	e.mu.Unlock()
-	if l != nil {
-		l.Say(ctx, what)
-	}
-}
-
-// hear gives the ear its loop, which learns first what was said before.
-func (e *ear) hear(ctx context.Context, l *loop.Loop) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, what := range e.early {
-		l.Say(ctx, what) // a handful, and its ring is empty
-	}
-	e.loop, e.early = l, nil
-}
-
-// status is what the node says of itself; before it is there, that it starts.
-func (e *ear) status() event.Status {
-	e.mu.Lock()
-	l := e.loop
-	e.mu.Unlock()
-	if l == nil {
-		return event.Status{Phase: words.Starting, Unmet: words.AllDependencies}
-	}
-	return l.Status()
-}
-
-// recover folds the journal into a state, reading on one core and folding on the
-// other. A damaged journal is read as far as it is whole.
-func (l *life) recover() (state.State, event.Recovery, error) {
-	limits := stateLimits(l.config)
-	st := state.New(limits, words.Hash64(random64()))
-	l.follower = follower.New(state.New(limits, words.Hash64(random64())), recent, waiters,
-		func(lsn words.LSN) (record.Sealed, error) { return l.journal.Read(lsn) })
-	read, folded := make(chan []record.Sealed, 4), make(chan error, 1)
-	go func() { folded <- l.foldAll(&st, read) }()
-	dir, err := fs.Make(l.segments())
-	if err != nil {
-		return st, event.Recovery{}, err
-	}
-	began := time.Now()
-	journal, found, err := journalfile.Recover(dir, words.JournalID(random64()), func(all []record.Sealed) error {
-		read <- all
-		return nil
-	})
-	close(read)
-	if e := <-folded; e != nil {
-		return st, found.Recovery, fmt.Errorf("fold the journal: %w", e)
-	}
-	if errors.Is(err, journalfile.ErrDamaged) {
-		l.log.Error("the journal is damaged: what is whole is served for reading, nothing is written", "err", err)
-		found.Recovery.Damaged, err = true, nil
-	}
-	if err != nil {
-		return st, found.Recovery, err
-	}
-	l.journal = journal
-	l.follower.Begin(&st)
-	l.log.Info("journal recovered", "frames", uint64(found.Last), "segments", found.Segments, "bytes", found.Bytes,
-		"cut_bytes", found.Recovery.Cut, "made_durable_again", found.Recovery.Tail, "took", time.Since(began))
-	return st, found.Recovery, nil
-}
-
-// foldAll takes all there is, so that the reader never waits for nobody.
-func (l *life) foldAll(st *state.State, read <-chan []record.Sealed) (err error) {
-	for all := range read {
-		for i := range all {
-			if err == nil {
-				err = st.Fold(all[i].Body, nil)
-				l.follower.Keep(all[i])
-			}
-		}
-	}
-	return err
 }
 
 // node makes the loop around a recovered state.
@@ -178,13 +89,12 @@ func (l *life) fault(err error) event.Fault {
 // enrol makes the first key known, unless one is on record: file first, so that no
 // key is ever known that nobody has.
 func (l *life) enrol(ctx context.Context) {
-	for !l.follower.Bootstrapped() && ctx.Err() == nil {
-		if err := l.enrolOnce(ctx); err != nil {
-			l.log.Error("the first API key is not known yet", "err", err)
+	for wait := 100 * time.Millisecond; !l.follower.Bootstrapped(); wait = min(2*wait, time.Minute) {
+		if err := l.enrolOnce(ctx); err != nil && ctx.Err() == nil {
+			l.log.Error("the first API key is not known yet", "err", err, "again_in", wait)
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(250 * time.Millisecond):
+		if sleep(ctx, wait) != nil {
+			return
 		}
 	}
 }

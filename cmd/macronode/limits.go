@@ -45,13 +45,14 @@ const (
 	texts      = 2*words.MaxAccount + words.MaxAsset + words.MaxKey + words.MaxMemo // of one request, at most
 	connection = 16 << 10                                                           // buffers and a goroutine's stack
 	spare      = 96 << 20
+	largeBody  = 3 * words.MaxBody // as it came, inflated, and while either grows
 )
 
 func memoryBound(c *config.Config) memory {
 	request := int64(unsafe.Sizeof(event.Request{})) + texts
 	return memory{
 		State:       state.Bytes(stateLimits(c)),
-		Rings:       int64(c.Node.InFlight)*request + 3*int64(c.Journal.Backlog) + recent*words.MaxRecord,
+		Rings:       int64(c.Node.InFlight)*request + 3*int64(c.Journal.Backlog) + recent*words.MaxRecord + largeBodies*largeBody,
 		Connections: 2 * int64(c.Listen.MaxConns) * connection,
 		Spare:       spare,
 	}

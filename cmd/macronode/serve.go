@@ -57,17 +57,21 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 
 // live is from the recovery to the last frame.
 func (l *life) live(ctx context.Context, o options) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go o.signals.Run(ctx, l.log, os.Stderr, func(e event.Event) { l.ear.say(ctx, e) }) //nolint:errcheck // it ends with ctx
 	st, found, err := l.recover()
+	if errors.Is(err, errEnded) {
+		l.log.Info("ended", "why", err)
+		return nil
+	}
 	if err != nil {
 		return cannot(err)
 	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	running := l.node(st)
 	l.ear.hear(ctx, running)
 	go l.enrol(ctx)
-	go o.signals.Run(ctx, l.log, os.Stderr, func(e event.Event) { l.ear.say(ctx, e) }) //nolint:errcheck // it ends with ctx
-	go watchdog(ctx, l.log, l.turns())                                                 //nolint:errcheck // the same
+	go watchdog(ctx, l.log, l.turns()) //nolint:errcheck // the same
 	go l.announce(ctx, o)
 	began := time.Now()
 	err = running.Run(ctx, event.Boot{Found: found})
@@ -99,13 +103,9 @@ func (l *life) end() {
 
 // announce says once that the node is ready.
 func (l *life) announce(ctx context.Context, o options) {
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !l.ear.status().Ready {
-		select {
-		case <-ctx.Done():
+	for wait := 5 * time.Millisecond; !l.ear.status().Ready; wait = min(2*wait, time.Second) {
+		if sleep(ctx, wait) != nil {
 			return
-		case <-tick.C:
 		}
 	}
 	l.mu.Lock()
@@ -175,7 +175,7 @@ func (l *life) adminServer() httpserver.Config {
 
 func (l *life) publicHandler() http.Handler {
 	return httpapi.New(httpapi.Config{Node: front{l}, Books: l.follower, Meter: l.metrics.Wallet(), Log: l.log,
-		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline})
+		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline, Large: largeBodies})
 }
 
 // front is the node as the public API sees it.

@@ -81,6 +81,7 @@ type Status struct {
 	Held                 uint32        // replies that wait
 	Keys                 uint32        // idempotency keys in the window
 	Backlog              uint64        // bytes emitted and not durable
+	Fault                Fault         // how the journal failed; 0: it has not
 	Restarts             [words.Children]uint64
 	Report               Report
 }

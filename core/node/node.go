@@ -60,6 +60,7 @@ type Node struct {
 	quiet    words.Instant // the last frame was begun
 	sweep    words.Instant // the next look for expired keys
 	waiters  uint32
+	fault    event.Fault // how the journal failed first
 	booted   bool
 	idle     bool // the last frame holds nothing but the time
 	report   event.Report
@@ -91,7 +92,7 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 	case event.Folded:
 		n.fold(in.Upto, out)
 	case event.Refused:
-		n.refuse(in.From, out)
+		n.refuse(in.From, in.Why, out)
 	case event.Cancel:
 		n.cancel(in.Ticket)
 	case event.ChildUp:
@@ -200,7 +201,10 @@ func (n *Node) fold(upto words.LSN, out *event.Effects) {
 
 // refuse gives up all frames ≥ from: what they hold is not known, until a restart
 // has read what the disk has.
-func (n *Node) refuse(from words.LSN, out *event.Effects) {
+func (n *Node) refuse(from words.LSN, why event.Fault, out *event.Effects) {
+	if n.fault == 0 {
+		n.fault = why
+	}
 	n.ready.Ail(words.JournalFailed, true)
 	n.giveUp(out, func(w waiting) bool { return w.reply.After >= from })
 }
@@ -223,7 +227,7 @@ func (n *Node) tick(now words.Now, at words.Time, out *event.Effects) {
 	if n.outstanding() {
 		n.ready.Ail(words.Stalled, n.ready.Has(words.Stalled) || n.flushing.Plus(n.config.Stall) <= now.Mono)
 		if n.flushing.Plus(n.config.Fail) <= now.Mono {
-			n.refuse(n.durable+1, out)
+			n.refuse(n.durable+1, event.TooSlow, out)
 		}
 	}
 	n.expire(out, now.Mono)
@@ -268,7 +272,7 @@ func (n *Node) live(now words.Now, before words.Phase, out *event.Effects) {
 	if before < words.Draining && phase >= words.Draining {
 		n.super.Stop(words.ChildHTTP, event.StopChild, out)
 	}
-	if before < words.Aborting && phase == words.Aborting {
+	if before < words.Aborting && phase >= words.Aborting && !quiet {
 		n.super.Stop(words.ChildHTTP, event.KillChild, out)
 		n.report.Aborted += uint64(n.held.Len())
 		n.giveUp(out, func(waiting) bool { return true })

@@ -20,6 +20,7 @@ import (
 type stage struct {
 	t      *testing.T
 	node   *node.Node
+	config node.Config
 	now    words.Now
 	ticket words.Ticket
 	out    event.Effects
@@ -31,7 +32,25 @@ func newStage(t *testing.T) *stage {
 	l := limits(8, 4)
 	c := config(l)
 	c.Held, c.Waiters = 3, 1
-	return &stage{t: t, node: node.New(c, state.New(l, 1), 0, words.NewDice(1)), now: words.Now{Wall: 1_700_000_000_000, Synced: true}}
+	return &stage{t: t, config: c, node: node.New(c, state.New(l, 1), 0, words.NewDice(1)), now: words.Now{Wall: 1_700_000_000_000, Synced: true}}
+}
+
+// with is another node on the same stage, of a configuration with one value changed.
+func (s *stage) with(key, value string) {
+	c := s.config
+	d, err := time.ParseDuration(value)
+	switch key {
+	case "abort":
+		c.Drain.Abort = d
+	case "backlog":
+		c.Backlog, err = strconv.ParseUint(value, 10, 64)
+	default:
+		s.t.Fatalf("no such key: %s", key)
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.node = node.New(c, state.New(c.State, 1), 0, words.NewDice(1))
 }
 
 // step says what the node does about an event.
@@ -86,6 +105,16 @@ func (s *stage) say(w []string) string {
 		return n
 	}
 	switch w[0] {
+	case "with":
+		s.with(w[1], w[2])
+		return ""
+	case "wall":
+		off, err := time.ParseDuration(w[1])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.now.Wall = s.now.Wall.Plus(off)
+		return ""
 	case "ready":
 		for _, line := range []string{"boot 0", "enrol 7", "up http", "up admin", "up sampler", "durable 2", "folded 2"} {
 			s.say(strings.Fields(line))

@@ -8,49 +8,13 @@ import (
 	"macronode/core/words"
 )
 
-// Due is the earliest instant at which a Tick may do something: before it, a Tick
-// changes nothing.
-func (n *Node) Due() (due words.Instant, any bool) {
-	earlier := func(at words.Instant, if_ bool) {
-		if if_ && (!any || at < due) {
-			due, any = at, true
-		}
-	}
-	if n.held.Len() > 0 {
-		earlier(n.held.At(0).until, true)
-	}
-	earlier(n.flushing.Plus(n.config.Stall), n.outstanding() && !n.ready.Has(words.Stalled))
-	earlier(n.flushing.Plus(n.config.Fail), n.outstanding())
-	earlier(n.sweep, n.sweeps())
-	earlier(n.quiet.Plus(n.config.Vouch), n.vouches())
-	earlier(n.ready.Due())
-	if !n.booted {
-		return due, any
-	}
-	if n.drain.Begun() {
-		earlier(n.drain.Due())
-	} else {
-		earlier(n.super.Due())
-	}
-	return due, any
-}
-
-// sweeps reports that there are keys which will expire.
-func (n *Node) sweeps() bool { return n.booted && n.state.Idem.Len() > 0 && n.ready.Writes() }
-
-// vouches reports that the last frame wants a successor that vouches for it, or the
-// time a record of how far it has gone.
-func (n *Node) vouches() bool {
-	return n.booted && (!n.idle || n.clock.Leads()) && n.durable == n.state.LSN && n.ready.Writes()
-}
-
 // Status is what the node says of itself.
 func (n *Node) Status(s *event.Status) {
 	v := n.ready.Verdict()
 	*s = event.Status{Phase: v.Phase, Ready: v.Ready, ForRead: v.ForRead, Reads: v.Reads, Writes: v.Writes,
 		Unmet: n.ready.Unmet(), Ailing: n.ready.Ailing(), LSN: n.state.LSN, Durable: n.durable, Folded: n.folded,
 		At: n.clock.Time(), Offset: n.clock.Offset(), Held: uint32(n.held.Len()), Keys: uint32(n.state.Idem.Len()),
-		Backlog: n.backlog, Report: n.report}
+		Backlog: n.backlog, Fault: n.fault, Report: n.report}
 	for c := range words.Children {
 		s.Restarts[c] = n.super.Restarts(c)
 	}
@@ -81,9 +45,9 @@ func (n *Node) View(v *View) {
 // LSN is the last frame that was begun.
 func (n *Node) LSN() words.LSN { return n.state.LSN }
 
-// Durable identifies what outlives the process: after a crash, recovery must come
+// StateHash identifies what outlives the process: after a crash, recovery must come
 // to the value noted at some one LSN between the durable and the last.
-func (n *Node) Durable() words.Hash64 { return n.state.Hash() }
+func (n *Node) StateHash() words.Hash64 { return n.state.Hash() }
 
 // Hash identifies all of it.
 func (n *Node) Hash() words.Hash64 {
@@ -95,6 +59,7 @@ func (n *Node) Hash() words.Hash64 {
 	h = h.Mix(uint64(n.durable)).Mix(uint64(n.folded)).Mix(uint64(n.keyAt)).Mix(n.backlog)
 	h = h.Mix(uint64(n.flushing)).Mix(uint64(n.quiet)).Mix(uint64(n.sweep)).Mix(uint64(n.waiters))
 	h = h.MixBit(n.booted).MixBit(n.idle)
+	h = h.Mix(uint64(n.fault))
 	return h.Mix(n.report.Finished).Mix(n.report.Refused).Mix(n.report.Aborted)
 }
 

@@ -5,6 +5,7 @@ package receipt
 
 import (
 	"encoding/hex"
+	"errors"
 	"strconv"
 	"time"
 
@@ -14,13 +15,23 @@ import (
 	"macronode/core/words"
 )
 
+// ErrNone says that there is no answer at a place: nothing stands there, or a record
+// that answers nobody.
+var ErrNone = errors.New("receipt: no answer there")
+
 // Render appends the answer that the record at an index of s is: a receipt, or the
 // problem that its key keeps. It returns the HTTP status that goes with it, and
 // whose answer it is.
 func Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status int, owner words.Tenant, err error) {
-	var r record.Record
-	h, err := record.Read(s.Body, index, &r)
+	h, _, err := record.Open(s.Body)
+	if err == nil && index >= h.Count {
+		err = ErrNone
+	}
 	if err != nil {
+		return to, 0, 0, err
+	}
+	var r record.Record
+	if _, err = record.Read(s.Body, index, &r); err != nil {
 		return to, 0, 0, err
 	}
 	switch r.Kind {
@@ -30,7 +41,7 @@ func Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status in
 		id := RecordID(s.Journal, words.Place{LSN: s.LSN, Index: index})
 		return Problem(to, r.Problem, Facts{Decision: id[:], Nonce: r.Nonce}), r.Problem.Status(), r.Tenant, nil
 	default:
-		return to, 0, 0, record.ErrFrame
+		return to, 0, 0, ErrNone
 	}
 }
 

@@ -359,18 +359,19 @@ func TestNoAnswer(t *testing.T) {
 	for what, c := range map[string]struct {
 		body  []byte
 		index uint16
+		err   error
 	}{
-		"a start":         {frame(record.Record{Kind: record.Booted}), 0},
-		"forgetting":      {frame(record.Record{Kind: record.Forgot}), 0},
-		"a key":           {frame(record.Record{Kind: record.KeyMade}), 0},
-		"a restore":       {frame(record.Record{Kind: record.Restored}), 0},
-		"a time frame":    {record.Begin(nil, 1, 0), 0},
-		"the one after":   {issue, 1},
-		"a torn frame":    {issue[:len(issue)-1], 0},
-		"no frame at all": {nil, 0},
+		"a start":         {frame(record.Record{Kind: record.Booted}), 0, receipt.ErrNone},
+		"forgetting":      {frame(record.Record{Kind: record.Forgot}), 0, receipt.ErrNone},
+		"a key":           {frame(record.Record{Kind: record.KeyMade}), 0, receipt.ErrNone},
+		"a restore":       {frame(record.Record{Kind: record.Restored}), 0, receipt.ErrNone},
+		"a time frame":    {record.Begin(nil, 1, 0), 0, receipt.ErrNone},
+		"the one after":   {issue, 1, receipt.ErrNone},
+		"a torn frame":    {issue[:len(issue)-1], 0, record.ErrFrame},
+		"no frame at all": {nil, 0, record.ErrFrame},
 	} {
 		answer, status, owner, err := receipt.Render([]byte("before"), &record.Sealed{LSN: 1, Body: c.body}, c.index)
-		if !errors.Is(err, record.ErrFrame) || string(answer) != "before" || status != 0 || owner != 0 {
+		if !errors.Is(err, c.err) || string(answer) != "before" || status != 0 || owner != 0 {
 			t.Errorf("%s: %q, %d of tenant %d, %v", what, answer, status, owner, err)
 		}
 	}

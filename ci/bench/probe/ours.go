@@ -141,9 +141,10 @@ func (o *own) ask(c int) error {
 		return fmt.Errorf("%s was refused: let in %v, %q", q.key, ok, r.Problem.Code())
 	}
 	var status int
-	q.answer, status, _, ok = o.fol.Render(q.answer[:0], r.Place)
-	if !ok || status != 200 || r.Replayed {
-		return fmt.Errorf("%s was answered %d %s", q.key, status, q.answer)
+	var err error
+	q.answer, status, _, err = o.fol.Render(q.answer[:0], r.Place)
+	if err != nil || status != 200 || r.Replayed {
+		return fmt.Errorf("%s was answered %d %s: %w", q.key, status, q.answer, err)
 	}
 	return nil
 }

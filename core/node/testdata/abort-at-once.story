@@ -1,0 +1,13 @@
+# Where no time is allowed for giving up, it is done all the same, and counted.
+> with abort 0s
+> ready
+> issue k1 ann 10
+frame @3: moved
+> drain
+stop http
+> after 3s
+reply 2 after @0: unknown
+kill http
+> status
+stopped: ready no, for read no, reads no, writes no [has journal_stalled]
+finished 0, refused 0, aborted 1

@@ -1,0 +1,19 @@
+# Healthy flushes that follow one another do not add up to a stall: each is timed from
+# its own beginning.
+> ready
+> issue k1 ann 1
+frame @3: moved
+> after 150ms
+> issue k2 ann 1
+frame @4: moved
+> durable 3
+> folded 3
+reply 2 after @3: see @3.0
+> after 150ms
+> status
+ready: ready yes, for read yes, reads yes, writes yes []
+finished 0, refused 0, aborted 0
+> after 50ms
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_stalled]
+finished 0, refused 0, aborted 0
