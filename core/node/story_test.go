@@ -113,7 +113,7 @@ func (s *stage) say(w []string) string {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.now.Wall = s.now.Wall.Plus(off)
+		s.now.Wall, s.now.Synced = s.now.Wall.Plus(off), len(w) < 3
 		return ""
 	case "ready":
 		for _, line := range []string{"boot 0", "enrol 7", "up http", "up admin", "up sampler", "durable 2", "folded 2"} {

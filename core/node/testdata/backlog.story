@@ -1,15 +1,16 @@
 # What is decided and not durable is bounded in bytes; past the bound a write is told
 # to come back, and the disk's progress makes room.
-> with backlog 2200
+> with backlog 2150
 > ready
 > issue k1 ann 1
 frame @3: moved
 > issue k2 ann 1
 frame @4: moved
 > issue k3 ann 1
-frame @5: moved
+reply 4 after @0: busy
 > durable 4
 > folded 4
 reply 2 after @3: see @3.0
 reply 3 after @4: see @4.0
 > issue k3 ann 1
+frame @5: moved

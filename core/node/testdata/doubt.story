@@ -1,15 +1,18 @@
-# A clock that leaps two hours is not believed: keys do not expire by it.
+# A clock that leaps two hours, and that the kernel does not vouch for, is not believed:
+# no key expires while that lasts.
 > ready
 > issue k1 ann 1
 frame @3: moved
 > durable 3
 > folded 3
 reply 2 after @3: see @3.0
-> wall 2h
-> after 2s
+> wall 2h unsynced
+> after 61s
 frame @4:
 > status
 degraded: ready yes, for read yes, reads yes, writes yes [has clock]
 finished 0, refused 0, aborted 0
 > issue k1 ann 1
 reply 3 after @3: see @3.0, replayed
+> issue k2 ann 1
+frame @5: moved
