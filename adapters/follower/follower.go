@@ -148,6 +148,7 @@ func (f *Follower) Balance(t words.Tenant, account, asset []byte) (b event.Balan
 			b.Amount = issued
 			b.Negative = !issued.Zero()
 		}
+		b.Available = b.Amount
 	default:
 		b.Amount, b.Next = f.state.Ledger.Balance(t, name, kind)
 		b.Available = b.Amount

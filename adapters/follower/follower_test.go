@@ -51,7 +51,7 @@ func TestReads(t *testing.T) {
 	for account, want := range map[string]event.Balance{
 		"ann":            {Amount: words.Units(30), Available: words.Units(30), AsOf: 3, At: 2000, Next: 1},
 		"bob":            {AsOf: 3, At: 2000, Next: 1},
-		"issuance:EUR/2": {Amount: words.Units(30), Negative: true, AsOf: 3, At: 2000, Next: 1},
+		"issuance:EUR/2": {Amount: words.Units(30), Available: words.Units(30), Negative: true, AsOf: 3, At: 2000, Next: 1},
 		"burned:EUR/2":   {AsOf: 3, At: 2000, Next: 1},
 		"issuance:GBP":   {AsOf: 3, At: 2000, Next: 1},
 	} {

@@ -21,7 +21,7 @@ const maxHolder = 256 // bytes that are read of what a holder says of itself
 // Lock holds a directory for this process until the closer is closed. version is
 // what the next one is told, should it come too early.
 func Lock(d Dir, version string) (io.Closer, error) {
-	f, err := os.OpenFile(d.path(LockName), os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(d.path(LockName), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("fs: lock %s: %w", d, err)
 	}

@@ -91,7 +91,7 @@ func parseSeq(s string) (words.Seq, error) {
 // stale is how old b may be at most, in milliseconds: nothing, while all that was
 // decided is counted.
 func stale(s event.Status, b *event.Balance) int64 {
-	if s.Folded >= s.LSN {
+	if s.Folded >= s.LSN && s.Fault != event.Damaged {
 		return 0
 	}
 	return int64(max(0, s.At-b.At))
@@ -106,6 +106,9 @@ func tally(to []byte, q question, b *event.Balance, stale int64) []byte {
 	}
 	to = append(b.Amount.Append(to), `","held_minor":"`...)
 	to = append(b.Held.Append(to), `","available_minor":"`...)
+	if b.Negative {
+		to = append(to, '-')
+	}
 	to = append(b.Available.Append(to), `","as_of_seq":`...)
 	to = append(strconv.AppendUint(to, uint64(b.AsOf), 10), `,"as_of":"`...)
 	to = append(receipt.Stamp(to, b.At), `","stale_ms":`...)

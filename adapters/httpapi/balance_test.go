@@ -4,8 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"macronode/adapters/httpapi"
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
+	"macronode/core/words"
 )
 
 func TestBalances(t *testing.T) {
@@ -18,7 +20,7 @@ func TestBalances(t *testing.T) {
 		{"a", `{"account":"a","asset":"USD/2","amount_minor":"993","held_minor":"0","available_minor":"993","as_of_seq":2,"as_of":"2023-11-14T22:13:20.000Z","stale_ms":0,"next_nonce":2}`},
 		{"b", `{"account":"b","asset":"USD/2","amount_minor":"7","held_minor":"0","available_minor":"7","as_of_seq":2,"as_of":"2023-11-14T22:13:20.000Z","stale_ms":0,"next_nonce":1}`},
 		{"nobody", `{"account":"nobody","asset":"USD/2","amount_minor":"0","held_minor":"0","available_minor":"0","as_of_seq":2,"as_of":"2023-11-14T22:13:20.000Z","stale_ms":0,"next_nonce":1}`},
-		{"issuance:USD/2", `{"account":"issuance:USD/2","asset":"USD/2","amount_minor":"-1000","held_minor":"0","available_minor":"0","as_of_seq":2,"as_of":"2023-11-14T22:13:20.000Z","stale_ms":0,"next_nonce":1}`},
+		{"issuance:USD/2", `{"account":"issuance:USD/2","asset":"USD/2","amount_minor":"-1000","held_minor":"0","available_minor":"-1000","as_of_seq":2,"as_of":"2023-11-14T22:13:20.000Z","stale_ms":0,"next_nonce":1}`},
 	} {
 		if a := s.send(s.get("/v1/balance?account=" + c.account + "&asset=USD/2")); a.status != 200 || a.body != c.body {
 			t.Errorf("%s: %d %s", c.account, a.status, a.body)
@@ -87,6 +89,26 @@ func TestABalanceSaysHowOldItMayBe(t *testing.T) {
 		s.set(c.change)
 		if b := parse[wire.Balance](t, s.send(s.get("/v1/balance?account=a&asset=USD/2"))); b.StaleMs != c.stale {
 			t.Errorf("%s: %d ms", c.name, b.StaleMs)
+		}
+	}
+}
+
+// TestWhatIsMissing: a txid that the journal had and cannot read, or has and has not
+// made durable, is no 404: that would deny a payment.
+func TestWhatIsMissing(t *testing.T) {
+	for _, c := range []struct {
+		s    event.Status
+		at   words.LSN
+		want event.Problem
+	}{
+		{event.Status{LSN: 9, Folded: 9}, 10, event.NotFound},
+		{event.Status{LSN: 9, Folded: 9}, 5, event.NotFound},
+		{event.Status{LSN: 9, Folded: 7}, 8, event.Unknown},
+		{event.Status{LSN: 9, Folded: 9, Fault: event.Damaged}, 10, event.Unavailable},
+		{event.Status{LSN: 9, Folded: 9, Fault: event.Damaged}, 5, event.NotFound},
+	} {
+		if got := httpapi.Missing(c.s, words.Place{LSN: c.at}); got != c.want {
+			t.Errorf("%v of %+v: %v, want %v", c.at, c.s, got, c.want)
 		}
 	}
 }

@@ -187,9 +187,7 @@ func (h *house) Balance(t words.Tenant, account, asset []byte) event.Balance {
 		b.Negative = n < 0
 	}
 	b.Amount = words.Units(uint64(max(n, -n)))
-	if !b.Negative {
-		b.Available = b.Amount
-	}
+	b.Available = b.Amount
 	return b
 }
 

@@ -37,12 +37,23 @@ func tx(k *call) error {
 		return problem(event.NotFound)
 	}
 	k.identify()
-	if err := k.show(place); errors.Is(err, receipt.ErrNone) {
-		return problem(event.NotFound)
-	} else if err != nil {
+	if err := k.show(place); !errors.Is(err, receipt.ErrNone) {
 		return err
 	}
-	return nil
+	return problem(missing(k.Node.Status(), place))
+}
+
+// missing is why there is nothing at p: it may be what the journal has lost, or what
+// is on its way to the disk.
+func missing(s event.Status, p words.Place) event.Problem {
+	switch {
+	case s.Fault == event.Damaged && p.LSN > s.Folded:
+		return event.Unavailable
+	case s.Folded < p.LSN && p.LSN <= s.LSN:
+		return event.Unknown
+	default:
+		return event.NotFound
+	}
 }
 
 // show answers with the record at p: receipt.ErrNone where the caller has none there.

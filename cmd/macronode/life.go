@@ -55,6 +55,7 @@ type life struct {
 	journal  *journalfile.Journal
 	follower *follower.Follower
 	ear      ear
+	seen     event.Status // by the sampler, when it last told of a change
 
 	mu  sync.Mutex // of run alone
 	run rundir.Run // as it is told to others
@@ -88,7 +89,14 @@ func (l *life) fault(err error) event.Fault {
 
 // enrol makes the first key known, unless one is on record: file first, so that no
 // key is ever known that nobody has.
-func (l *life) enrol(ctx context.Context) {
+func (l *life) enrol(ctx context.Context, damaged bool) {
+	if damaged && !l.follower.Bootstrapped() {
+		l.log.Error("no API key can be read from the damaged journal: nobody can be let in until the missing segment is restored")
+		return
+	}
+	if _, err := rundir.ReadKey(string(l.dir)); err != nil && l.follower.Bootstrapped() {
+		l.log.Warn("the first API key is on record, its file is not to be had: whoever kept the key can use it, a new one is not made", "err", err)
+	}
 	for wait := 100 * time.Millisecond; !l.follower.Bootstrapped(); wait = min(2*wait, time.Minute) {
 		if err := l.enrolOnce(ctx); err != nil && ctx.Err() == nil {
 			l.log.Error("the first API key is not known yet", "err", err, "again_in", wait)
@@ -125,12 +133,35 @@ func (l *life) sample(ctx context.Context, up func()) error {
 		}
 		l.ear.say(ctx, event.Room{Free: free})
 		up()
+		l.watch(free)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
 	}
+}
+
+// watch tells the operator when what the node says of itself has changed.
+func (l *life) watch(free uint64) {
+	s := l.ear.status()
+	if s.Phase == l.seen.Phase && s.Ailing == l.seen.Ailing && s.Unmet == l.seen.Unmet {
+		return
+	}
+	l.seen = s
+	var why []string
+	for c := range s.Unmet.Each {
+		why = append(why, "needs "+c.String())
+	}
+	for c := range s.Ailing.Each {
+		why = append(why, "has "+c.String())
+	}
+	level := slog.LevelInfo
+	if s.Phase == words.Degraded {
+		level = slog.LevelWarn
+	}
+	l.log.Log(context.Background(), level, "the node is "+s.Phase.String(), "why", why, "reads", s.Reads, "writes", s.Writes,
+		"fault", s.Fault.String(), "disk_free", free, "disk_reserve", int64(l.config.Journal.Reserve))
 }
 
 // segments is where the journal is.

@@ -4,11 +4,13 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"time"
 
 	"macronode/adapters/children"
@@ -65,12 +67,15 @@ func (l *life) live(ctx context.Context, o options) error {
 		l.log.Info("ended", "why", err)
 		return nil
 	}
+	if errors.Is(err, syscall.ENOSPC) {
+		err = fmt.Errorf("%w: make room on the disk of %s and start again, nothing is lost", err, l.segments())
+	}
 	if err != nil {
 		return cannot(err)
 	}
 	running := l.node(st)
 	l.ear.hear(ctx, running)
-	go l.enrol(ctx)
+	go l.enrol(ctx, found.Damaged)
 	go watchdog(ctx, l.log, l.turns()) //nolint:errcheck // the same
 	go l.announce(ctx, o)
 	began := time.Now()
@@ -162,7 +167,7 @@ func reached(a net.Addr) string {
 func (l *life) publicServer() httpserver.Config {
 	h, c := l.config.HTTP, httpserver.Default(l.config.Listen.HTTP)
 	c.MaxConns, c.Header, c.Read, c.Write, c.Idle = l.config.Listen.MaxConns, h.HeaderTimeout, h.ReadTimeout, h.WriteTimeout, h.IdleTimeout
-	c.Request, c.Finish = h.RequestDeadline, l.config.Node.Drain
+	c.Request, c.Finish = h.RequestDeadline, max(0, l.config.Node.Drain-c.Grace-100*time.Millisecond) // it says itself whom it cut
 	return c
 }
 

@@ -58,12 +58,34 @@ func verify(ctx context.Context, cfg *config.Config, out io.Writer, asJSON bool)
 		return context.Cause(ctx)
 	}, nil)
 	if err = errors.Join(err, v.whole(&st)); err != nil {
-		return fmt.Errorf("verify: %w", err)
+		return errors.Join(v.broken(out, asJSON, found.Last, err), fmt.Errorf("verify: %w", err))
 	}
 	v.OK, v.Frames, v.Known, v.Root = true, uint64(found.Last), uint64(found.Known), fmt.Sprintf("%x", found.Root)
 	v.Journal, v.Segments, v.Bytes, v.Cut = fmt.Sprintf("%016x", uint64(found.Recovery.Journal)), found.Segments, found.Bytes, found.Recovery.Cut
 	v.Accounts = st.Ledger.Accounts()
 	return v.tell(out, asJSON)
+}
+
+// broken says for scripts where a journal is damaged.
+func (v *verified) broken(out io.Writer, asJSON bool, last words.LSN, err error) error {
+	if !asJSON {
+		return nil
+	}
+	d := &journalfile.Damage{}
+	errors.As(err, &d)
+	raw, e := json.Marshal(struct {
+		OK      bool   `json:"ok"`
+		Error   string `json:"error"`
+		Whole   uint64 `json:"whole_frames"`
+		Segment string `json:"segment,omitzero"`
+		Offset  int64  `json:"offset,omitzero"`
+		From    uint64 `json:"from_lsn,omitzero"`
+		To      uint64 `json:"to_lsn,omitzero"`
+	}{false, err.Error(), uint64(last), d.Segment, d.Offset, uint64(d.From), uint64(d.To)})
+	if e == nil {
+		_, e = fmt.Fprintf(out, "%s\n", raw)
+	}
+	return e
 }
 
 // frame folds one frame, and holds each movement to what was there before it.

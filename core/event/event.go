@@ -80,10 +80,11 @@ const (
 	SyncFailed
 	NoSpace
 	TooSlow // the node gave up waiting
+	Damaged // what was durable cannot be read: a restart will not help
 )
 
 func (f Fault) String() string {
-	return [...]string{"", "write failed", "sync failed", "no space", "too slow"}[f]
+	return [...]string{"", "write failed", "sync failed", "no space", "too slow", "damaged"}[f]
 }
 
 // Signals are what an operator may want.

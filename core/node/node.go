@@ -120,6 +120,7 @@ func (n *Node) boot(now words.Now, at words.Time, in event.Boot, out *event.Effe
 	}
 	n.super.Begin(out)
 	if in.Found.Damaged {
+		n.fault = event.Damaged
 		n.ready.Ail(words.JournalFailed, true)
 		return
 	}

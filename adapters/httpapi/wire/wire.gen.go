@@ -115,8 +115,8 @@ type Balance struct {
 	AsOfSeq Seq   `json:"as_of_seq"`
 	Asset   Asset `json:"asset"`
 
-	// AvailableMinor Minor units, or none.
-	AvailableMinor Quantity `json:"available_minor"`
+	// AvailableMinor Below zero for issuance:ASSET alone.
+	AvailableMinor string `json:"available_minor"`
 
 	// HeldMinor Minor units, or none.
 	HeldMinor Quantity `json:"held_minor"`
