@@ -43,6 +43,7 @@ type house struct {
 	nonces   map[string]words.Nonce
 	asked    []event.Request // all that came in
 	full     bool            // no room for a request
+	unread   error           // what the disk says of every frame
 	silent   bool            // nothing is ever replied
 	reply    *event.Reply    // in the place of a decision
 	find     func()          // on the way to every key
@@ -170,6 +171,9 @@ func (h *house) Find(id words.KeyID) (event.Key, bool) {
 func (h *house) Render(to []byte, p words.Place) ([]byte, int, words.Tenant, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.unread != nil {
+		return to, 0, 0, h.unread
+	}
 	if p.LSN == 0 || int(p.LSN) > len(h.frames) {
 		return to, 0, 0, receipt.ErrNone
 	}

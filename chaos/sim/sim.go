@@ -113,7 +113,11 @@ func (w *World) Run(moves int) (err error) {
 
 func (w *World) fail(format string, args ...any) {
 	if w.err == nil {
-		w.err = fmt.Errorf(format, args...)
+		var v node.View
+		if w.node != nil {
+			w.node.View(&v)
+		}
+		w.err = fmt.Errorf("%w\nthe node: %+v", fmt.Errorf(format, args...), v)
 	}
 }
 

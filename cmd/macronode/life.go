@@ -71,10 +71,9 @@ func (l *life) node(st state.State) *loop.Loop {
 // child carries out what the node wants of a child. The admin listener is there
 // before the node is: it is not started a second time.
 func (l *life) child(op event.ChildOp) {
-	if op.Child == words.ChildAdmin && op.What == event.StartChild && l.children.Counts(op.Child).Started == 1 {
-		if c := l.children.Counts(op.Child); c.Died == 0 {
-			return
-		}
+	if early := l.children.Counts(words.ChildAdmin); op == (event.ChildOp{Child: words.ChildAdmin, What: event.StartChild}) &&
+		early.Started == 1 && early.Died == 0 {
+		return
 	}
 	l.children.Do(op)
 }

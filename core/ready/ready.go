@@ -74,10 +74,9 @@ func (r *Ready) Due() (due words.Instant, any bool) {
 }
 
 // Unmet are the dependencies that are missing, Ailing the ailments that are there.
-func (r *Ready) Unmet() words.Conditions      { return words.AllDependencies.Minus(r.met) }
-func (r *Ready) Ailing() words.Conditions     { return r.ailing }
-func (r *Ready) Has(c words.Condition) bool   { return r.ailing.Has(c) }
-func (r *Ready) Meets(c words.Condition) bool { return r.met.Has(c) }
+func (r *Ready) Unmet() words.Conditions    { return words.AllDependencies.Minus(r.met) }
+func (r *Ready) Ailing() words.Conditions   { return r.ailing }
+func (r *Ready) Has(c words.Condition) bool { return r.ailing.Has(c) }
 
 // Verdict says what follows. A child that is down is no reason to send traffic
 // elsewhere, but for the one that would take it.

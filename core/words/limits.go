@@ -9,7 +9,7 @@ const (
 	MaxNonce      = 1<<53 - 1 // JSON numbers stay exact; the same for a Seq
 	MaxLSN        = 1<<48 - 1 // a txid has 48 bits for it
 	MaxBody       = 1 << 20   // bytes of a JSON body
-	MaxDepth      = 8         // of a JSON body
+	MaxDepth      = 8         // of a JSON body; no operation of today is deeper than 1, so the types hold it
 	MaxRecord     = 1024      // bytes of one record
 	MaxRecords    = 1024      // records of one frame: a batch of 1,000 and what goes with it
 	MaxFrame      = 64 + MaxRecords*MaxRecord
