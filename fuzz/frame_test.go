@@ -6,9 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"macronode/core/event"
 	"macronode/core/receipt"
 	"macronode/core/record"
 )
@@ -40,8 +42,21 @@ func goldenFrames(tb testing.TB) (bodies [][]byte) {
 	return bodies
 }
 
+// wholeBatch is a batch with its items behind it.
+func wholeBatch(atomic bool) []byte {
+	b := tape(bytes.Repeat([]byte{3, 5, 2, 250, 9}, 40))
+	head := record.Record{Kind: record.Batched, Op: event.Batch, Tenant: 1, Items: 3, Atomic: atomic}
+	body, _ := record.Add(record.Begin(nil, 1, 0), 0, &head)
+	for range head.Items {
+		r := b.item(&head)
+		body, _ = record.Add(body, 0, &r)
+	}
+	return body
+}
+
 // FuzzFrame: whatever lies in a journal is refused as no frame, or is the one way to
-// write what it says; and an answer can be rendered of money and refusals only.
+// write what it says; and an answer is rendered of the outcomes of keys only, a change
+// of what is counted only.
 func FuzzFrame(f *testing.F) {
 	var all []byte
 	for _, body := range goldenFrames(f) {
@@ -52,6 +67,9 @@ func FuzzFrame(f *testing.F) {
 	all[1] = byte(len(goldenFrames(f)))
 	f.Add(all)
 	f.Add(record.Begin(nil, 1, 0))
+	for _, atomic := range []bool{true, false} {
+		f.Add(wholeBatch(atomic))
+	}
 
 	f.Fuzz(func(t *testing.T, body []byte) {
 		_, _, whole := record.Whole(body)
@@ -62,7 +80,7 @@ func FuzzFrame(f *testing.F) {
 			}
 			return
 		}
-		written := record.Begin(nil, h.LSN, h.At)
+		written, all := record.Begin(nil, h.LSN, h.At), []record.Record(nil)
 		for i := range h.Count {
 			var walked, found record.Record
 			if rest, err = record.Next(rest, &walked); err != nil {
@@ -77,10 +95,7 @@ func FuzzFrame(f *testing.F) {
 			if _, err := record.Read(body, i, &found); err != nil {
 				t.Fatalf("record %d is walked to and not found: %v", i, err)
 			}
-			answers := walked.Kind == record.Moved || walked.Kind == record.Refused
-			if _, _, _, err := receipt.Render(nil, &record.Sealed{LSN: h.LSN, Body: body}, i); (err == nil) != answers {
-				t.Fatalf("record %d, a %v, renders with %v", i, walked.Kind, err)
-			}
+			all = append(all, walked)
 			written, _ = record.Add(written, 0, &walked)
 		}
 		if (whole == nil) != (len(rest) == 0) {
@@ -89,5 +104,28 @@ func FuzzFrame(f *testing.F) {
 		if written = append(written, rest...); !bytes.Equal(written, body) {
 			t.Fatalf("read from\n%x\nand written as\n%x", body, written)
 		}
+		for i := range all {
+			sealed := record.Sealed{LSN: h.LSN, Body: body}
+			if _, _, _, err := receipt.Render(nil, &sealed, uint16(i)); (err == nil) != answers(all[i:]) {
+				t.Fatalf("record %d, a %v, renders with %v", i, all[i].Kind, err)
+			}
+			if _, _, err := receipt.Change(nil, &sealed, uint16(i)); (err == nil) != all[i].Counted() {
+				t.Fatalf("record %d, a %v, changes with %v", i, all[i].Kind, err)
+			}
+		}
+	})
+}
+
+// answers reports that the first of some records is an answer, with those behind it.
+func answers(all []record.Record) bool {
+	head := &all[0]
+	if head.Kind != record.Batched || head.Problem != event.None {
+		return head.Keyed()
+	}
+	if len(all) <= int(head.Items) {
+		return false
+	}
+	return !slices.ContainsFunc(all[1:1+head.Items], func(r record.Record) bool {
+		return !r.Keyed() || r.Kind == record.Batched || r.Tenant != head.Tenant || head.Atomic && r.Kind == record.Refused
 	})
 }

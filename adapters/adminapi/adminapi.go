@@ -34,10 +34,12 @@ type Config struct {
 
 // A Queue is something bounded that something waits in.
 type Queue struct {
-	Name   string `json:"name"`
-	Depth  int    `json:"depth"`
-	Limit  int    `json:"limit"`
-	Policy string `json:"policy"` // of a full one
+	Name    string `json:"name"`
+	Depth   int    `json:"depth"`
+	Limit   int    `json:"limit"`
+	Unit    string `json:"unit"`
+	Policy  string `json:"policy"`  // of a full one
+	Dropped uint64 `json:"dropped"` // by it, since the start
 }
 
 // API answers operators.

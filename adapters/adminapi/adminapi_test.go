@@ -40,7 +40,9 @@ func build(change func(*Config)) *desk {
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "metrics")
 		}),
-		Queues:    func() []Queue { return []Queue{{Name: "work", Depth: 1, Limit: 2, Policy: "reject"}} },
+		Queues: func() []Queue {
+			return []Queue{{Name: "work", Depth: 1, Limit: 2, Unit: "requests", Policy: "reject", Dropped: 3}}
+		},
 		Effective: func() string { return "data: here\n" },
 		Token:     token, Boot: 0xb007, Log: slog.New(slog.NewTextHandler(&d.lines, nil)),
 	}
@@ -259,7 +261,7 @@ func TestVerboseTellsTheRest(t *testing.T) {
 	d.status.Restarts[words.ChildAdmin], d.status.Fault = 6, event.NoSpace
 	const want = `{"ready":false,"phase":"degraded","reads":false,"writes":false,"unmet":[],"ailing":[],"insecure":true,"journal_fault":"no space","lsn":5,"durable_lsn":4,` +
 		`"folded_lsn":3,"at":"2023-11-14T22:13:20.123Z","clock_offset_ms":1500,"held_replies":2,"idempotency_keys":9,"backlog_bytes":77,` +
-		`"restarts":{"admin":6,"http":0,"sampler":0},"drain":{"finished":1,"refused":2,"aborted":3}}` + "\n"
+		`"restarts":{"admin":6,"audit":0,"http":0,"indexer":0,"keeper":0,"sampler":0},"drain":{"finished":1,"refused":2,"aborted":3}}` + "\n"
 	if got := d.visit(get("/readyz?verbose")).Body.String(); got != want {
 		t.Fatalf("%s", got)
 	}
@@ -332,7 +334,7 @@ func TestWhatIsShown(t *testing.T) {
 	d := build(nil)
 	for path, want := range map[string]string{
 		"/metrics":             "metrics",
-		"/debug/queues":        `[{"name":"work","depth":1,"limit":2,"policy":"reject"}]` + "\n",
+		"/debug/queues":        `[{"name":"work","depth":1,"limit":2,"unit":"requests","policy":"reject","dropped":3}]` + "\n",
 		"/config/effective":    "data: here\n",
 		"/healthz":             `{"alive":true,"phase":"ready"}` + "\n",
 		"/debug/pprof/cmdline": "",

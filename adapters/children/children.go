@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"macronode/core/event"
@@ -78,11 +79,14 @@ func (s *Set) Counts(name words.Child) Counts {
 	return c.counts
 }
 
-// Wait returns when no child runs, and all of them have told so, or when ctx ends.
-// Nothing is started meanwhile.
-func (s *Set) Wait(ctx context.Context) error {
+// Wait returns when none of the named children runs, or of all, when none is named, and
+// all of them have told so, or when ctx ends. Nothing is started meanwhile.
+func (s *Set) Wait(ctx context.Context, names ...words.Child) error {
 	for i := range s.children {
 		c := &s.children[i]
+		if len(names) > 0 && !slices.Contains(names, c.name) {
+			continue
+		}
 		c.mu.Lock()
 		done := c.done
 		c.mu.Unlock()

@@ -123,6 +123,30 @@ func TestKillEndsWhatAStopDoesNot(t *testing.T) {
 }
 
 // Another's context ends, and the child says so: that is no stop (suture, issue 77).
+// TestWaitsForWhomItIsAsked: and for no other.
+func TestWaitsForWhomItIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(slog.New(slog.DiscardHandler), func(event.Event) {})
+		for _, c := range []words.Child{words.ChildHTTP, words.ChildAdmin} {
+			s.Add(c, func(ctx context.Context, _ func()) error { <-ctx.Done(); return nil })
+			s.Do(event.ChildOp{Child: c, What: event.StartChild})
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		s.Do(event.ChildOp{Child: words.ChildHTTP, What: event.StopChild})
+		if err := s.Wait(ctx, words.ChildHTTP); err != nil {
+			t.Errorf("for who has ended: %v", err)
+		}
+		if err := s.Wait(ctx, words.ChildAdmin); err == nil {
+			t.Error("for who goes on")
+		}
+		s.Do(event.ChildOp{Child: words.ChildAdmin, What: event.StopChild})
+		if err := s.Wait(t.Context()); err != nil {
+			t.Errorf("for all: %v", err)
+		}
+	})
+}
+
 func TestWhoeverWasNotAskedHasDied(t *testing.T) {
 	for _, c := range []struct {
 		why string // as logged

@@ -29,6 +29,8 @@ type Config struct {
 	Wallet  Wallet  `key:"wallet" doc:"The ledger."`
 	APIKeys int     `key:"api_keys" default:"1024" min:"1" max:"100000" change:"restart" doc:"API keys that may ever be made."`
 	Journal Journal `key:"journal" doc:"The durable order of what was decided."`
+	Index   Index   `key:"index" doc:"What is looked up beside the ledger: old keys, refs, statements, listings."`
+	Audit   Audit   `key:"audit" doc:"The file that says who used which key for what."`
 	Node    Node    `key:"node" doc:"The life of the node."`
 	Log     Log     `key:"log" doc:"Lines for the operator, on standard error."`
 
@@ -64,9 +66,11 @@ type Limits struct {
 	Holdings       int          `key:"holdings" default:"2000000" min:"1" max:"100000000" change:"restart" doc:"Pairs of an account and an asset that it ever held."`
 	Assets         int          `key:"assets" default:"10000" min:"1" max:"1000000" change:"restart" doc:"Assets of all tenants."`
 	Tenants        int          `key:"tenants" default:"1000" min:"1" max:"1000000" change:"restart" doc:"Tenants."`
+	Holds          int          `key:"holds" default:"100000" min:"0" max:"100000000" change:"restart" doc:"Active holds of all tenants."`
 	TenantAccounts int          `key:"tenant_accounts" default:"=wallet.limits.accounts" min:"1" max:"100000000" change:"restart" doc:"Accounts of one tenant."`
 	TenantHoldings int          `key:"tenant_holdings" default:"=wallet.limits.holdings" min:"1" max:"100000000" change:"restart" doc:"Holdings of one tenant."`
 	TenantAssets   int          `key:"tenant_assets" default:"=wallet.limits.assets" min:"1" max:"1000000" change:"restart" doc:"Assets of one tenant."`
+	TenantHolds    int          `key:"tenant_holds" default:"=wallet.limits.holds" min:"0" max:"100000000" change:"restart" doc:"Active holds of one tenant."`
 	Amount         words.Amount `key:"amount" default:"100000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Minor units that one operation may move."`
 	Day            words.Amount `key:"day" default:"10000000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Minor units of one asset that may leave one account in a UTC day."`
 	IssueDay       words.Amount `key:"issue_day" default:"=wallet.limits.day" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Minor units of one asset that may be issued in a UTC day."`
@@ -75,17 +79,31 @@ type Limits struct {
 // Idempotency is the window of keys.
 type Idempotency struct {
 	TTL   time.Duration `key:"ttl" default:"24h" min:"1m" max:"72h" change:"restart" doc:"Time that a key is kept, from its outcome on; it never leaves earlier."`
-	Keys  int           `key:"keys" default:"1000000" min:"1" max:"100000000" change:"restart" doc:"Keys kept at once."`
-	Share int           `key:"share" default:"=wallet.idempotency.keys" min:"1" max:"100000000" change:"restart" doc:"Keys kept at once of one tenant."`
+	Keys  int           `key:"keys" default:"1000000" min:"1" max:"100000000" change:"restart" doc:"Keys and refs kept in memory at once; the index has those that came before."`
+	Share int           `key:"share" default:"=wallet.idempotency.keys" min:"1" max:"100000000" change:"restart" doc:"Of those, one tenant's."`
 }
 
 // Journal is how the journal treats its disk.
 type Journal struct {
-	Reserve Bytes         `key:"reserve_bytes" default:"256MiB" min:"64MiB" max:"1024GiB" change:"restart" doc:"Free room on the disk below which no write is taken, so that recovery and drain always have some."`
-	Backlog Bytes         `key:"backlog_bytes" default:"8MiB" min:"4MiB" max:"1GiB" change:"restart" doc:"Bytes decided and not yet durable, past which writes are refused."`
-	Stall   time.Duration `key:"stall" default:"200ms" min:"1ms" max:"10s" change:"restart" doc:"Length of a flush after which the node is degraded and takes no writes."`
-	Fail    time.Duration `key:"fail" default:"5s" min:"10ms" max:"1m" change:"restart" doc:"Length of a flush after which it has failed, and only a restart helps."`
-	Vouch   time.Duration `key:"vouch" default:"1s" min:"10ms" max:"1m" change:"restart" doc:"Silence after which the last frame gets a successor that vouches for it."`
+	Reserve  Bytes         `key:"reserve_bytes" default:"256MiB" min:"64MiB" max:"1024GiB" change:"restart" doc:"Free room on the disk below which no write is taken, so that recovery and drain always have some."`
+	Backlog  Bytes         `key:"backlog_bytes" default:"8MiB" min:"4MiB" max:"1GiB" change:"restart" doc:"Bytes decided and not yet durable, past which writes are refused."`
+	Stall    time.Duration `key:"stall" default:"200ms" min:"1ms" max:"10s" change:"restart" doc:"Length of a flush after which the node is degraded and takes no writes."`
+	Fail     time.Duration `key:"fail" default:"5s" min:"10ms" max:"1m" change:"restart" doc:"Length of a flush after which it has failed, and only a restart helps."`
+	Snapshot Bytes         `key:"snapshot_bytes" default:"64MiB" min:"1MiB" max:"64GiB" change:"restart" doc:"Bytes of journal after which the state is written down, so that a start need not read them."`
+	Archive  string        `key:"archive" default:"" takes:"the path of a directory, or nothing" change:"restart" doc:"Directory that old segments are moved to, compressed; nothing keeps them where they are."`
+	Vouch    time.Duration `key:"vouch" default:"1s" min:"10ms" max:"1m" change:"restart" doc:"Silence after which the last frame gets a successor that vouches for it."`
+}
+
+// Index is the views of the journal.
+type Index struct {
+	Cache  Bytes `key:"cache_bytes" default:"64MiB" min:"8MiB" max:"64GiB" change:"restart" doc:"Memory for the blocks of its tables."`
+	Frames int   `key:"frames" default:"200000" min:"100" max:"10000000" change:"restart" doc:"Frames that are kept in memory until they are written as one table."`
+}
+
+// Audit is its file.
+type Audit struct {
+	Size Bytes `key:"size_bytes" default:"64MiB" min:"1MiB" max:"16GiB" change:"restart" doc:"Size at which the file is put aside and a new one begun."`
+	Keep int   `key:"keep" default:"8" min:"1" max:"1000" change:"restart" doc:"Files that were put aside and are kept."`
 }
 
 // Node is how long the parts of the node's life may take.

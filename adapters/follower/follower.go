@@ -28,15 +28,17 @@ type Follower struct {
 
 	mu     sync.RWMutex
 	state  state.State
-	recent []record.Sealed // ring by LSN
-	moved  chan struct{}   // closed at the next fold, when somebody waits for it
+	recent recent
+	aside  aside
+	moved  chan struct{} // closed at the next fold, when somebody waits for it
 	waits  int
 	room   int // for those who wait
 }
 
-// New follows on from s, keeps so many frames at hand and lets so many wait.
+// New follows on from s, keeps so many frames at hand and lets so many wait. Frames that
+// are longer than a record are fewer: see Bytes.
 func New(s state.State, keep, waiters int, older Older) *Follower {
-	return &Follower{older: older, state: s, recent: make([]record.Sealed, keep), room: waiters}
+	return &Follower{older: older, state: s, recent: newRecent(keep), room: waiters}
 }
 
 // Fold takes in frames that are durable, in order.
@@ -61,7 +63,7 @@ func (f *Follower) fold(s record.Sealed) error {
 	if err := f.state.Fold(s.Body, nil); err != nil {
 		return err
 	}
-	f.recent[uint64(s.LSN)%uint64(len(f.recent))] = s
+	f.recent.keep(s)
 	return nil
 }
 
@@ -76,7 +78,7 @@ func (f *Follower) Begin(s *state.State) {
 func (f *Follower) Keep(s record.Sealed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.recent[uint64(s.LSN)%uint64(len(f.recent))] = s
+	f.recent.keep(s)
 }
 
 // Mark is how far the follower has folded.
@@ -117,18 +119,19 @@ func (f *Follower) Render(to []byte, p words.Place) (answer []byte, status int, 
 	return receipt.Render(to, &s, p.Index)
 }
 
-// frame is a durable frame, from memory or from the segments.
+// frame is a durable frame, also one that is not folded because what comes before it
+// cannot be read: from memory, or from the segments.
 func (f *Follower) frame(lsn words.LSN) (record.Sealed, error) {
 	f.mu.RLock()
-	s, mark := f.recent[uint64(lsn)%uint64(len(f.recent))], f.state.LSN
+	s := *f.recent.at(lsn)
 	f.mu.RUnlock()
 	if s.LSN == lsn && lsn > 0 {
 		return s, nil
 	}
-	if lsn == 0 || lsn > mark || f.older == nil {
+	if lsn == 0 || f.older == nil {
 		return record.Sealed{}, receipt.ErrNone
 	}
-	return f.older(lsn)
+	return f.aside.get(lsn, f.older)
 }
 
 // Balance is what an account has of an asset. Reserved accounts are readable: what
@@ -150,8 +153,8 @@ func (f *Follower) Balance(t words.Tenant, account, asset []byte) (b event.Balan
 		}
 		b.Available = b.Amount
 	default:
-		b.Amount, b.Next = f.state.Ledger.Balance(t, name, kind)
-		b.Available = b.Amount
+		b.Amount, b.Held, b.Next = f.state.Ledger.Balance(f.state.At, t, name, kind)
+		b.Available, _ = b.Amount.Minus(b.Held)
 	}
 	return b
 }

@@ -70,8 +70,11 @@ func TestRender(t *testing.T) {
 	all := issues(12)
 	asked := 0
 	older := func(l words.LSN) (record.Sealed, error) {
-		if asked++; l == 2 {
+		switch asked++; {
+		case l == 2:
 			return record.Sealed{}, errors.New("archived")
+		case l > 12:
+			return record.Sealed{}, receipt.ErrNone
 		}
 		return all[l-1], nil
 	}
@@ -98,6 +101,19 @@ func TestRender(t *testing.T) {
 	}
 	if answer, _, _, err := far.Render(nil, words.Place{LSN: 2}); err == nil || errors.Is(err, receipt.ErrNone) {
 		t.Errorf("a disk that fails is no lack of an answer: %s, %v", answer, err)
+	}
+}
+
+// TestBehindDamage: what is durable and was not folded, because what comes before it cannot
+// be read, is answered from the segments.
+func TestBehindDamage(t *testing.T) {
+	all := issues(6)
+	f := follower.New(state.New(limits(), 1), 64, 1, func(l words.LSN) (record.Sealed, error) { return all[l-1], nil })
+	if err := f.Fold(all[:2]); err != nil {
+		t.Fatal(err)
+	}
+	if answer, status, _, err := f.Render(nil, words.Place{LSN: 5}); err != nil || status != 200 || !strings.Contains(string(answer), `"seq":5,`) {
+		t.Errorf("%d %s, %v", status, answer, err)
 	}
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"net/url"
 	"strconv"
+	"time"
 
 	"macronode/core/event"
 	"macronode/core/receipt"
@@ -22,8 +22,11 @@ func balance(k *call) error {
 	if err := k.enter(event.MayRead); err != nil {
 		return err
 	}
-	q, err := ask(k.r.URL.RawQuery)
-	if err != nil {
+	var q question
+	if err := k.query(accountParam(&q.account, "account"), assetParam(&q.asset), seqParam(&q.atLeast, "at_least")); err != nil {
+		return err
+	}
+	if err := k.covers(q.account, q.asset); err != nil {
 		return err
 	}
 	if q.atLeast > 0 {
@@ -40,52 +43,6 @@ func balance(k *call) error {
 	*out = tally((*out)[:0], q, &b, stale(k.Node.Status(), &b))
 	k.answer(http.StatusOK, jsonType, *out)
 	return nil
-}
-
-var (
-	errQuery = because(event.BadRequest, "The query is not account, asset and perhaps at_least, each once.")
-	errSeq   = errors.New("at_least: wants 0..2^53-1")
-)
-
-// ask reads a query: every parameter known, none twice.
-func ask(raw string) (q question, err error) {
-	values, err := url.ParseQuery(raw)
-	if err != nil {
-		return q, errQuery
-	}
-	known := 0
-	for _, p := range [...]struct {
-		name string
-		read func(string) error
-	}{
-		{"account", func(s string) error { q.account = s; return words.CheckAccount(s) }},
-		{"asset", func(s string) error { q.asset = s; return words.CheckAsset(s) }},
-		{"at_least", func(s string) (err error) { q.atLeast, err = parseSeq(s); return err }},
-	} {
-		switch said := values[p.name]; {
-		case len(said) == 0 && p.name == "at_least":
-		case len(said) != 1:
-			return q, errQuery
-		default:
-			known++
-			if err := p.read(said[0]); err != nil {
-				return q, wrong(err)
-			}
-		}
-	}
-	if known != len(values) {
-		return q, errQuery
-	}
-	return q, nil
-}
-
-// parseSeq reads a number in its one canonical form.
-func parseSeq(s string) (words.Seq, error) {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil || n > words.MaxNonce || strconv.FormatUint(n, 10) != s {
-		return 0, errSeq
-	}
-	return words.Seq(n), nil
 }
 
 // stale is how old b may be at most, in milliseconds: nothing, while all that was
@@ -114,4 +71,100 @@ func tally(to []byte, q question, b *event.Balance, stale int64) []byte {
 	to = append(receipt.Stamp(to, b.At), `","stale_ms":`...)
 	to = append(strconv.AppendInt(to, stale, 10), `,"next_nonce":`...)
 	return append(strconv.AppendUint(to, uint64(b.Next), 10), '}')
+}
+
+var (
+	errPoint = because(event.BadRequest, "The query wants one of seq and time.")
+	errTime  = errors.New("time: wants RFC 3339, from 1970 on")
+	errOver  = because(event.BadRequest, "time: wants one that is over")
+)
+
+// A past is when a balance is asked for: a time, where there is one, or a seq.
+type past struct {
+	seq words.Seq
+	at  words.Time
+}
+
+// balanceAt shows what an account had.
+func balanceAt(k *call) error {
+	if err := k.enter(event.MayRead); err != nil {
+		return err
+	}
+	account, err := k.account()
+	if err != nil {
+		return err
+	}
+	var asset string
+	when, points := past{}, 0
+	err = k.query(assetParam(&asset),
+		param{"seq", false, func(s string) (err error) { points++; when.seq, err = parseSeq(s, "seq"); return err }},
+		param{"time", false, func(s string) (err error) { points++; when.at, err = parseTime(s); return err }})
+	if err != nil {
+		return err
+	}
+	if points != 1 {
+		return errPoint
+	}
+	if err := k.covers(account, asset); err != nil {
+		return err
+	}
+	b, err := k.balanceThen([]byte(account), []byte(asset), when)
+	if err != nil {
+		return err
+	}
+	o := object{'{'}
+	o.text("account", account)
+	o.text("asset", asset)
+	o.amount("amount_minor", b.Amount, b.Negative)
+	o.amount("held_minor", b.Held, false)
+	o.amount("available_minor", b.Available, b.Negative)
+	o.number("as_of_seq", uint64(b.AsOf))
+	o.stamp("as_of", max(b.At, when.at))
+	return k.send(o)
+}
+
+// balanceThen waits until nothing can change any more what there was.
+func (k *call) balanceThen(account, asset []byte, when past) (b event.Balance, err error) {
+	known := false
+	if when.at == 0 {
+		if _, err = k.sight(when.seq); err == nil {
+			b, known, err = k.Views.BalanceAt(k.key.Tenant, account, asset, when.seq)
+		}
+	} else if at, err := k.settled(when.at); err != nil {
+		return b, err
+	} else {
+		b, known, err = k.Views.BalanceAtTime(k.key.Tenant, account, asset, at)
+		if err != nil {
+			return b, err
+		}
+	}
+	if err == nil && !known {
+		err = problem(event.Deadline)
+	}
+	return b, err
+}
+
+// settled is the last time up to at that has frames, once all of those are in the views.
+func (k *call) settled(at words.Time) (words.Time, error) {
+	s := k.Node.Status()
+	if at >= s.At {
+		return 0, errOver
+	}
+	if _, err := k.present(0); err != nil {
+		return 0, err
+	}
+	mark := k.Views.Mark()
+	if at >= mark.At && mark.LSN < s.LSN {
+		return 0, problem(event.Deadline) // frames that are on their way may be of that time
+	}
+	return min(at, mark.At), nil
+}
+
+// parseTime reads a time. What is less than a millisecond is lost.
+func parseTime(s string) (words.Time, error) {
+	var t time.Time
+	if t.UnmarshalText([]byte(s)) != nil || t.UnixMilli() <= 0 {
+		return 0, errTime
+	}
+	return words.Time(t.UnixMilli()), nil
 }

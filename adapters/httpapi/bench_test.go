@@ -25,7 +25,7 @@ import (
 
 // yes is a node that has always done it already, as fast as can be: what is measured
 // is the HTTP stack, this package and the rendering of a receipt.
-type yes struct{ *house }
+type yes struct{ node }
 
 func (yes) Submit(context.Context, *event.Request) (event.Reply, bool) {
 	return event.Reply{Place: words.Place{LSN: 2}}, true
@@ -51,12 +51,12 @@ func served(b *testing.B) http.Handler {
 		r := httptest.NewRequest("POST", "/v1/"+[]string{"issue", "transfer"}[i], strings.NewReader(text))
 		r.Header = http.Header{"Authorization": {bearer(1)}, "Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprint("k", i)}}
 		w := httptest.NewRecorder()
-		httpapi.New(httpapi.Config{Large: 2, Node: h, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Second}).ServeHTTP(w, r)
+		httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Second}).ServeHTTP(w, r)
 		if w.Code != 200 {
 			b.Fatalf("%d %s", w.Code, w.Body)
 		}
 	}
-	return httpapi.New(httpapi.Config{Large: 2, Node: yes{h}, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: 5 * time.Second})
+	return httpapi.New(httpapi.Config{Large: 2, Node: yes{node{h}}, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: 5 * time.Second})
 }
 
 // BenchmarkTransferHandler is one transfer through the listener, net/http, echo and

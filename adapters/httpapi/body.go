@@ -34,8 +34,8 @@ func giveBuffer(b *[]byte) {
 	}
 }
 
-// Small is what every honest body of today fits in. Only so many that are larger, or
-// do not say, are read at a time: that bounds what bodies take, whatever comes.
+// Small is what every honest body but a batch's fits in. Only so many that are larger, or
+// do not say, are in at a time: that bounds what bodies take, and what is made of them.
 const Small = 4 << 10
 
 func small(r *http.Request) bool {

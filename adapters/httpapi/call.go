@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"time"
@@ -19,6 +20,9 @@ var errNoRecord = errors.New("httpapi: the reply's record is not there")
 var (
 	jsonType    = []string{"application/json"}
 	problemType = []string{"application/problem+json"}
+	linesType   = []string{"application/x-ndjson"}
+	csvType     = []string{"text/csv; charset=utf-8; header=present"}
+	eventsType  = []string{"text/event-stream"}
 	noStore     = []string{"no-store"}
 	isTrue      = []string{"true"}
 	bearer      = []string{"Bearer"}
@@ -28,19 +32,24 @@ var (
 type call struct {
 	http.ResponseWriter
 	*API
-	r      *http.Request
-	params []string // of the path
-	door   *door
-	began  time.Time
-	key    event.Key
-	id     receipt.DecisionText
-	said   [3]string // values of headers, to be of one allocation
-	begun  bool      // the answer is on its way
+	r       *http.Request
+	params  []string // of the path, as they were written there
+	door    *door
+	began   time.Time
+	at      words.Time // the node's, when it came in
+	key     event.Key  // whose holder calls; 0: nobody yet
+	id      receipt.DecisionText
+	said    [3]string // values of headers, to be of one allocation
+	status  int       // of the answer that is on its way; 0: none is
+	code    string    // of the problem that it is
+	lent    bool      // a place among the large bodies, until it is answered
+	changed bool      // something, for the first time
+	made    words.TxID
 }
 
 // WriteHeader notes that the answer is on its way.
 func (k *call) WriteHeader(status int) {
-	k.begun = true
+	k.status = status
 	k.ResponseWriter.WriteHeader(status)
 }
 
@@ -55,10 +64,19 @@ func (k *call) identify() {
 }
 
 // record names the decision that is the record at p.
-func (k *call) record(p words.Place) { k.id = receipt.RecordID(k.Node.Journal(), p) }
+func (k *call) record(p words.Place) {
+	k.made = words.NewTxID(k.Node.Journal(), p)
+	k.id = receipt.RecordID(k.Node.Journal(), p)
+}
 
 // answer sends all of an answer.
 func (k *call) answer(status int, kind []string, body []byte) {
+	k.begin(status, kind)
+	_, _ = k.Write(body) // a client that has left is no failure of ours
+}
+
+// begin sends the header of an answer.
+func (k *call) begin(status int, kind []string) {
 	h := k.Header()
 	k.said[0] = string(k.id[:])
 	h["X-Request-Id"] = k.said[0:1:1]
@@ -74,7 +92,6 @@ func (k *call) answer(status int, kind []string, body []byte) {
 		}
 	}
 	k.WriteHeader(status)
-	_, _ = k.Write(body) // a client that has left is no failure of ours
 }
 
 // tell sends a problem.
@@ -91,16 +108,42 @@ func (k *call) tell(r *refusal) {
 		}
 		h["Retry-After"] = k.said[2:3:3]
 	}
+	k.code = r.problem.Code()
 	out := takeBuffer()
 	defer giveBuffer(out)
-	*out = receipt.Problem((*out)[:0], r.problem, receipt.Facts{Decision: k.id[:], Nonce: r.nonce, Detail: r.detail})
+	*out = receipt.Problem((*out)[:0], r.problem, receipt.Facts{Decision: k.id[:], Nonce: r.nonce,
+		Index: uint16(r.item - 1), Item: r.item > 0, Detail: r.detail})
 	k.answer(r.problem.Status(), problemType, *out)
+}
+
+// show answers with the record at p: receipt.ErrNone where the caller has none there.
+func (k *call) show(p words.Place) error {
+	out := takeBuffer()
+	defer giveBuffer(out)
+	answer, status, owner, err := k.Books.Render((*out)[:0], p)
+	*out = answer
+	if err == nil && owner != k.key.Tenant {
+		err = receipt.ErrNone
+	}
+	if err != nil {
+		return err
+	}
+	kind := jsonType
+	if status != http.StatusOK {
+		kind = problemType
+		_, code, _ := bytes.Cut(answer, []byte(`"code":"`))
+		code, _, _ = bytes.Cut(code, []byte(`"`))
+		k.code = string(code)
+	}
+	k.answer(status, kind, answer)
+	return nil
 }
 
 // A refusal is a problem on its way to the client.
 type refusal struct {
 	problem event.Problem
 	nonce   words.Nonce // expected; 0: not said
+	item    int         // of a batch, from 1; 0: none
 	detail  string      // plain ASCII without quotes, and nothing of the request in it
 }
 
@@ -116,9 +159,12 @@ func wrong(err error) error { return because(event.BadRequest, err.Error()) }
 func reason(err error) *refusal {
 	var r *refusal
 	var h *echo.HTTPError
+	var away interface{ Unavailable() bool }
 	switch {
 	case errors.As(err, &r):
 		return r
+	case errors.As(err, &away) && away.Unavailable():
+		return &refusal{problem: event.Unavailable}
 	case errors.As(err, &h) && h.Code == http.StatusNotFound:
 		return &refusal{problem: event.NotFound}
 	case errors.As(err, &h) && h.Code == http.StatusMethodNotAllowed:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -36,6 +37,13 @@ var contract = sync.OnceValues(func() (*openapi3.T, routers.Router) {
 	return doc, router
 })
 
+// What else answers are made of: the document says no more of it than that it is text.
+func init() {
+	for _, kind := range []string{"application/x-ndjson", "text/csv", "text/event-stream"} {
+		openapi3filter.RegisterBodyDecoder(kind, openapi3filter.PlainBodyDecoder)
+	}
+}
+
 // checked holds every request and every answer of a test against the document: what
 // it does not allow is refused, and no answer is one that it does not know.
 type checked struct {
@@ -49,7 +57,7 @@ func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
 	c.t.Helper()
 	_, router := contract()
 	asked := r.Clone(r.Context())
-	if r.Body != nil {
+	if r.Body != nil && r.Body != http.NoBody {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			return nil, err
@@ -71,6 +79,11 @@ func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
 	route, params, err := router.FindRoute(asked)
 	if errors.Is(err, routers.ErrPathNotFound) || errors.Is(err, routers.ErrMethodNotAllowed) {
 		return resp, nil
+	}
+	for name, said := range params { // the router gives them as they are in the path
+		if params[name], err = url.PathUnescape(said); err != nil {
+			return resp, nil // no name at all: that it was refused is seen elsewhere
+		}
 	}
 	in := &openapi3filter.RequestValidationInput{Request: asked, PathParams: params, Route: route, Options: &openapi3filter.Options{
 		AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, IncludeResponseStatus: true, MultiError: true}}

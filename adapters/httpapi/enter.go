@@ -33,23 +33,68 @@ func (k *call) enter(scope event.Scopes) error {
 	if match := subtle.ConstantTimeCompare(hash[:], known.Hash[:]) == 1; !match || !found {
 		return problem(event.Unauthorized)
 	}
+	k.key = known
+	if expired(&known, k.at) {
+		return problem(event.Unauthorized)
+	}
 	if known.Scopes&scope != scope {
 		return problem(event.Forbidden)
 	}
-	k.key = known
 	return nil
+}
+
+// bounded reports that the key covers less than all of its tenant's names.
+func (k *call) bounded() bool { return !k.key.Accounts.Any() || !k.key.Assets.Any() }
+
+// all refuses a key that is bounded.
+func (k *call) all() error {
+	if k.bounded() {
+		return because(event.Forbidden, "This wants an API key that covers all accounts and assets.")
+	}
+	return nil
+}
+
+// covers refuses an account and an asset that the key does not cover. An empty asset
+// is none.
+func (k *call) covers(account, asset string) error {
+	if !words.Covers(&k.key.Accounts, account) || asset != "" && !words.Covers(&k.key.Assets, asset) {
+		return problem(event.Forbidden)
+	}
+	return nil
+}
+
+// sees reports that what became of in may be shown: it was asked by this very key, or
+// the key covers one side of each operation, and its asset.
+func (k *call) sees(in *event.Request) bool {
+	if !k.bounded() || in.Caller == k.key.ID {
+		return true
+	}
+	n := 0
+	for _, i := range in.Each {
+		side := len(i.From.Text) > 0 && words.Covers(&k.key.Accounts, i.From.Text) ||
+			len(i.To.Text) > 0 && words.Covers(&k.key.Accounts, i.To.Text)
+		if !side || len(i.Asset.Text) > 0 && !words.Covers(&k.key.Assets, i.Asset.Text) {
+			return false
+		}
+		n++
+	}
+	return n > 0
 }
 
 // parseKey reads the value of Authorization.
 func parseKey(said string) (id words.KeyID, secret string, ok bool) {
 	scheme, text, ok := strings.Cut(said, " ")
-	if !ok || !strings.EqualFold(scheme, "Bearer") || len(text) != keyLen {
+	if !ok || !strings.EqualFold(scheme, "Bearer") || len(text) != keyLen || text[:len(keyPrefix)] != keyPrefix || text[len(keyPrefix)+idLen] != '_' {
 		return 0, "", false
 	}
-	digits := text[len(keyPrefix) : len(keyPrefix)+idLen]
-	if text[:len(keyPrefix)] != keyPrefix || text[len(keyPrefix)+idLen] != '_' || !hexadecimal(digits) {
-		return 0, "", false
+	id, ok = parseKeyID(text[len(keyPrefix) : len(keyPrefix)+idLen])
+	return id, text[keyLen-secretLen:], ok
+}
+
+func parseKeyID(digits string) (words.KeyID, bool) {
+	if len(digits) != idLen || !hexadecimal(digits) {
+		return 0, false
 	}
 	n, err := strconv.ParseUint(digits, 16, 64)
-	return words.KeyID(n), text[keyLen-secretLen:], err == nil
+	return words.KeyID(n), err == nil
 }

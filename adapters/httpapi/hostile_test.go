@@ -141,7 +141,12 @@ func hostiles(t testing.TB) []hostile {
 		{"as deep as can be", body(strings.Repeat("[", words.MaxBody)), 400, bad},
 		{"a deep member", with(`"a"`, strings.Repeat(`{"from":`, 9)+"1"+strings.Repeat("}", 9)), 400, bad},
 
-		{"an unknown member", with(`}`, `,"ref":"r"}`), 400, bad},
+		{"an unknown member", with(`}`, `,"reference":"r"}`), 400, bad},
+		{"a ref that is empty", with(`}`, `,"ref":""}`), 400, bad},
+		{"a ref that is null", with(`}`, `,"ref":null}`), 400, bad},
+		{"a ref that is a number", with(`}`, `,"ref":1}`), 400, bad},
+		{"a ref of 65", with(`}`, `,"ref":"`+long[:65]+`"}`), 400, bad},
+		{"a ref with a slash", with(`}`, `,"ref":"a/b"}`), 400, bad},
 		{"a member twice", with(`}`, `,"from":"a"}`), 400, bad},
 		{"a member twice, once escaped", with(`}`, `,"fro\u006d":"a"}`), 400, bad},
 		{"a member in another case", with(`"from"`, `"From"`), 400, bad},

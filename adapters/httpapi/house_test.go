@@ -3,13 +3,16 @@ package httpapi_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,7 +21,6 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/core/digest"
 	"macronode/core/event"
-	"macronode/core/receipt"
 	"macronode/core/record"
 	"macronode/core/words"
 )
@@ -30,23 +32,29 @@ func TestMain(m *testing.M) {
 
 const journal = words.JournalID(0x0123456789abcdef)
 
-// A house stands for the node and its books: a dumb ledger in maps, whose answers
-// are real records, rendered as in production.
+// A house stands for the node, its books and its views: a dumb ledger in maps, whose
+// answers are real records, rendered as in production.
 type house struct {
-	mu       sync.Mutex
-	t        testing.TB
-	status   event.Status
-	keys     map[words.KeyID]event.Key
-	frames   []record.Sealed
-	seen     map[string]remembered
-	balances map[string]int64
-	nonces   map[string]words.Nonce
-	asked    []event.Request // all that came in
-	full     bool            // no room for a request
-	unread   error           // what the disk says of every frame
-	silent   bool            // nothing is ever replied
-	reply    *event.Reply    // in the place of a decision
-	find     func()          // on the way to every key
+	mu     sync.Mutex
+	t      testing.TB
+	status event.Status
+	keys   map[words.KeyID]event.Key
+	order  []words.KeyID // of keys
+	frames []record.Sealed
+	seen   map[string]remembered
+	money  money
+	more   chan struct{} // closed when there is more
+	lag    words.Seq     // the views are so far behind
+	waits  atomic.Int64  // how often somebody began to wait
+
+	asked  []event.Request // all that came in
+	uses   []httpapi.Use   // all that was noted
+	full   bool            // no room for a request
+	unread error           // what the disk says of every frame
+	lost   error           // what the index says of everything
+	silent bool            // nothing is ever replied
+	reply  *event.Reply    // in the place of a decision
+	find   func()          // on the way to every key
 }
 
 type remembered struct {
@@ -54,10 +62,11 @@ type remembered struct {
 	place words.Place
 }
 
+const now = words.Time(1_700_000_000_000)
+
 func build(t testing.TB) *house {
-	h := &house{t: t, keys: make(map[words.KeyID]event.Key), seen: make(map[string]remembered),
-		balances: make(map[string]int64), nonces: make(map[string]words.Nonce)}
-	h.status = event.Status{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}
+	h := &house{t: t, keys: make(map[words.KeyID]event.Key), seen: make(map[string]remembered), money: newMoney(), more: make(chan struct{})}
+	h.status = event.Status{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true, At: now}
 	for id, scopes := range map[words.KeyID]event.Scopes{1: event.AllScopes, 2: event.MayRead, 3: event.MayIssue} {
 		h.enrol(id, words.DefaultTenant, scopes)
 	}
@@ -66,12 +75,32 @@ func build(t testing.TB) *house {
 }
 
 // secret is the part of a key that its holder alone knows.
-func secret(id words.KeyID) string { return strings.Repeat(string(rune('A'+id)), 43) }
+func secret(id words.KeyID) string { return strings.Repeat(string(rune('A'+id%26)), 43) }
 
 func bearer(id words.KeyID) string { return fmt.Sprintf("Bearer mk_%016x_%s", uint64(id), secret(id)) }
 
-func (h *house) enrol(id words.KeyID, t words.Tenant, s event.Scopes) {
-	h.keys[id] = event.Key{ID: id, Tenant: t, Hash: digest.Sum([]byte(secret(id))), Scopes: s}
+func (h *house) enrol(id words.KeyID, t words.Tenant, s event.Scopes) { h.bound(id, t, s, "", "") }
+
+// bound makes a key known that covers some names alone.
+func (h *house) bound(id words.KeyID, t words.Tenant, s event.Scopes, accounts, assets string) {
+	k := event.Key{ID: id, Tenant: t, Hash: digest.Sum([]byte(secret(id))), Scopes: s, Label: words.NewLabel("k")}
+	var errs [2]error
+	k.Accounts, errs[0] = words.ParsePatterns(accounts)
+	k.Assets, errs[1] = words.ParsePatterns(assets)
+	if err := errors.Join(errs[:]...); err != nil {
+		h.t.Fatal(err)
+	}
+	h.add(k)
+}
+
+func (h *house) add(k event.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, known := h.keys[k.ID]; !known {
+		h.order = append(h.order, k.ID)
+		slices.Sort(h.order)
+	}
+	h.keys[k.ID] = k
 }
 
 func (h *house) Status() event.Status {
@@ -106,103 +135,6 @@ func (h *house) Submit(ctx context.Context, in *event.Request) (event.Reply, boo
 		return *h.reply, true
 	}
 	return h.decide(in), true
-}
-
-func (h *house) decide(in *event.Request) event.Reply {
-	name := fmt.Sprintf("%d/%s", in.Tenant, in.Key.Text)
-	if was, ok := h.seen[name]; ok {
-		if was.asked != in.Asked {
-			return event.Reply{Problem: event.IdempotencyConflict}
-		}
-		return event.Reply{Place: was.place, Replayed: true}
-	}
-	at := func(account words.Name) string {
-		return fmt.Sprintf("%d/%s/%s", in.Tenant, account.Text, in.Asset.Text)
-	}
-	from, to, amount := at(in.From), at(in.To), int64(in.Amount.Lo)
-	r := record.Record{Kind: record.Moved, Op: in.Op, Tenant: in.Tenant, Caller: in.Caller, Key: in.Key, Asked: in.Asked,
-		From: in.From, To: in.To, Asset: in.Asset, Amount: in.Amount, Nonce: in.Nonce, Memo: in.Memo}
-	if in.Op != event.Issue {
-		whose := fmt.Sprintf("%d/%s", in.Tenant, in.From.Text)
-		next := h.nonces[whose] + 1
-		switch {
-		case in.Nonce > next:
-			return event.Reply{Problem: event.NonceAhead, Nonce: next}
-		case in.Nonce < next:
-			r.Kind, r.Problem, r.Nonce = record.Refused, event.NonceUsed, next
-		case h.balances[from] < amount:
-			r.Kind, r.Problem, r.Nonce = record.Refused, event.InsufficientFunds, 0
-		default:
-			h.nonces[whose] = next
-		}
-	}
-	if r.Kind == record.Moved {
-		r.Seq = words.Seq(len(h.frames) + 1)
-		h.balances[from] -= amount
-		h.balances[to] += amount
-	}
-	p := h.seal(&r)
-	h.seen[name] = remembered{in.Asked, p}
-	return event.Reply{Place: p}
-}
-
-// seal writes a frame of one record.
-func (h *house) seal(r *record.Record) words.Place {
-	lsn := words.LSN(len(h.frames) + 1)
-	body, index := record.Add(record.Begin(nil, lsn, 1_700_000_000_000), 0, r)
-	s := record.Sealed{Journal: journal, LSN: lsn, Body: body}
-	if lsn > 1 {
-		s.Prev = h.frames[lsn-2].Root
-	}
-	s.Root, _ = digest.Chain(nil, s.Prev, body)
-	h.frames = append(h.frames, s)
-	h.status.LSN, h.status.Folded, h.status.At = lsn, lsn, 1_700_000_000_000
-	return words.Place{LSN: lsn, Index: index}
-}
-
-func (h *house) Find(id words.KeyID) (event.Key, bool) {
-	if h.find != nil {
-		h.find()
-	}
-	k, ok := h.keys[id]
-	return k, ok
-}
-
-func (h *house) Render(to []byte, p words.Place) ([]byte, int, words.Tenant, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.unread != nil {
-		return to, 0, 0, h.unread
-	}
-	if p.LSN == 0 || int(p.LSN) > len(h.frames) {
-		return to, 0, 0, receipt.ErrNone
-	}
-	return receipt.Render(to, &h.frames[p.LSN-1], p.Index)
-}
-
-func (h *house) Balance(t words.Tenant, account, asset []byte) event.Balance {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	n := h.balances[fmt.Sprintf("%d/%s/%s", t, account, asset)]
-	b := event.Balance{At: 1_700_000_000_000, AsOf: words.Seq(len(h.frames)), Next: 1}
-	b.Next += h.nonces[fmt.Sprintf("%d/%s", t, account)]
-	if of, own := words.Own(account); own && string(of) == string(asset) {
-		n = h.balances[fmt.Sprintf("%d//%s", t, asset)]
-		b.Negative = n < 0
-	}
-	b.Amount = words.Units(uint64(max(n, -n)))
-	b.Available = b.Amount
-	return b
-}
-
-func (h *house) AwaitSeq(ctx context.Context, _ words.Tenant, seq words.Seq) bool {
-	h.mu.Lock()
-	there := words.Seq(len(h.frames)) >= seq
-	h.mu.Unlock()
-	if !there {
-		<-ctx.Done()
-	}
-	return there
 }
 
 // count is a Meter.
@@ -246,12 +178,15 @@ type street struct {
 	url    string
 }
 
-func serve(t testing.TB, h *house) *street {
+func serve(t testing.TB, h *house, changes ...func(*httpapi.Config)) *street {
 	t.Helper()
 	s := &street{house: h, count: &count{of: make(map[string]int)}, lines: new(bytes.Buffer)}
-	api := httpapi.New(httpapi.Config{Large: 2, Node: h, Books: h, Meter: s.count, Log: slog.New(slog.NewTextHandler(s.lines, nil)),
-		Boot: 0xb007, Deadline: 50 * time.Millisecond})
-	server := httptest.NewServer(api)
+	c := httpapi.Config{Large: 2, Streams: 2, Node: node{h}, Books: h, Views: views{h}, Audit: h, Meter: s.count,
+		Log: slog.New(slog.NewTextHandler(s.lines, nil)), Boot: 0xb007, Deadline: 50 * time.Millisecond}
+	for _, change := range changes {
+		change(&c)
+	}
+	server := httptest.NewServer(httpapi.New(c))
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	s.client = &http.Client{Transport: &checked{t: t, of: &http.Transport{DisableCompression: true}}}

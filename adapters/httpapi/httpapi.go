@@ -6,7 +6,12 @@
 package httpapi
 
 import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
 	_ "embed"
+	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime/debug"
@@ -16,6 +21,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"macronode/core/event"
+	"macronode/core/words"
 )
 
 //go:embed openapi.json
@@ -28,38 +34,105 @@ func Document() []byte { return document }
 type Config struct {
 	Node     Node
 	Books    Books
+	Views    Views // nil: what they show is unavailable
 	Meter    Meter
+	Audit    Audit // nil: nobody keeps who did what
 	Log      *slog.Logger
 	Boot     uint64        // random; half of the ids of decisions that are no record
+	Random   io.Reader     // what new API keys are drawn from; nil: the machine's
 	Deadline time.Duration // of one request
-	Large    int           // bodies beyond Small that are read at once; one more is told to come back
+	Large    int           // requests with bodies beyond Small that are in at once; one more is told to come back
+	Streams  int           // answers without an end that are sent at once; one more is told to come back
+	Beat     time.Duration // of silence, until a stream says that it lives; 0: 15 s
+	Patience time.Duration // for a part of a stream to be taken; 0: 5 s
 }
 
 // API answers requests.
 type API struct {
 	Config
-	echo  *echo.Echo
-	other map[string]*door  // by method: what no endpoint is
-	takes map[string]string // the method of a path
-	count atomic.Uint64     // of decisions that are no record
-	large chan struct{}     // who reads a large body
+	echo    *echo.Echo
+	other   map[string]*door  // by method: what no endpoint is
+	stream  *door             // of changes, without an end
+	takes   map[string]string // the methods of a path
+	count   atomic.Uint64     // of decisions that are no record
+	large   chan struct{}     // who came with a large body, and is not answered
+	streams chan struct{}     // who is sent a stream
+	veil    cipher.AEAD       // of cursors
 }
 
 // New is an API whose endpoints are all known.
 func New(c Config) *API {
-	a := &API{Config: c, echo: echo.New(), other: make(map[string]*door), takes: make(map[string]string), large: make(chan struct{}, c.Large)}
-	a.echo.HTTPErrorHandler = a.refuse
-	for _, op := range [...]event.Op{event.Issue, event.Transfer, event.Burn} {
-		a.open(http.MethodPost, "/v1/"+op.String(), &door{name: op.String(), writes: true}, money(op))
+	if c.Beat == 0 {
+		c.Beat = 15 * time.Second
 	}
-	a.open(http.MethodGet, "/v1/balance", &door{name: "balance"}, balance)
-	a.open(http.MethodGet, "/v1/tx/:txid", &door{name: "tx"}, tx)
-	a.open(http.MethodGet, "/openapi.json", &door{name: "openapi"}, openapi)
+	if c.Patience == 0 {
+		c.Patience = 5 * time.Second
+	}
+	if c.Random == nil {
+		c.Random = rand.Reader
+	}
+	a := &API{Config: c, echo: echo.New(), other: make(map[string]*door), takes: make(map[string]string),
+		large: make(chan struct{}, c.Large), streams: make(chan struct{}, c.Streams)}
+	a.veil = newVeil()
+	a.echo.HTTPErrorHandler = a.refuse
+	for _, r := range routes() {
+		a.open(r)
+	}
 	for _, method := range [...]string{http.MethodGet, http.MethodPost, "other"} {
 		a.other[method] = &door{name: "other"}
 		a.meter(a.other[method], method)
 	}
+	a.stream = &door{name: "stream"}
+	a.meter(a.stream, http.MethodGet)
 	return a
+}
+
+// newVeil is a key of this life alone.
+func newVeil() cipher.AEAD {
+	var key [32]byte
+	_, err := rand.Read(key[:])
+	words.Assert(err == nil, "httpapi: no random numbers")
+	lock, err := aes.NewCipher(key[:])
+	words.Assert(err == nil, "httpapi: no cipher")
+	veil, err := cipher.NewGCMWithRandomNonce(lock)
+	words.Assert(err == nil, "httpapi: no cipher")
+	return veil
+}
+
+// A route is one operation of the document, by its operationId.
+type route struct {
+	name, method, path string
+	serve              func(*call) error
+}
+
+// routes are the document's.
+func routes() []route {
+	const get, post = http.MethodGet, http.MethodPost
+	return []route{
+		{"issue", post, "/v1/issue", money(event.Issue)},
+		{"transfer", post, "/v1/transfer", money(event.Transfer)},
+		{"burn", post, "/v1/burn", money(event.Burn)},
+		{"hold", post, "/v1/holds", money(event.Hold)},
+		{"capture", post, "/v1/holds/:hold_id/capture", money(event.Capture)},
+		{"release", post, "/v1/holds/:hold_id/release", money(event.Release)},
+		{"freeze", post, "/v1/accounts/:account/freeze", money(event.Freeze)},
+		{"unfreeze", post, "/v1/accounts/:account/unfreeze", money(event.Unfreeze)},
+		{"batch", post, "/v1/batch", batch},
+		{"balance", get, "/v1/balance", balance},
+		{"balance_at", get, "/v1/accounts/:account/balance-at", balanceAt},
+		{"entries", get, "/v1/accounts/:account/entries", entries},
+		{"holds", get, "/v1/holds", holds},
+		{"show_hold", get, "/v1/holds/:hold_id", showHold},
+		{"tx", get, "/v1/tx/:txid", tx},
+		{"find_tx", get, "/v1/tx", findTx},
+		{"accounts", get, "/v1/accounts", accounts},
+		{"assets", get, "/v1/assets", assets},
+		{"changes", get, "/v1/changes", changes},
+		{"make_key", post, "/v1/keys", makeKey},
+		{"keys", get, "/v1/keys", keys},
+		{"revoke_key", http.MethodDelete, "/v1/keys/:key_id", revokeKey},
+		{"openapi", get, "/openapi.json", openapi},
+	}
 }
 
 // A door is one endpoint.
@@ -71,23 +144,28 @@ type door struct {
 }
 
 // shut reports that the node does not take what comes through d now.
-func (d *door) shut(s event.Status) bool { return d.writes && !s.Writes || !d.writes && !s.Reads }
+func (d *door) shut(s *event.Status) bool { return d.writes && !s.Writes || !d.writes && !s.Reads }
 
 func (a *API) meter(d *door, method string) { d.answered, d.busy = a.Meter.Endpoint(d.name, method) }
 
-func (a *API) open(method, path string, d *door, serve func(*call) error) {
-	a.meter(d, method)
-	a.takes[path] = method
+func (a *API) open(r route) {
+	d := &door{name: r.name, writes: r.method != http.MethodGet}
+	a.meter(d, r.method)
+	if a.takes[r.path] != "" {
+		a.takes[r.path] += ", "
+	}
+	a.takes[r.path] += r.method
 	enter := func(c echo.Context) error {
 		k := c.Response().Writer.(*call)
-		k.door, k.params = d, c.ParamValues()
-		if d.shut(a.Node.Status()) {
+		s := a.Node.Status()
+		k.door, k.params, k.at = d, c.ParamValues(), s.At
+		if d.shut(&s) {
 			return problem(event.Unavailable)
 		}
-		return serve(k)
+		return r.serve(k)
 	}
-	a.echo.Add(method, path, enter)
-	a.echo.OPTIONS(path, func(echo.Context) error { return echo.ErrMethodNotAllowed }) // else it is answered there
+	a.echo.Add(r.method, r.path, enter)
+	a.echo.OPTIONS(r.path, func(echo.Context) error { return echo.ErrMethodNotAllowed }) // else it is answered there
 }
 
 // ServeHTTP answers one request. It is the one place where a bug that panicked is
@@ -95,10 +173,20 @@ func (a *API) open(method, path string, d *door, serve func(*call) error) {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k := &call{ResponseWriter: w, API: a, r: r, began: time.Now(), door: a.otherDoor(r.Method)}
 	defer func() {
-		if bug := recover(); bug != nil {
-			a.panicked(k, bug)
+		bug := recover()
+		if k.lent {
+			<-a.large
+		}
+		err, _ := bug.(error)
+		cut := errors.Is(err, http.ErrAbortHandler)
+		if bug != nil && !cut {
+			cut = a.panicked(k, bug)
 		}
 		k.door.answered(time.Since(k.began), k.id[:])
+		a.note(k)
+		if cut {
+			panic(http.ErrAbortHandler) // the connection must end
+		}
 	}()
 	a.echo.ServeHTTP(k, r)
 }
@@ -110,14 +198,25 @@ func (a *API) otherDoor(method string) *door {
 	return a.other["other"]
 }
 
-func (a *API) panicked(k *call, bug any) {
+// panicked tells of a bug, unless half an answer is out: then that must be cut.
+func (a *API) panicked(k *call, bug any) (cut bool) {
 	a.Meter.Panicked()
-	if k.begun {
-		panic(http.ErrAbortHandler) // half an answer: the connection must end
-	}
 	k.identify()
 	a.Log.Error("a request met a bug", "decision", string(k.id[:]), "endpoint", k.door.name, "bug", bug, "stack", string(debug.Stack()))
+	if k.status > 0 {
+		return true
+	}
 	k.tell(&refusal{problem: event.Internal})
+	return false
+}
+
+// note keeps what was done with a key, and what was refused to it.
+func (a *API) note(k *call) {
+	if a.Audit == nil || k.key.ID == 0 || !k.changed && k.status < http.StatusBadRequest {
+		return
+	}
+	a.Audit.Note(Use{Decision: string(k.id[:]), Key: k.key.ID, Tenant: k.key.Tenant, Route: k.door.name,
+		Peer: k.r.RemoteAddr, Status: k.status, Code: k.code, TxID: k.made})
 }
 
 // refuse answers what an endpoint, or the lack of one, ended with.
@@ -136,6 +235,14 @@ func (a *API) refuse(err error, c echo.Context) {
 		a.Log.Error("a request failed", "decision", string(k.id[:]), "endpoint", k.door.name, "err", err)
 	default: // told, and that is all
 	}
+	if k.status > 0 {
+		panic(http.ErrAbortHandler) // a stream that is cut must not look whole
+	}
 	a.Meter.Refused(r.problem)
 	k.tell(r)
+}
+
+// expired reports that a key is nobody's any more.
+func expired(k *event.Key, at words.Time) bool {
+	return k.Revoked || k.Expires > 0 && k.Expires <= at
 }

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"macronode/adapters/httpapi"
+	"macronode/core/event"
 )
 
 // TestLargeBodiesAreCounted: one too many is told to come back before any of it is
@@ -31,7 +33,7 @@ func TestLargeBodiesAreCounted(t *testing.T) {
 		{"small and does not say, one place", 1, small, -1, http.StatusOK},
 	} {
 		h := build(t)
-		api := httpapi.New(httpapi.Config{Large: c.places, Node: h, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Minute})
+		api := httpapi.New(httpapi.Config{Large: c.places, Node: node{h}, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Minute})
 		for _, key := range []string{"k1", "k2"} {
 			r := httptest.NewRequest(http.MethodPost, "/v1/issue", strings.NewReader(c.body))
 			r.ContentLength = c.length
@@ -58,5 +60,57 @@ func TestAFrameThatCannotBeReadIsNo404(t *testing.T) {
 	h.unread = errors.New("read: input/output error")
 	if got := s.send(s.get("/v1/tx/" + txid)); got.status != http.StatusInternalServerError || !strings.Contains(s.lines.String(), "input/output error") {
 		t.Fatalf("%d %s; the log: %s", got.status, got.body, s.lines)
+	}
+}
+
+// patient is a node that does not answer before it is told to.
+type patient struct {
+	node
+	in, out chan struct{}
+}
+
+func (p patient) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
+	p.in <- struct{}{}
+	<-p.out
+	return p.node.Submit(ctx, in)
+}
+
+// TestALargeBodyIsInUntilItIsAnswered: what was made of it is as large as it was.
+func TestALargeBodyIsInUntilItIsAnswered(t *testing.T) {
+	h := build(t)
+	p := patient{node{h}, make(chan struct{}), make(chan struct{})}
+	api := httpapi.New(httpapi.Config{Large: 1, Node: p, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Minute})
+	send := func(key string) int {
+		r := httptest.NewRequest(http.MethodPost, "/v1/issue", strings.NewReader(issue+strings.Repeat(" ", httpapi.Small)))
+		r.Header.Set("Authorization", bearer(1))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Idempotency-Key", key)
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, r)
+		return w.Code
+	}
+	first := make(chan int, 1)
+	go func() { first <- send("k1") }()
+	<-p.in
+	if n, most := api.LargeBodies(); n != 1 || most != 1 {
+		t.Errorf("%d of %d places are taken", n, most)
+	}
+	second := make(chan int, 1)
+	go func() { second <- send("k2") }()
+	select {
+	case got := <-second:
+		if got != http.StatusTooManyRequests {
+			t.Errorf("a second one meanwhile: %d", got)
+		}
+	case <-p.in:
+		t.Error("a second one got in meanwhile")
+		p.out <- struct{}{}
+	}
+	p.out <- struct{}{}
+	if got := <-first; got != http.StatusOK {
+		t.Errorf("the first one: %d", got)
+	}
+	if n, _ := api.LargeBodies(); n != 0 {
+		t.Errorf("%d places are still taken", n)
 	}
 }

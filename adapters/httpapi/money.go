@@ -5,10 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
-	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
 	"macronode/core/words"
 )
@@ -19,19 +15,11 @@ func money(op event.Op) func(*call) error {
 		if err := k.enter(op.Scope()); err != nil {
 			return err
 		}
-		keys := k.r.Header["Idempotency-Key"]
-		switch {
-		case len(keys) != 1:
-			return because(event.BadRequest, "This operation wants one Idempotency-Key.")
-		case words.CheckKey(keys[0]) != nil:
-			return wrong(words.ErrKey)
-		case k.r.URL.RawQuery != "":
-			return because(event.BadRequest, "This operation takes no query.")
-		}
-		if err := isJSON(k.r); err != nil {
+		key, err := k.idempotencyKey()
+		if err != nil {
 			return err
 		}
-		in, err := k.parse(op, keys[0])
+		in, err := k.parse(op, key)
 		if err != nil {
 			return err
 		}
@@ -39,45 +27,85 @@ func money(op event.Op) func(*call) error {
 	}
 }
 
+// idempotencyKey is what every operation wants, and no query.
+func (k *call) idempotencyKey() (string, error) {
+	keys := k.r.Header["Idempotency-Key"]
+	switch {
+	case len(keys) != 1:
+		return "", because(event.BadRequest, "This operation wants one Idempotency-Key.")
+	case words.CheckKey(keys[0]) != nil:
+		return "", wrong(words.ErrKey)
+	case k.r.URL.RawQuery != "":
+		return "", because(event.BadRequest, "This operation takes no query.")
+	}
+	return keys[0], nil
+}
+
 // parse reads the body into a request that is an operation. The request owns its
 // bytes: the node may read them after its caller has left.
 func (k *call) parse(op event.Op, key string) (*event.Request, error) {
-	if !small(k.r) {
-		select {
-		case k.large <- struct{}{}:
-			defer func() { <-k.large }()
-		default:
-			return nil, problem(event.Busy)
-		}
-	}
 	body := takeBuffer()
 	defer giveBuffer(body)
-	if err := read(k.r, body); err != nil {
+	switch bare, err := k.take(body); {
+	case err != nil:
+		return nil, err
+	case bare && op != event.Release:
+		return nil, problem(event.UnsupportedMedia)
+	case op == event.Release && (bare || len(*body) == 0):
+		*body = append((*body)[:0], '{', '}')
+	}
+	said := saying{op: op}
+	if err := said.read(*body); err != nil {
 		return nil, err
 	}
-	var said wire.TransferRequest // has all that any operation says
-	if err := decode(op, *body, &said); err != nil {
+	if err := k.place(&said); err != nil {
 		return nil, err
 	}
-	amount, err := words.ParseAmount(said.AmountMinor)
-	if err != nil {
-		return nil, wrong(err)
-	}
-	p := &parcel{Request: event.Request{Caller: k.key.ID, Tenant: k.key.Tenant, Op: op, Amount: amount, Nonce: words.Nonce(said.Nonce)}}
-	text := p.room[:0]
-	for _, n := range [...]struct {
-		to   *[]byte
-		text string
-	}{{&p.Key.Text, key}, {&p.From.Text, said.From}, {&p.To.Text, said.To}, {&p.Asset.Text, said.Asset}, {&p.Memo, said.Memo}} {
-		from := len(text)
-		text = append(text, n.text...)
-		*n.to = text[from:len(text):len(text)]
+	p := &parcel{Request: event.Request{Caller: k.key.ID, Tenant: k.key.Tenant}}
+	text := append(p.room[:0], key...)
+	p.Key.Text = text[:len(key):len(key)]
+	if _, err := said.fill(&p.Item, text); err != nil {
+		return nil, err
 	}
 	*body = p.Seal(*body)
 	if err := p.Check(); err != nil {
-		return nil, wrong(err)
+		return nil, because(event.BadRequest, named(&p.Item, err))
 	}
 	return &p.Request, nil
+}
+
+// take reads the body of a request, which is JSON. Bare is one that says of itself
+// that there is nothing, and not what kind of.
+func (k *call) take(body *[]byte) (bare bool, err error) {
+	if k.r.ContentLength == 0 && len(k.r.Header["Content-Type"]) == 0 && len(k.r.Header["Content-Encoding"]) == 0 {
+		return true, nil
+	}
+	if err := isJSON(k.r); err != nil {
+		return false, err
+	}
+	if !small(k.r) {
+		select {
+		case k.large <- struct{}{}:
+			k.lent = true
+		default:
+			return false, problem(event.Busy)
+		}
+	}
+	return false, read(k.r, body)
+}
+
+// place adds what the path says of an operation: its account, or its hold.
+func (k *call) place(said *saying) (err error) {
+	switch said.op {
+	case event.Freeze, event.Unfreeze:
+		said.from, err = k.account()
+	case event.Capture, event.Release:
+		if said.hold, err = k.holdID(); err == nil {
+			said.from, said.asset, err = k.opened(said.hold)
+		}
+	default: // the body says all
+	}
+	return err
 }
 
 // A parcel is a request with room for the usual texts, in one allocation.
@@ -101,7 +129,7 @@ func (k *call) submit(in *event.Request) error {
 	case reply.Problem == event.None:
 		return errNoRecord
 	default:
-		return &refusal{problem: reply.Problem, nonce: reply.Nonce}
+		return &refusal{problem: reply.Problem, nonce: reply.Nonce, item: int(reply.Item)}
 	}
 	if reply.Replayed {
 		k.identify()
@@ -109,51 +137,10 @@ func (k *call) submit(in *event.Request) error {
 		k.Header()["Idempotency-Replayed"] = isTrue
 	} else {
 		k.record(reply.Place)
+		k.changed = true
 	}
 	if err := k.show(reply.Place); err != nil {
 		return errors.Join(errNoRecord, err)
 	}
 	return nil
-}
-
-// strict is how bodies are read: no member that is unknown, twice there, or of
-// another case; no null; only UTF-8, and nothing behind it.
-var strict = json.JoinOptions(
-	json.RejectUnknownMembers(true),
-	json.WithUnmarshalers(json.UnmarshalFromFunc(func(from *jsontext.Decoder, _ *string) error {
-		if from.PeekKind() == 'n' {
-			return errNull
-		}
-		return errors.ErrUnsupported
-	})),
-)
-
-var errNull = errors.New("httpapi: null")
-
-// decode reads a body of op. What op does not say stays empty.
-func decode(op event.Op, body []byte, into *wire.TransferRequest) (err error) {
-	switch op {
-	case event.Issue:
-		var said wire.IssueRequest
-		err = json.Unmarshal(body, &said, strict)
-		into.To, into.Asset, into.AmountMinor, into.Memo = said.To, said.Asset, said.AmountMinor, said.Memo
-	case event.Burn:
-		var said wire.BurnRequest
-		err = json.Unmarshal(body, &said, strict)
-		into.From, into.Asset, into.AmountMinor, into.Memo = said.From, said.Asset, said.AmountMinor, said.Memo
-		into.Nonce = said.Nonce
-	default:
-		err = json.Unmarshal(body, into, strict)
-	}
-	if err == nil {
-		return nil
-	}
-	detail := "The body is not the JSON that this operation takes."
-	switch {
-	case errors.Is(err, json.ErrUnknownName):
-		detail = "The body has a member that this operation does not know."
-	case errors.Is(err, jsontext.ErrDuplicateName):
-		detail = "The body has a member twice."
-	}
-	return because(event.BadRequest, detail)
 }

@@ -29,7 +29,7 @@ func TestMoneyMoves(t *testing.T) {
 	issued := parse[wire.Receipt](t, s.send(s.post("issue", "k1", issue)))
 	moved := s.send(s.post("transfer", "k2", transfer))
 	burned := parse[wire.Receipt](t, s.send(s.post("burn", "k3", `{"from":"b","asset":"USD/2","amount_minor":"3","nonce":1,"memo":"ö"}`)))
-	if moved.status != 200 || issued.Op != wire.Issue || burned.Op != wire.Burn || burned.Seq != 3 {
+	if moved.status != 200 || issued.Op != wire.OpIssue || burned.Op != wire.OpBurn || burned.Seq != 3 {
 		t.Fatalf("%v, %v, %v", issued, moved, burned)
 	}
 	r := parse[wire.Receipt](t, moved)
@@ -251,7 +251,7 @@ func TestLookUps(t *testing.T) {
 	s.send(s.post("issue", "k1", issue))
 	refused := s.send(s.post("transfer", "k2", strings.Replace(transfer, `"7"`, `"7000"`, 1)))
 	at := func(j words.JournalID, lsn words.LSN, index uint16) string {
-		id := receipt.TxID(j, words.Place{LSN: lsn, Index: index})
+		id := receipt.TxID(words.NewTxID(j, words.Place{LSN: lsn, Index: index}))
 		return string(id[:])
 	}
 	h := s.house

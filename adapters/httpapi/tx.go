@@ -1,15 +1,14 @@
 package httpapi
 
 import (
+	"context"
 	"errors"
-	"net/http"
 
+	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/receipt"
 	"macronode/core/words"
 )
-
-var errNoQuery = because(event.BadRequest, "This resource takes no query.")
 
 // openapi shows the contract.
 func openapi(k *call) error {
@@ -17,7 +16,7 @@ func openapi(k *call) error {
 		return errNoQuery
 	}
 	k.identify()
-	k.answer(http.StatusOK, jsonType, document)
+	k.answer(200, jsonType, document)
 	return nil
 }
 
@@ -29,18 +28,89 @@ func tx(k *call) error {
 	if k.r.URL.RawQuery != "" {
 		return errNoQuery
 	}
-	journal, place, err := receipt.ParseTxID(k.params[0])
+	id, err := receipt.ParseTxID(k.params[0])
 	if err != nil {
 		return wrong(err)
 	}
-	if journal != k.Node.Journal() {
-		return problem(event.NotFound)
-	}
-	k.identify()
-	if err := k.show(place); !errors.Is(err, receipt.ErrNone) {
+	return k.look(id.Place(), id.Journal())
+}
+
+// findTx shows what became of a ref, or of an idempotency key.
+func findTx(k *call) error {
+	if err := k.enter(event.MayRead); err != nil {
 		return err
 	}
-	return problem(missing(k.Node.Status(), place))
+	var ref, key string
+	err := k.query(param{"ref", false, func(s string) error { ref = s; return words.CheckRef(s) }},
+		param{"idempotency_key", false, func(s string) error { key = s; return words.CheckKey(s) }})
+	if err != nil {
+		return err
+	}
+	if (ref == "") == (key == "") {
+		return because(event.BadRequest, "The query wants one of ref and idempotency_key.")
+	}
+	if key != "" {
+		p, err := k.outcome(key)
+		if err != nil {
+			return err
+		}
+		return k.look(p, 0)
+	}
+	if _, err := k.present(0); err != nil {
+		return err
+	}
+	id, found, err := k.Views.Ref(k.key.Tenant, digest.Name([]byte(ref)))
+	if err == nil && !found {
+		err = problem(event.NotFound)
+	}
+	if err != nil {
+		return err
+	}
+	return k.look(id.Place(), id.Journal())
+}
+
+// outcome is where the node has what became of an idempotency key.
+func (k *call) outcome(key string) (words.Place, error) {
+	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
+	defer cancel()
+	name := words.Name{ID: digest.Name([]byte(key)), Text: []byte(key)}
+	reply, taken := k.Node.Find(ctx, &event.Find{Caller: k.key.ID, Tenant: k.key.Tenant, Key: name})
+	switch {
+	case !taken:
+		return words.Place{}, problem(event.Busy)
+	case reply.Place.LSN > 0:
+		return reply.Place, nil
+	case reply.Problem == event.None:
+		return words.Place{}, errNoRecord
+	default:
+		return words.Place{}, problem(reply.Problem)
+	}
+}
+
+// look answers with the record at p of a journal, if the key covers it; of any journal
+// where it is 0.
+func (k *call) look(p words.Place, journal words.JournalID) error {
+	var in event.Request
+	of, err := k.Books.Asked(p, &in)
+	switch {
+	case errors.Is(err, receipt.ErrNone):
+	case err != nil:
+		return err
+	case journal != 0 && of != journal, in.Tenant != k.key.Tenant:
+		return problem(event.NotFound)
+	case !k.sees(&in):
+		return problem(event.Forbidden)
+	default:
+		k.identify()
+		err = k.show(p)
+	}
+	if !errors.Is(err, receipt.ErrNone) {
+		return err
+	}
+	if journal != 0 && journal != k.Node.Journal() {
+		return problem(event.NotFound)
+	}
+	return problem(missing(k.Node.Status(), p))
 }
 
 // missing is why there is nothing at p: it may be what the journal has lost, or what
@@ -54,24 +124,4 @@ func missing(s event.Status, p words.Place) event.Problem {
 	default:
 		return event.NotFound
 	}
-}
-
-// show answers with the record at p: receipt.ErrNone where the caller has none there.
-func (k *call) show(p words.Place) error {
-	out := takeBuffer()
-	defer giveBuffer(out)
-	answer, status, owner, err := k.Books.Render((*out)[:0], p)
-	*out = answer
-	if err == nil && owner != k.key.Tenant {
-		err = receipt.ErrNone
-	}
-	if err != nil {
-		return err
-	}
-	kind := jsonType
-	if status != http.StatusOK {
-		kind = problemType
-	}
-	k.answer(status, kind, answer)
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"macronode/adapters/httpapi"
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
 	"macronode/core/words"
@@ -18,14 +19,24 @@ import (
 // required ones without a pointer, in Go's types for theirs.
 func TestTypesAreTheDocuments(t *testing.T) {
 	doc, _ := contract()
-	for name, of := range map[string]reflect.Type{
-		"IssueRequest":    reflect.TypeFor[wire.IssueRequest](),
-		"TransferRequest": reflect.TypeFor[wire.TransferRequest](),
-		"BurnRequest":     reflect.TypeFor[wire.BurnRequest](),
-		"Receipt":         reflect.TypeFor[wire.Receipt](),
-		"Balance":         reflect.TypeFor[wire.Balance](),
-		"Problem":         reflect.TypeFor[wire.Problem](),
-	} {
+	types := []reflect.Type{reflect.TypeFor[wire.IssueRequest](), reflect.TypeFor[wire.TransferRequest](), reflect.TypeFor[wire.BurnRequest](),
+		reflect.TypeFor[wire.HoldRequest](), reflect.TypeFor[wire.CaptureRequest](), reflect.TypeFor[wire.FreezeRequest](), reflect.TypeFor[wire.BatchRequest](),
+		reflect.TypeFor[wire.BatchItem](), reflect.TypeFor[wire.KeyRequest](), reflect.TypeFor[wire.Receipt](), reflect.TypeFor[wire.AccountReceipt](),
+		reflect.TypeFor[wire.Outcome](), reflect.TypeFor[wire.Batch](), reflect.TypeFor[wire.Result](), reflect.TypeFor[wire.Balance](), reflect.TypeFor[wire.PastBalance](),
+		reflect.TypeFor[wire.Problem](), reflect.TypeFor[wire.Hold](), reflect.TypeFor[wire.HoldsPage](), reflect.TypeFor[wire.Entry](), reflect.TypeFor[wire.EntriesPage](),
+		reflect.TypeFor[wire.Holding](), reflect.TypeFor[wire.AccountView](), reflect.TypeFor[wire.AccountsPage](), reflect.TypeFor[wire.AssetView](), reflect.TypeFor[wire.AssetsPage](),
+		reflect.TypeFor[wire.Change](), reflect.TypeFor[wire.ChangesPage](), reflect.TypeFor[wire.Key](), reflect.TypeFor[wire.NewKey](), reflect.TypeFor[wire.KeysPage]()}
+	named := map[string]bool{"ReleaseRequest": true} // says nothing
+	for _, of := range types {
+		named[of.Name()] = true
+	}
+	for name, schema := range doc.Components.Schemas {
+		if schema.Value.Type.Is("object") && !named[name] {
+			t.Errorf("%s is held against no type", name)
+		}
+	}
+	for _, of := range types {
+		name := of.Name()
 		schema := doc.Components.Schemas[name].Value
 		if of.NumField() != len(schema.Properties) {
 			t.Errorf("%s: %d members, %d in the document", name, of.NumField(), len(schema.Properties))
@@ -44,7 +55,7 @@ func TestTypesAreTheDocuments(t *testing.T) {
 			if kind.Kind() == reflect.Pointer {
 				kind = kind.Elem()
 			}
-			want := map[string]reflect.Kind{"string": reflect.String, "integer": reflect.Int64, "boolean": reflect.Bool}[p.Value.Type.Slice()[0]]
+			want := map[string]reflect.Kind{"string": reflect.String, "integer": reflect.Int64, "boolean": reflect.Bool, "array": reflect.Slice, "object": reflect.Struct}[p.Value.Type.Slice()[0]]
 			if p.Value.Format == "date-time" {
 				want = reflect.Struct
 			}
@@ -78,13 +89,45 @@ func TestCodesAreTheDocuments(t *testing.T) {
 func TestLimitsAreTheDocuments(t *testing.T) {
 	doc, _ := contract()
 	for name, want := range map[string]uint64{"Account": words.MaxAccount, "Party": words.MaxAccount, "Asset": words.MaxAsset,
-		"IdempotencyKey": words.MaxKey, "Memo": words.MaxMemo, "Amount": 39} {
+		"IdempotencyKey": words.MaxKey, "Ref": words.MaxKey, "Memo": words.MaxMemo, "Amount": 39, "Quantity": 39, "Signed": 40, "Pattern": words.MaxPatterns} {
 		if got := doc.Components.Schemas[name].Value.MaxLength; got == nil || *got != want {
 			t.Errorf("%s: %v, not %d", name, got, want)
 		}
 	}
-	if got := *doc.Components.Schemas["Nonce"].Value.Max; got != words.MaxNonce {
-		t.Errorf("Nonce: %v", got)
+	for _, name := range []string{"Nonce", "Seq"} {
+		if got := *doc.Components.Schemas[name].Value.Max; got != words.MaxNonce {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	if got := *doc.Components.Schemas["BatchRequest"].Value.Properties["items"].Value.MaxItems; got != words.MaxItems {
+		t.Errorf("%d items", got)
+	}
+	if got := *doc.Components.Parameters["Limit"].Value.Schema.Value.Max; got != httpapi.MaxPage {
+		t.Errorf("pages of %v", got)
+	}
+}
+
+// The document's words are those of the events.
+func TestWordsAreTheDocuments(t *testing.T) {
+	doc, _ := contract()
+	var ops, items, states, scopes []any
+	for op := event.Issue; op < event.Batch; op++ {
+		ops = append(ops, op.String())
+		if op <= event.Release {
+			items = append(items, op.String())
+		}
+	}
+	for state := event.Active; state <= event.Over; state++ {
+		states = append(states, state.String())
+	}
+	for bit := event.Scopes(1); bit&event.AllScopes != 0; bit <<= 1 {
+		scopes = append(scopes, map[event.Scopes]string{event.MayRead: "read", event.MayIssue: "issue", event.MayTransfer: "transfer", event.MayBurn: "burn",
+			event.MayHold: "hold", event.MayCapture: "capture", event.MayAdmin: "admin"}[bit])
+	}
+	for name, want := range map[string][]any{"Op": ops, "ItemOp": items, "EntryOp": append(slices.Clone(ops), "expire"), "HoldState": states, "Scope": scopes} {
+		if got := doc.Components.Schemas[name].Value.Enum; !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
 	}
 }
 

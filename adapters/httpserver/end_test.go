@@ -132,6 +132,44 @@ func TestTheGraceServes(t *testing.T) {
 	}
 }
 
+// Who comes while another is in is answered too: what he is told is the handler's, and
+// it is told as long as the other takes.
+func TestNewcomersAreTold(t *testing.T) {
+	in, let := make(chan struct{}), make(chan struct{})
+	var asked atomic.Int64
+	c := local()
+	c.Grace, c.Finish = 0, time.Hour
+	r := start(t, c, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) == 1 {
+			close(in)
+			<-let
+		}
+		_, _ = io.WriteString(w, "told")
+	}), nil)
+	first := r.dial(t)
+	if _, err := io.WriteString(first, hello); err != nil {
+		t.Fatal(err)
+	}
+	<-in
+	r.Stop()
+	late := false
+	for range 20 { // the first of them may have come before the Stop was heard
+		fresh := r.dial(t)
+		_, closes, body, err := ask(fresh, bufio.NewReader(fresh))
+		if body != "told" || err != nil || late && !closes {
+			t.Fatalf("new: %q, closes %v, %v", body, closes, err)
+		}
+		late = closes
+	}
+	close(let)
+	if _, closes, body, err := hear(bufio.NewReader(first)); !closes || body != "told" || err != nil {
+		t.Fatalf("first: %q, closes %v, %v", body, closes, err)
+	}
+	if err := <-r.ended; err != nil {
+		t.Fatalf("ended with %v", err)
+	}
+}
+
 // Connections without a request do not hold up the end. net/http gives a new one
 // five seconds, so that it would be cut as if there were something in it.
 func TestSilenceDelaysNothing(t *testing.T) {

@@ -1,8 +1,9 @@
 // Package httpserver is one HTTP listener with limits, and an end that cuts no
 // request.
 //
-//	Run ──► up ──Stop──► grace: every answer says Connection: close ──► door shut ──► quiet ──► ended
-//	         └──Kill, or ctx──────────────────────────────────────────────────────────────────► ended
+//	Run ──► up ──Stop──► grace, and until who was in is out: every answer says
+//	         │           Connection: close ──► door shut ──► quiet ──► ended
+//	         └──Kill, or ctx───────────────────────────────────────────► ended
 package httpserver
 
 import (
@@ -45,6 +46,7 @@ func Default(address string) Config {
 type Hooks struct {
 	Up      func(net.Addr) // connections are taken from now on
 	Refused func()         // a connection was one too many, and closed
+	Open    func(by int)   // there is one connection more, or less
 }
 
 // Server serves one handler at one address. Run may be called again after it
@@ -59,12 +61,13 @@ type Server struct {
 	stopped sync.Once
 	killed  sync.Once
 	ending  atomic.Bool
+	guests  *guests
 	bound   string // what Address was resolved to
 }
 
 // New is a server that does not listen yet.
 func New(c Config, h http.Handler, hooks Hooks, log *slog.Logger) *Server {
-	return &Server{config: c, handler: h, hooks: hooks, log: log, bound: c.Address,
+	return &Server{config: c, handler: h, hooks: hooks, log: log, bound: c.Address, guests: newGuests(),
 		stop: make(chan struct{}), kill: make(chan struct{})}
 }
 
@@ -123,18 +126,21 @@ func (s *Server) server(whole context.Context) *http.Server {
 }
 
 // finish lets what is in end. First clients are told to close, and whoever asks is
-// still answered; then the door is shut such that nobody who came through it is
-// turned out; then what is left has its time.
+// still answered, as long as others finish what they came for; then the door is shut
+// such that nobody who came through it is turned out; then what is left has its time.
 func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) error {
 	if !s.wait(ctx, s.config.Grace, nil) {
+		return nil
+	}
+	quiet, cancel := context.WithTimeout(ctx, s.config.Finish)
+	defer cancel()
+	if !s.wait(ctx, s.config.Finish-s.config.Grace, s.guests.last()) {
 		return nil
 	}
 	l.shut()
 	if !s.wait(ctx, s.config.Finish, l.closed) {
 		return nil
 	}
-	quiet, cancel := context.WithTimeout(ctx, s.config.Finish)
-	defer cancel()
 	silent := time.AfterFunc(s.config.Grace, l.dropSilent)
 	defer silent.Stop()
 	shut := make(chan struct{})
@@ -178,6 +184,9 @@ func (s *Server) dead() bool {
 // closing makes every answer that begins after Stop say that its connection ends.
 func (s *Server) closing(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.guests.come() {
+			defer s.guests.leave()
+		}
 		h.ServeHTTP(&answer{ResponseWriter: w, ending: &s.ending}, r)
 	})
 }

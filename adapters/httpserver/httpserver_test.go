@@ -31,13 +31,15 @@ type running struct {
 	*Server
 	addr  net.Addr
 	ended chan error
+	open  atomic.Int64 // connections, as the server tells
 }
 
 func start(t *testing.T, c Config, h http.Handler, refused func()) *running {
 	t.Helper()
 	up := make(chan net.Addr, 1)
-	s := New(c, h, Hooks{Up: func(a net.Addr) { up <- a }, Refused: refused}, quietly)
-	r := &running{Server: s, ended: make(chan error, 1)}
+	r := &running{ended: make(chan error, 1)}
+	s := New(c, h, Hooks{Up: func(a net.Addr) { up <- a }, Refused: refused, Open: func(by int) { r.open.Add(int64(by)) }}, quietly)
+	r.Server = s
 	go func() { r.ended <- s.Run(context.Background()) }()
 	select {
 	case r.addr = <-up:
@@ -188,8 +190,8 @@ func TestOneConnectionTooManyIsClosedAndCounted(t *testing.T) {
 	if _, _, _, err := ask(third, bufio.NewReader(third)); err == nil {
 		t.Fatal("the third was answered")
 	}
-	if refused.Load() != 1 {
-		t.Fatalf("counted %d", refused.Load())
+	if refused.Load() != 1 || r.open.Load() != 2 {
+		t.Fatalf("counted %d, and %d that are open", refused.Load(), r.open.Load())
 	}
 	_ = first.Close()
 	for { // until the server has seen it
@@ -197,6 +199,10 @@ func TestOneConnectionTooManyIsClosedAndCounted(t *testing.T) {
 		if _, _, body, err := ask(again, bufio.NewReader(again)); err == nil && body == "here" {
 			break
 		}
+	}
+	r.Kill()
+	if err := <-r.ended; err != nil || r.open.Load() != 0 {
+		t.Fatalf("ended with %v, and %d that are open", err, r.open.Load())
 	}
 }
 

@@ -30,7 +30,7 @@ func (s *Server) listen(ctx context.Context) (*listener, error) {
 	if network == "tcp" {
 		s.bound = inner.Addr().String()
 	}
-	return &listener{Listener: inner, most: s.config.MaxConns, refused: s.hooks.Refused,
+	return &listener{Listener: inner, most: s.config.MaxConns, refused: s.hooks.Refused, opened: s.hooks.Open,
 		open: make(map[*conn]struct{}), none: make(chan struct{}), closed: make(chan struct{})}, nil
 }
 
@@ -85,6 +85,7 @@ type listener struct {
 	net.Listener
 	most    int
 	refused func()
+	opened  func(by int)
 
 	mu   sync.Mutex // of the map; nothing blocks under it
 	open map[*conn]struct{}
@@ -129,13 +130,21 @@ func (l *listener) add(c *conn) bool {
 		return false
 	}
 	l.open[c] = struct{}{}
+	l.tell(1)
 	return true
+}
+
+func (l *listener) tell(by int) {
+	if l.opened != nil {
+		l.opened(by)
+	}
 }
 
 func (l *listener) remove(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.open, c)
+	l.tell(-1)
 	l.settle()
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
+	"macronode/core/digest"
 	"macronode/core/record"
 	"macronode/core/words"
 )
@@ -157,6 +158,7 @@ type history struct {
 	j     *journalfile.Journal
 	wrote [][]byte // every frame of this past
 	safe  int      // frames that were synced or shown
+	known words.LSN
 	lives uint64
 	seed  int
 }
@@ -189,11 +191,19 @@ func (h *history) begin() {
 		}
 		h.d.FailSync = h.c.Choose("sync fails in recovery", 8) == 7
 		var k kept
-		j, found, err := journalfile.Recover(h.d, ours, k.each)
+		r := journalfile.Reading{Each: k.each}
+		if h.c.Choose("from a snapshot", 2) == 1 { // which is of what was durable
+			r.From = h.from(h.c.Choose("snapshot", h.safe+1))
+			h.known = max(h.known, r.From.LSN)
+		}
+		if h.c.Choose("known from elsewhere", 2) == 1 {
+			r.Known = h.known
+		}
+		j, found, err := r.Recover(h.d, ours)
 		switch {
 		case err == nil && !h.d.Dead():
 			h.d.Fuse, h.j = -1, j
-			h.compare(k.frames, found)
+			h.compare(append(h.chained(int(r.From.LSN)), k.frames...), found)
 			return
 		case err == nil || errors.Is(err, world.ErrDead):
 			h.d.Crash(h.c)
@@ -202,6 +212,24 @@ func (h *history) begin() {
 		}
 		h.d.Full = false
 	}
+}
+
+// chained is the first n frames of this past, as they were sealed.
+func (h *history) chained(n int) (all []record.Sealed) {
+	var prev words.Root
+	for i, body := range h.wrote[:n] {
+		root, _ := digest.Chain(nil, prev, body)
+		all = append(all, record.Sealed{Journal: ours, LSN: words.LSN(i + 1), Body: body, Prev: prev, Root: root})
+		prev = root
+	}
+	return all
+}
+
+func (h *history) from(n int) (f journalfile.From) {
+	if n > 0 {
+		f = after(h.chained(n)[n-1])
+	}
+	return f
 }
 
 func (h *history) compare(back []record.Sealed, found journalfile.Found) {

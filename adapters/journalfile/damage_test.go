@@ -220,7 +220,8 @@ func TestDamageBetweenSegments(t *testing.T) {
 	}
 }
 
-// readable: a damaged journal is read up to its damage, and not written.
+// readable: a damaged journal is read up to its damage, which is named where it is met,
+// and not written.
 func readable(t *testing.T, j *journalfile.Journal, from words.LSN) {
 	t.Helper()
 	for lsn := words.LSN(1); lsn < from; lsn++ {
@@ -228,7 +229,8 @@ func readable(t *testing.T, j *journalfile.Journal, from words.LSN) {
 			t.Fatalf("reading %v before the damage at %v: %v", lsn, from, err)
 		}
 	}
-	if _, err := j.Read(from); !errors.Is(err, journalfile.ErrGone) {
+	damage := (*journalfile.Damage)(nil)
+	if _, err := j.Read(from); !errors.As(err, &damage) || damage.From > from || damage.To < from {
 		t.Fatalf("reading %v, which is damaged: %v", from, err)
 	}
 	arena, batch := frames(from, 1, 0)

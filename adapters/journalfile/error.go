@@ -18,6 +18,10 @@ var (
 	// ErrGone says that a frame is not there to be read: not durable, or moved away.
 	ErrGone = errors.New("journal: no such frame")
 
+	// ErrApart says that the journal does not go on from where a reading was to begin: an
+	// earlier place may do, or its beginning.
+	ErrApart = errors.New("journal: does not go on from there")
+
 	errClosed = errors.New("journal: closed")
 )
 
@@ -66,3 +70,6 @@ func failing(fault event.Fault, doing string, err error) error {
 	}
 	return &Error{fault, doing, err}
 }
+
+// missing is why a journal cannot be read from its first frame.
+const missing = "segments before it are missing, here and in the archive, where one is named (journal.archive)"

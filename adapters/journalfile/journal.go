@@ -20,6 +20,7 @@ type Journal struct {
 
 	fs      fs.FS
 	id      words.JournalID
+	as      words.JournalID // from the next frame on; 0: as it is
 	epoch   words.Epoch
 	file    fs.File
 	number  uint32 // of its segment
@@ -28,7 +29,9 @@ type Journal struct {
 	last    words.LSN
 	root    words.Root
 	durable atomic.Uint64
-	failed  error // why it takes nothing any more
+	beyond  words.LSN    // behind damage: all up to here was durable, and what is whole can be read
+	grown   atomic.Int64 // bytes that a start reads
+	failed  error        // why it takes nothing any more
 	table   table
 	slots   [shelf]slot
 	scratch []byte
@@ -47,6 +50,10 @@ func (j *Journal) ID() words.JournalID { return j.id }
 func (j *Journal) Epoch() words.Epoch  { return j.epoch }
 func (j *Journal) Durable() words.LSN  { return words.LSN(j.durable.Load()) }
 
+// Grown is the bytes of the journal since where recovery began: those that the next
+// start reads, if it begins there as well.
+func (j *Journal) Grown() int64 { return j.grown.Load() }
+
 // Write chains the frames and writes them. They are not durable before Sync, which
 // must come next. What it returns is the caller's, and none of arena.
 func (j *Journal) Write(arena []byte, frames []event.Frame) ([]record.Sealed, error) {
@@ -54,25 +61,45 @@ func (j *Journal) Write(arena []byte, frames []event.Frame) ([]record.Sealed, er
 		return nil, j.failed
 	}
 	words.Assert(len(frames) > 0 && j.last == j.Durable(), "journal: one batch at a time, and none without frames")
-	if j.size > j.Roll {
-		if err := j.begin(nil); err != nil {
-			return nil, j.fail(err)
-		}
+	reborn := j.as != 0
+	if reborn {
+		j.id, j.as = j.as, 0
 	}
 	sealed := make([]record.Sealed, len(frames))
 	for i, f := range frames {
 		words.Assert(f.LSN == j.last+words.LSN(i)+1, "journal: a frame out of order")
 		sealed[i] = record.Sealed{Journal: j.id, LSN: f.LSN, Body: arena[f.Off : f.Off+f.Len]}
 	}
+	switch {
+	case reborn:
+		sealed[0].Prev = j.root
+		if err := j.begin(sealed); err != nil {
+			return nil, j.fail(err)
+		}
+		return sealed, nil
+	case j.size > j.Roll:
+		if err := j.begin(nil); err != nil {
+			return nil, j.fail(err)
+		}
+	}
 	buf := j.seal(make([]byte, 0, room(sealed)), sealed, j.size)
 	if _, err := j.file.WriteAt(buf, j.size); err != nil {
 		return nil, j.fail(failing(event.WriteFailed, fmt.Sprintf("write %v", sealed[0].LSN), err))
 	}
 	j.size += int64(len(buf))
+	j.grown.Add(int64(len(buf)))
 	if err := j.ahead(); err != nil {
 		return nil, j.fail(err)
 	}
 	return sealed, nil
+}
+
+// Restore makes of the journal another, which goes on from this one: the frames that are
+// written next begin a segment of that, durable with it, and the first of them says so.
+// All before it is durable.
+func (j *Journal) Restore(as words.JournalID) {
+	words.Assert(as != 0 && as != j.id && j.last == j.Durable(), "journal: restored as itself, or in the middle of a batch")
+	j.as = as
 }
 
 // room is the bytes that a batch takes.
@@ -96,7 +123,7 @@ func (j *Journal) seal(buf []byte, sealed []record.Sealed, base int64) []byte {
 		s := &sealed[i]
 		s.Prev = j.root
 		j.root, j.scratch = digest.Chain(j.scratch, s.Prev, s.Body)
-		j.table.note(s.LSN, base+int64(len(buf)), s.Prev)
+		j.table.note(s.LSN, base+int64(len(buf)))
 		at := len(buf) + prefixSize
 		buf = put(buf, frameMagic, s.Body, j.root[:])
 		s.Root, s.Body = j.root, buf[at:at+len(s.Body):at+len(s.Body)]
@@ -164,7 +191,7 @@ func (j *Journal) begin(again []record.Sealed) error {
 		head.first, head.prev = again[0].LSN, again[0].Prev
 		j.root = head.prev
 	}
-	j.table.begin(number, j.id, head.first)
+	j.table.begin(part{number: number, start: head})
 	buf := head.put(nil)
 	if len(again) > 0 {
 		buf = j.seal(buf, again, 0)

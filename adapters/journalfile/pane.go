@@ -21,6 +21,18 @@ type pane struct {
 	buf   []byte
 }
 
+func openPane(fsys fs.FS, name string, block int64) (*pane, error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("journal: open a segment: %w", err)
+	}
+	size, err := f.Size()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("journal: size of %s: %w", name, err), f.Close())
+	}
+	return &pane{file: f, name: name, size: size, block: block}, nil
+}
+
 // look is the n bytes at off, or fewer where the file ends.
 func (p *pane) look(off, n int64) ([]byte, error) {
 	if n = min(n, p.size-off); n <= 0 {
@@ -35,7 +47,10 @@ func (p *pane) look(off, n int64) ([]byte, error) {
 	return p.buf[off-p.off : off-p.off+n], nil
 }
 
+// move shows the n bytes at off, more behind them, and a lead before them.
 func (p *pane) move(off, n int64) error {
+	before := min(off, lead)
+	off, n = off-before, n+before
 	next := make([]byte, min(max(n, p.block), p.size-off))
 	had := 0
 	if at := off - p.off; at >= 0 && at < int64(len(p.buf)) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sort"
 	"sync"
 
 	"macronode/adapters/fs"
@@ -15,68 +14,9 @@ import (
 )
 
 const (
-	sparse = 64 << 10 // bytes of a segment that have one entry in the table
-	shelf  = 8        // segments that are open for reading at most
+	shelf = 8  // segments that are open for reading at most
+	steps = 16 // back from a frame, to one before which the root is not lost
 )
-
-// A table says where frames lie: of each segment, the first one and one each sparse
-// bytes. It takes 48 bytes for 64 KiB of journal.
-type table struct {
-	mu       sync.RWMutex
-	segments []shelved
-}
-
-// shelved is a segment as readers know it. Of two that begin with the same frame the
-// later one has it.
-type shelved struct {
-	number  uint32
-	journal words.JournalID
-	first   words.LSN
-	spots   []spot
-}
-
-// A spot is where a frame lies, and the root before it.
-type spot struct {
-	lsn  words.LSN
-	off  int64
-	prev words.Root
-}
-
-func (t *table) size() int { return len(t.segments) }
-
-func (t *table) begin(number uint32, journal words.JournalID, first words.LSN) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.segments = append(t.segments, shelved{number: number, journal: journal, first: first})
-}
-
-// note is told of every frame in order, and keeps few. Only the goroutine that
-// writes calls it, so it reads without the lock.
-func (t *table) note(lsn words.LSN, off int64, prev words.Root) {
-	s := &t.segments[len(t.segments)-1]
-	if n := len(s.spots); n > 0 && off-s.spots[n-1].off < sparse {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s.spots = append(s.spots, spot{lsn, off, prev})
-}
-
-// find is where to begin reading for a frame.
-func (t *table) find(lsn words.LSN) (number uint32, journal words.JournalID, at spot, ok bool) {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	n := sort.Search(len(t.segments), func(n int) bool { return t.segments[n].first > lsn })
-	if n == 0 {
-		return 0, 0, spot{}, false
-	}
-	s := &t.segments[n-1]
-	n = sort.Search(len(s.spots), func(n int) bool { return s.spots[n].lsn > lsn })
-	if n == 0 {
-		return 0, 0, spot{}, false
-	}
-	return s.number, s.journal, s.spots[n-1], true
-}
 
 // A slot holds one segment open. A segment has one slot it can be in, so that no
 // more than shelf files are open, and two readers wait for each other only where
@@ -125,54 +65,156 @@ func (s *slot) close() error {
 	return s.clear()
 }
 
-// Read is a durable frame, read from its segment and checked. Any goroutine may ask,
-// while another writes.
-func (j *Journal) Read(lsn words.LSN) (record.Sealed, error) {
-	if lsn == 0 || lsn > j.Durable() {
+// Read is a durable frame, read from its segment and checked: its sums, and that it
+// follows from the root before it. What is whole is read, also behind damage. Any
+// goroutine may ask, while another writes.
+func (j *Journal) Read(lsn words.LSN) (record.Sealed, error) { return j.find(lsn, steps) }
+
+func (j *Journal) find(lsn words.LSN, back int) (record.Sealed, error) {
+	durable := j.Durable()
+	if lsn == 0 || lsn > max(durable, j.beyond) {
 		return record.Sealed{}, ErrGone
 	}
-	number, journal, at, ok := j.table.find(lsn)
-	if !ok {
-		return record.Sealed{}, ErrGone
-	}
-	slot := &j.slots[number%shelf]
-	slot.mu.Lock()
-	defer slot.mu.Unlock()
-	file, err := slot.open(j.fs, number)
+	places, err := j.places(lsn)
 	if err != nil {
 		return record.Sealed{}, err
 	}
-	size, err := file.Size()
-	if err != nil {
-		return record.Sealed{}, fmt.Errorf("journal: read %v: %w", lsn, err)
+	var lost error = &Damage{segmentName(j.table.oldest()), 0, 1, lsn, missing}
+	for _, p := range places {
+		p.sound = p.sound || p.spot.lsn > 0 && lsn <= durable || p.last && lsn <= j.beyond
+		s, err := j.read(p, lsn)
+		if len(s.Body) > 0 && err != nil && j.follows(&s, back) {
+			return s, nil
+		}
+		if err == nil || !errors.Is(err, ErrDamaged) {
+			return s, err
+		}
+		lost = err
 	}
-	p := &pane{file: file, name: segmentName(number), size: size, block: sparse}
-	return p.frame(at, lsn, journal)
+	return record.Sealed{}, lost
 }
 
-// frame walks from a spot to a frame.
-func (p *pane) frame(at spot, lsn words.LSN, journal words.JournalID) (record.Sealed, error) {
-	for {
-		it, err := p.item(at.off)
-		if err != nil {
-			return record.Sealed{}, err
-		}
-		if it.magic == batchMagic {
-			at.off += it.size
-			continue
-		}
-		head, _, err := record.Open(it.payload)
-		if it.magic != frameMagic || err != nil || head.LSN != at.lsn {
-			return record.Sealed{}, &Damage{p.name, at.off, at.lsn, lsn, "what is there does not check"}
-		}
-		if at.lsn < lsn {
-			at = spot{at.lsn + 1, at.off + it.size, words.Root(it.root)}
-			continue
-		}
-		root, _ := digest.Chain(nil, at.prev, it.payload)
-		if root != words.Root(it.root) {
-			return record.Sealed{}, &Damage{p.name, at.off, lsn, lsn, "a frame that breaks the chain"}
-		}
-		return record.Sealed{Journal: journal, LSN: lsn, Body: bytes.Clone(it.payload), Prev: at.prev, Root: root}, nil
+// follows looks for the root before a frame in the segment before, where the start of
+// its own has lost it: the frame is whole when it goes on from there.
+func (j *Journal) follows(s *record.Sealed, back int) bool {
+	if back == 0 {
+		return false
 	}
+	before, err := j.find(s.LSN-1, back-1)
+	if err != nil {
+		return false
+	}
+	s.Prev = before.Root
+	root, _ := digest.Chain(nil, s.Prev, s.Body)
+	return root == s.Root
+}
+
+// read looks for a frame in one segment. With Damage it returns what is whole but for
+// the root before it.
+func (j *Journal) read(at place, lsn words.LSN) (s record.Sealed, err error) {
+	slot := &j.slots[at.number%shelf]
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	file, err := slot.open(j.fs, at.number)
+	if err != nil {
+		return s, err
+	}
+	size, err := file.Size()
+	if err != nil {
+		return s, fmt.Errorf("journal: read %v: %w", lsn, err)
+	}
+	p := &pane{file: file, name: segmentName(at.number), size: size, block: sparse}
+	l, err := p.frame(at, lsn)
+	if err == nil && !at.sound {
+		err = p.vouched(at, l)
+	}
+	if err != nil {
+		return s, err
+	}
+	prev, ok, err := p.before(l.off, l.it)
+	if err != nil {
+		return s, err
+	}
+	s = record.Sealed{Journal: at.whose, LSN: lsn, Body: bytes.Clone(l.it.payload), Prev: prev, Root: words.Root(l.it.root)}
+	if ok {
+		return s, nil
+	}
+	return s, &Damage{p.name, l.off, lsn, lsn, "the root before the frame is lost, or it breaks the chain"}
+}
+
+// frame finds a frame: from the last spot before it where that is near, else by halves.
+func (p *pane) frame(at place, lsn words.LSN) (l landing, err error) {
+	w := walk{off: startItem, last: max(at.first, 1) - 1}
+	if at.spot.lsn > 0 {
+		w = walk{off: at.spot.off, last: at.spot.lsn - 1}
+		if l, err = w.to(p, lsn, w.off+2*sparse); l.it.size > 0 || err != nil {
+			return l, err
+		}
+	}
+	near, err := p.seek(seeking{lo: w.off, first: w.last + 1, lsn: lsn})
+	if err != nil {
+		return l, err
+	}
+	if w.off = near.off; near.lsn > 0 {
+		w.last = near.lsn - 1
+	}
+	if l, err = w.to(p, lsn, p.size); l.it.size == 0 && err == nil {
+		err = &Damage{p.name, w.off, w.last + 1, lsn, "nothing is there any more"}
+	}
+	return l, err
+}
+
+// A walk goes over the items of a segment from off on, behind the frame last.
+type walk struct {
+	off  int64
+	last words.LSN
+}
+
+// step goes over the next item that checks; nothing where there is none before limit.
+func (w *walk) step(p *pane, limit int64) (landing, error) {
+	l, ok, err := p.next(w.off, min(limit, p.size), 0, w.last+1, unlimited)
+	if err != nil || !ok {
+		return landing{}, err
+	}
+	if w.off = l.end(); l.it.magic == frameMagic {
+		w.last = l.lsn
+	}
+	return l, nil
+}
+
+// to is a frame; nothing where limit comes before it.
+func (w *walk) to(p *pane, lsn words.LSN, limit int64) (landing, error) {
+	for {
+		off, last := w.off, w.last
+		switch l, err := w.step(p, limit); {
+		case err != nil || l.it.size == 0:
+			return l, err
+		case l.lsn > lsn:
+			return landing{}, &Damage{p.name, off, last + 1, l.lsn - 1, "what is there does not check"}
+		case w.last == lsn:
+			return l, nil
+		}
+	}
+}
+
+// vouched says why a frame is not to be believed of which no next segment tells: behind
+// what is damaged there may be one that was given up.
+func (p *pane) vouched(at place, l landing) error {
+	known, err := part{name: p.name}.marks(p)
+	if err != nil || known >= l.lsn {
+		return err
+	}
+	for w := (walk{off: startItem, last: at.first - 1}); at.first > 0; {
+		from, last := w.off, w.last
+		next, err := w.step(p, p.size)
+		switch {
+		case err != nil:
+			return err
+		case next.off > from || next.lsn != last+1:
+			return &Damage{p.name, l.off, l.lsn, l.lsn, "nothing vouches for what is there"}
+		case next.off == l.off: // nothing before it is damaged
+			return nil
+		}
+	}
+	return &Damage{p.name, l.off, l.lsn, l.lsn, "nothing vouches for what is there"}
 }

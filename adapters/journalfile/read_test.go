@@ -114,16 +114,23 @@ func TestMovedAway(t *testing.T) {
 	}
 }
 
-// TestRotIsNamed: what is read is checked.
+// TestRotIsNamed: what is read is checked, and a frame is not lost for what stands
+// before it: but for the root there, which is a part of its receipt.
 func TestRotIsNamed(t *testing.T) {
-	image, things, _ := tiny(t)
+	image, things, sealed := tiny(t)
+	one, two := things[2], things[3]
 	for off := things[1].off; off < things[4].off; off++ {
 		d := disk(t, map[string][]byte{first: image})
 		j, _, _ := recovered(t, d)
 		d.Rot(fixed{"disk/rot/byte": off})
-		_, err := j.Read(2)
-		if damage := (*journalfile.Damage)(nil); off >= things[2].off && (!errors.As(err, &damage) || damage.Segment != first) {
+		s, err := j.Read(2)
+		damage := (*journalfile.Damage)(nil)
+		root := one.off + one.size - 4 - 32
+		switch lost := off >= two.off || off >= root && off < root+32; {
+		case lost && (!errors.As(err, &damage) || damage.Segment != first || damage.From > 2 || damage.To < 2):
 			t.Fatalf("byte %d: %v", off, err)
+		case !lost && (err != nil || !same(s, sealed[1])):
+			t.Fatalf("byte %d, not of the frame: %+v, %v", off, s, err)
 		}
 		must(t, j.Close())
 	}

@@ -1,12 +1,8 @@
 package journalfile
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"macronode/adapters/fs"
 	"macronode/core/digest"
@@ -29,8 +25,8 @@ type Found struct {
 	Root           words.Root  // of the chain there
 	Known          words.LSN   // something later says that all up to here were durable
 	Epoch          words.Epoch // of the last writer
-	Segments       int
-	Bytes          int64 // of all segments
+	Segments       int         // all of them
+	Bytes          int64       // of those that were read
 }
 
 // Progress is how far a scan is.
@@ -40,12 +36,9 @@ type Progress struct {
 	Last        words.LSN
 }
 
-// Scan reads a journal and changes nothing: each gets all frames that check, in
-// order, in slices that are its own. Damage ends it, with what was found before it.
+// Scan is that of a Reading of all there is.
 func Scan(fsys fs.FS, each func([]record.Sealed) error, progress func(Progress)) (Found, error) {
-	s := scan{fsys: fsys, each: each, progress: progress, table: new(table)}
-	_, err := s.run()
-	return s.found, err
+	return Reading{Each: each, Progress: progress}.Scan(fsys)
 }
 
 // A scan goes through the segments in order and believes nothing that is not vouched
@@ -57,11 +50,11 @@ func Scan(fsys fs.FS, each func([]record.Sealed) error, progress func(Progress))
 //	J2  a batch begins after the last frame, has as many frames and bytes as it says,
 //	    and was written when all that it knows durable was written
 //	J3  a segment begins after the last frame, and all before it was durable
-//	J4  the journal's id stays, and no epoch is followed by a lower one
+//	J4  the journal's id stays, but where a segment begins with a frame that says that it
+//	    was restored as another; and no epoch is followed by a lower one
 type scan struct {
-	fsys     fs.FS
-	each     func([]record.Sealed) error
-	progress func(Progress)
+	Reading
+	fsys fs.FS
 
 	found  Found
 	number uint32 // of the segment
@@ -71,94 +64,90 @@ type scan struct {
 	ready  []record.Sealed // checked, not yet handed on
 	size   int             // of their bodies
 	done   int64           // bytes of the segments before
+	passed int64           // bytes that were gone over
+	on     bool            // something was read, or its place found: what comes must follow
 
 	scratch []byte
 }
 
-// A part is a segment as the directory and its start tell of it.
-type part struct {
-	number uint32
-	name   string
-	size   int64
-	start  start
-	whole  bool // the start checks
-}
-
-// run reads all segments. Leftovers are what recovery may remove.
+// run reads all segments from the one that From lies in. Leftovers are what recovery
+// may remove.
 func (s *scan) run() (leftovers []string, err error) {
-	parts, leftovers, err := survey(s.fsys)
+	row, leftovers, err := list(s.fsys)
 	if err != nil {
 		return nil, err
 	}
-	s.found.Segments = len(parts)
-	for _, p := range parts {
-		s.found.Bytes += p.size
+	s.found.Segments, s.found.Known = len(row), max(s.Known, s.From.LSN, s.Upto)
+	if len(row) == 0 && s.From.LSN == 0 && s.found.Known > 0 {
+		s.found.Damaged = true
+		return nil, &Damage{segmentName(1), 0, 1, s.found.Known, "no segment is there"}
 	}
-	for n, p := range parts {
-		end := words.LSN(unlimited)
-		if n+1 < len(parts) && parts[n+1].whole {
-			end = parts[n+1].start.first
-		}
-		if err := s.segment(p, end); err != nil {
-			s.found.Damaged = errors.Is(err, ErrDamaged)
+	at, err := s.survey(row)
+	if err != nil {
+		return nil, err
+	}
+	s.table.list(row[:at])
+	off := int64(0)
+	if s.From.LSN > 0 {
+		if off, err = s.resume(row[at]); err != nil {
 			return nil, err
 		}
-		s.done += p.size
+	}
+	for n := at; n < len(row) && !s.over(); n++ {
+		if err := s.segment(row[n], off, ends(row, n)); err != nil {
+			if s.found.Damaged = errors.Is(err, ErrDamaged); s.found.Damaged {
+				err = errors.Join(err, s.beyond(row[n:]))
+			}
+			return nil, err
+		}
+		s.done, off = s.done+row[n].size, 0
 	}
 	return leftovers, nil
 }
 
-// survey lists the segments and reads their starts.
-func survey(fsys fs.FS) (parts []part, leftovers []string, err error) {
-	names, err := fsys.List()
-	if err != nil {
-		return nil, nil, fmt.Errorf("journal: list the segments: %w", err)
+// over reports that all was read that was wanted.
+func (s *scan) over() bool { return s.Upto > 0 && s.found.Last >= s.Upto }
+
+// ends is the frame that the segment after the n-th begins with.
+func ends(row []part, n int) words.LSN {
+	if n+1 < len(row) && row[n+1].whole {
+		return row[n+1].start.first
 	}
-	for _, name := range names {
-		if strings.HasSuffix(name, leftover) {
-			leftovers = append(leftovers, name)
-		}
-		if !strings.HasSuffix(name, suffix) {
-			continue
-		}
-		number, err := strconv.ParseUint(strings.TrimSuffix(name, suffix), 10, 32)
-		p := part{name: name, number: uint32(number)}
-		if err != nil || name != segmentName(p.number) {
-			return nil, nil, fmt.Errorf("%w: %s is no segment's name", ErrFormat, name)
-		}
-		if err := p.survey(fsys); err != nil {
-			return nil, nil, err
-		}
-		parts = append(parts, p)
-	}
-	slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.number, b.number) })
-	return parts, leftovers, nil
+	return unlimited
 }
 
-func (p *part) survey(fsys fs.FS) error {
-	pane, err := openPane(fsys, p.name, startItem)
+// beyond looks at what lies behind damage, the segment that it is in first: for what
+// is vouched for there, and so that it can be read.
+func (s *scan) beyond(rest []part) error {
+	for _, p := range rest {
+		if p.whole {
+			s.found.Known = max(s.found.Known, p.start.known)
+		}
+		if p.whole && !s.on {
+			s.found.Journal, s.on = p.start.journal, true
+		}
+	}
+	last := rest[len(rest)-1]
+	pane, err := openPane(s.fsys, last.name, block)
 	if err != nil {
 		return err
 	}
 	defer pane.file.Close() //nolint:errcheck // it was only read
-	it, err := pane.item(0)
-	if err != nil {
-		return err
+	known, err := last.marks(pane)
+	s.found.Known = max(s.found.Known, known)
+	if p := rest[0]; s.table.size() > 0 && s.table.newest() == p.number || p.whole && p.start.first <= s.found.Last+1 {
+		rest = rest[1:] // it is there; or it follows from another past
 	}
-	if p.size = pane.size; it.magic != startMagic {
-		return nil
-	}
-	if format := u32(it.payload); format != version {
-		return fmt.Errorf("%w: %s is of format %d", ErrFormat, p.name, format)
-	}
-	if p.whole = len(it.payload) == startSize; p.whole {
-		p.start = it.start()
-	}
-	return nil
+	s.table.list(rest)
+	return err
 }
 
-// segment reads one segment up to the frame that the next one begins with.
-func (s *scan) segment(p part, end words.LSN) error {
+// segment reads one segment, from its start or from off, up to the frame that the
+// next one begins with.
+func (s *scan) segment(p part, off int64, end words.LSN) error {
+	if off > 0 {
+		return s.frames(p, off, end)
+	}
 	if why := s.begin(p); why != "" {
 		upto := s.found.Last + 1
 		if p.whole && p.start.first > upto {
@@ -169,14 +158,18 @@ func (s *scan) segment(p part, end words.LSN) error {
 		}
 		return &Damage{p.name, 0, s.found.Last + 1, upto, why}
 	}
+	s.open = batch{}
+	return s.frames(p, startItem, end)
+}
+
+// frames reads from off on.
+func (s *scan) frames(p part, off int64, end words.LSN) error {
 	pane, err := openPane(s.fsys, p.name, block)
 	if err != nil {
 		return err
 	}
 	defer pane.file.Close() //nolint:errcheck // it was only read
-	s.open = batch{}
-	off := int64(startItem)
-	for s.found.Last+1 < end {
+	for s.found.Last+1 < end && !s.over() {
 		it, err := pane.item(off)
 		if err != nil {
 			return err
@@ -184,7 +177,7 @@ func (s *scan) segment(p part, end words.LSN) error {
 		if why := s.take(it, off); why != "" {
 			return s.stop(pane, off, end, why)
 		}
-		off += it.size
+		off, s.passed = off+it.size, s.passed+it.size
 		if s.size >= block {
 			if err := s.flush(); err != nil {
 				return err
@@ -196,18 +189,6 @@ func (s *scan) segment(p part, end words.LSN) error {
 	return s.flush()
 }
 
-func openPane(fsys fs.FS, name string, block int64) (*pane, error) {
-	f, err := fsys.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("journal: open a segment: %w", err)
-	}
-	size, err := f.Size()
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("journal: size of %s: %w", name, err), f.Close())
-	}
-	return &pane{file: f, name: name, size: size, block: block}, nil
-}
-
 // begin says why p does not follow what was read, or goes on in it.
 func (s *scan) begin(p part) (why string) {
 	h, f := p.start, &s.found
@@ -215,21 +196,32 @@ func (s *scan) begin(p part) (why string) {
 	case !p.whole:
 		return "its start does not check"
 	case h.first > f.Last+1:
-		return "frames before it are missing"
+		return missing
 	case h.first < f.Last+1 || h.prev != f.Root:
 		return "it does not follow the segment before it"
 	case h.known+1 < h.first:
 		return "it began before its predecessor was durable"
-	case s.table.size() > 0 && h.journal != f.Journal:
+	case s.on && h.journal != f.Journal && !reborn(s.fsys, p):
 		return "it is of another journal"
 	case h.epoch < f.Epoch:
 		return "it was written by a writer that had been succeeded"
 	}
-	f.Journal, f.Epoch = h.journal, h.epoch
+	f.Journal, f.Epoch, s.on = h.journal, h.epoch, true
 	s.vouch(h.known)
 	s.number = p.number
-	s.table.begin(p.number, h.journal, h.first)
+	s.table.begin(p)
 	return ""
+}
+
+// reborn reports that a segment begins where its journal was restored as another.
+func reborn(fsys fs.FS, p part) bool {
+	pane, err := openPane(fsys, p.name, sparse)
+	if err != nil {
+		return false
+	}
+	defer pane.file.Close() //nolint:errcheck // it was only read
+	is, err := p.reborn(pane)
+	return err == nil && is
 }
 
 // vouch notes that all frames ≤ known were durable.
@@ -280,7 +272,7 @@ func (s *scan) takeFrame(it item, off int64) (why string) {
 		return "a frame that breaks the chain"
 	}
 	s.open.count, s.open.bytes = s.open.count-1, s.open.bytes-uint32(it.size)
-	s.table.note(f.LSN, off, f.Prev)
+	s.table.note(f.LSN, off)
 	s.found.Last, s.found.Root = f.LSN, f.Root
 	if f.LSN > s.found.Known {
 		s.tail = append(s.tail, f)
@@ -328,16 +320,14 @@ func (s *scan) flush() error {
 	}
 	ready := s.ready
 	s.ready, s.size = make([]record.Sealed, 0, len(ready)), 0
-	if s.each == nil {
+	if s.Each == nil {
 		return nil
 	}
-	return s.each(ready)
+	return s.Each(ready)
 }
 
 func (s *scan) tell(name string, off int64) {
-	if s.progress != nil {
-		s.progress(Progress{name, s.done + off, s.found.Bytes, s.found.Last})
+	if s.Progress != nil {
+		s.Progress(Progress{name, s.done + off, s.found.Bytes, s.found.Last})
 	}
 }
-
-func segmentName(number uint32) string { return fmt.Sprintf("%08d%s", number, suffix) }

@@ -31,6 +31,9 @@ type Desk struct {
 	free  [Classes]chan uint32
 	slots []slot
 	gone  chan words.Ticket // at most one a slot: never full
+
+	Index Index  // set before the first request; nil: nothing is ever sent back
+	Again func() // is told of each that is sent back; nil: nobody is
 }
 
 type slot struct {
@@ -79,11 +82,25 @@ func (k *Desk) waits() bool {
 // Submit lets a request in and waits for its reply; ok is false when there is no
 // room, and nothing was decided. Where ctx ends first the outcome is unknown.
 func (k *Desk) Submit(ctx context.Context, c Class, in *event.Request) (r event.Reply, ok bool) {
-	return k.submit(ctx, c, in, func(t words.Ticket) { in.Ticket = t })
+	return k.informed(ctx, in, func() (event.Reply, bool) {
+		return k.submit(ctx, c, in, func(t words.Ticket) { in.Ticket = t })
+	})
 }
 
-// Enrol asks for a key to be known, and waits like Submit.
+// Find asks what became of a key, and waits like Submit.
+func (k *Desk) Find(ctx context.Context, c Class, in *event.Find) (r event.Reply, ok bool) {
+	return k.informed(ctx, in, func() (event.Reply, bool) {
+		return k.submit(ctx, c, in, func(t words.Ticket) { in.Ticket = t })
+	})
+}
+
+// Enrol asks for a key to be known, Revoke for one to be nobody's, and they wait like
+// Submit.
 func (k *Desk) Enrol(ctx context.Context, in *event.Enrol) (r event.Reply, ok bool) {
+	return k.submit(ctx, Internal, in, func(t words.Ticket) { in.Ticket = t })
+}
+
+func (k *Desk) Revoke(ctx context.Context, in *event.Revoke) (r event.Reply, ok bool) {
 	return k.submit(ctx, Internal, in, func(t words.Ticket) { in.Ticket = t })
 }
 

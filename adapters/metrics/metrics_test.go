@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 
+	"macronode/adapters/registry"
 	"macronode/core/event"
 	"macronode/core/words"
 )
@@ -42,12 +44,11 @@ func used(status func() event.Status) *Metrics {
 	m.Flushed(3, 999, time.Millisecond)
 	m.Failed("journal")
 	m.TimedOut("reply")
+	m.Retried("enrol")
 	m.Crowded()
-	m.Queue("work", func() int { return 7 })
-	m.InFlight(func() int { return 5 })
-	for e := range Aborted + 1 {
-		m.Task("http", e)
-	}
+	m.Sample("queue_depth", func() float64 { return 7 }, "work_authed")
+	m.Sample("worker_inflight", func() float64 { return 5 })
+	m.Sample("tasks_spawned_total", func() float64 { return 3 }, "http")
 	return m
 }
 
@@ -74,6 +75,9 @@ func TestNamesAndLabels(t *testing.T) {
 				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
 			}
 			value := m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
+			if value == 0 && len(labels) > 0 && f.GetName() != "readyz_state" {
+				continue // each is there from the beginning
+			}
 			fmt.Fprintf(&now, "%s{%s} %v\n", f.GetName(), strings.Join(labels, ","), value)
 		}
 	}
@@ -103,16 +107,61 @@ func TestPrometheusLikesTheNames(t *testing.T) {
 	}
 }
 
+// TestEverySeriesIsThere: what is counted says 0 before it has happened, and what is
+// sampled is there once it is given; nothing else is.
+func TestEverySeriesIsThere(t *testing.T) {
+	m := New(starting)
+	for i := range registry.Metrics {
+		d := &registry.Metrics[i]
+		for _, values := range d.All() {
+			if d.Sampled && !ofStatus(d.Name) && !slices.Equal(values, []string{"request"}) {
+				m.Sample(d.Name, zero, values...)
+			}
+		}
+	}
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := make(map[string]int)
+	for _, f := range families {
+		there[f.GetName()] = len(f.GetMetric())
+	}
+	for i := range registry.Metrics {
+		d := &registry.Metrics[i]
+		if there[d.Name] != len(d.All()) {
+			t.Errorf("%s has %d series, not %d", d.Name, there[d.Name], len(d.All()))
+		}
+		delete(there, d.Name)
+	}
+	for name := range there {
+		if ours(name) {
+			t.Errorf("%s is not declared", name)
+		}
+	}
+}
+
+// ofStatus reports a metric that New brings by itself.
+func ofStatus(name string) bool {
+	return slices.Contains([]string{"readyz_state", "ready_dependency_unmet", "service_restarts_total", "journal_lsn",
+		"follower_lag_lsn", "clock_offset_seconds"}, name)
+}
+
 // A label that no enum knows is our bug, and says so before it is ever counted.
 func TestLabelsAreEnums(t *testing.T) {
 	m := New(starting)
 	for name, count := range map[string]func(){
 		"endpoint": func() { m.Wallet().Endpoint("stranger", "GET") },
 		"method":   func() { m.Wallet().Endpoint("tx", "BREW") },
-		"queue":    func() { m.Queue("stranger", func() int { return 0 }) },
+		"pair":     func() { m.Wallet().Endpoint("tx", "POST") },
+		"sample":   func() { m.Sample("queue_depth", zero, "stranger") },
+		"name":     func() { m.Sample("stranger", zero) },
+		"too many": func() { m.Sample("worker_inflight", zero, "stranger") },
+		"counted":  func() { m.Sample("io_errors_total", zero, "journal") },
+		"twice":    func() { m.Sample("tasks_aborted_total", zero, "request") },
 		"op":       func() { m.Failed("stranger") },
 		"wait":     func() { m.TimedOut("stranger") },
-		"task":     func() { m.Task("stranger", Spawned) },
+		"retry":    func() { m.Retried("stranger") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
@@ -126,6 +175,8 @@ func TestLabelsAreEnums(t *testing.T) {
 		})
 	}
 }
+
+func zero() float64 { return 0 }
 
 func TestReadyState(t *testing.T) {
 	for _, c := range []struct {
@@ -206,14 +257,14 @@ func TestCountingAllocatesNothing(t *testing.T) {
 // Whatever is refused may be counted; what is an answer is not a rejection.
 func TestAnswersAreNoRejections(t *testing.T) {
 	w := New(starting).Wallet()
-	before := testutil.CollectAndCount(w.of.rejected)
+	before := testutil.CollectAndCount(w.of.counters["rejected_total"])
 	for p := event.None; p.Known() || p == event.None; p++ {
 		w.Refused(p)
 	}
-	if after := testutil.CollectAndCount(w.of.rejected); before != after || after != len(beforeWork)+1 {
+	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != len(registry.BeforeWork)+1 {
 		t.Fatalf("%d series before, %d after", before, after)
 	}
-	if n := testutil.ToFloat64(w.of.rejected.WithLabelValues("wallet", "busy")); n != 1 {
+	if n := testutil.ToFloat64(w.of.counter("rejected_total", "wallet", "busy")); n != 1 {
 		t.Fatalf("busy counted %v times", n)
 	}
 }

@@ -6,34 +6,29 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"macronode/adapters/registry"
 	"macronode/core/event"
 )
 
-// Wallet is what the wallet's doors count, every handle found beforehand.
+// Wallet is what the wallet's doors count, every series found beforehand.
 type Wallet struct {
 	of       *Metrics
 	rejected [256]prometheus.Counter // by problem; nil for those that are not
+	replays  prometheus.Counter
 	decision prometheus.Observer
 	timeout  prometheus.Counter
 	await    prometheus.Counter
-	panics   prometheus.Counter
 }
 
 // Wallet is the wallet's view of m.
 func (m *Metrics) Wallet() *Wallet {
-	w := &Wallet{of: m, decision: m.decision.WithLabelValues("wallet"),
-		timeout: m.timeouts.WithLabelValues("reply"), await: m.timeouts.WithLabelValues("await_seq"),
-		panics: m.tasks[Aborted].WithLabelValues("request")}
-	for _, p := range beforeWork {
-		w.rejected[p] = m.rejected.WithLabelValues("wallet", p.Code())
+	w := &Wallet{of: m, decision: m.histogram("decision_seconds", "wallet"), replays: m.counter("idempotency_replays_total"),
+		timeout: m.counter("io_timeouts_total", "reply"), await: m.counter("io_timeouts_total", "await_seq")}
+	for _, p := range registry.BeforeWork {
+		w.rejected[p] = m.counter("rejected_total", "wallet", p.Code())
 	}
 	return w
 }
-
-// beforeWork are the problems that a request meets before anything is done for it.
-// The others are answers.
-var beforeWork = [...]event.Problem{event.BadRequest, event.Unauthorized, event.Forbidden, event.PayloadTooLarge,
-	event.UnsupportedMedia, event.MethodNotAllowed, event.Busy, event.IdempotencyFull, event.Unavailable}
 
 // An exemplar names the decision behind an observation. It is dear, so it comes
 // with what was slow and with one of many.
@@ -44,7 +39,7 @@ const (
 
 // Endpoint counts one endpoint: what was answered, and who was told to come back.
 func (w *Wallet) Endpoint(name, method string) (answered func(took time.Duration, decision []byte), busy func()) {
-	latency := w.of.latency.WithLabelValues(of(endpoints, name), of(methods, method))
+	latency := w.of.histogram("request_latency_seconds", name, method)
 	named := latency.(prometheus.ExemplarObserver)
 	var seen atomic.Uint64
 	return func(took time.Duration, decision []byte) {
@@ -53,7 +48,7 @@ func (w *Wallet) Endpoint(name, method string) (answered func(took time.Duration
 			return
 		}
 		latency.Observe(took.Seconds())
-	}, w.of.busy.WithLabelValues(name).Inc
+	}, w.of.counter("busy_rejections_total", name).Inc
 }
 
 // Refused counts a problem, if it was met before any work.
@@ -65,7 +60,7 @@ func (w *Wallet) Refused(p event.Problem) {
 
 // Decided counts a reply of the node, Replayed one that was shown again.
 func (w *Wallet) Decided(took time.Duration) { w.decision.Observe(took.Seconds()) }
-func (w *Wallet) Replayed()                  { w.of.replays.Inc() }
+func (w *Wallet) Replayed()                  { w.replays.Inc() }
 
 // TimedOut counts a wait that ended at the deadline: Deadline for a read, Unknown
 // for the outcome of a write.
@@ -78,4 +73,4 @@ func (w *Wallet) TimedOut(p event.Problem) {
 }
 
 // Panicked counts a request that met a bug.
-func (w *Wallet) Panicked() { w.panics.Inc() }
+func (w *Wallet) Panicked() { w.of.panics.n.Add(1) }

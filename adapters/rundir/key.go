@@ -2,7 +2,7 @@ package rundir
 
 import (
 	"encoding/base64"
-	"encoding/hex"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -21,10 +21,13 @@ var (
 	ErrKey    = errors.New("rundir: no API key: wants mk_, 16 hexadecimal digits, _ and 43 characters")
 	ErrNoKey  = errors.New("rundir: no bootstrap.key here")
 	ErrShared = errors.New("rundir: bootstrap.key is not its owner's alone: wants a plain file of mode 0600")
+	ErrSpent  = errors.New("rundir: the key of bootstrap.key was revoked: keys recover makes another")
+	errNobody = errors.New("chance gave the id of nobody")
 )
 
 const (
 	keyName   = "bootstrap.key"
+	oldName   = "bootstrap.key.old" // what Recover found in its place
 	keyPrefix = "mk_"
 	idLen     = 16 // hexadecimal digits of 8 bytes
 	secretLen = 43 // characters of 32 bytes
@@ -32,7 +35,8 @@ const (
 )
 
 // A Key is an API key as its holder knows it. Its text is mk_<id>_<secret>; the
-// secret may hold an underscore itself, and leaves by Text alone.
+// secret may hold an underscore itself, and leaves by Text alone. No key has the ID 0:
+// that is how the node calls itself.
 type Key struct {
 	ID     words.KeyID
 	secret string // base64url of 32 bytes
@@ -44,7 +48,10 @@ func NewKey(random io.Reader) (Key, error) {
 	if _, err := io.ReadFull(random, drawn[:]); err != nil {
 		return Key{}, fmt.Errorf("draw an API key: %w", err)
 	}
-	id, _ := strconv.ParseUint(hex.EncodeToString(drawn[:8]), 16, 64)
+	id := binary.BigEndian.Uint64(drawn[:8])
+	if id == 0 {
+		return Key{}, fmt.Errorf("draw an API key: %w", errNobody)
+	}
 	return Key{words.KeyID(id), base64.RawURLEncoding.EncodeToString(drawn[8:])}, nil
 }
 
@@ -63,7 +70,7 @@ func ParseKey(text string) (Key, error) {
 		return Key{}, ErrKey
 	}
 	id, err := strconv.ParseUint(text[len(keyPrefix):len(keyPrefix)+idLen], 16, 64)
-	if err != nil {
+	if err != nil || id == 0 {
 		return Key{}, ErrKey
 	}
 	k := Key{words.KeyID(id), text[keyLen-secretLen:]}
@@ -109,19 +116,68 @@ func Bootstrap(dir string, random io.Reader) (Key, error) {
 	if !errors.Is(err, ErrNoKey) {
 		return Key{}, err
 	}
-	if k, err = NewKey(random); err != nil {
+	return writeKey(dir, random, func() error { return nil })
+}
+
+// Recover is Bootstrap for who has lost the key, or lost trust in it: a new one stands
+// in bootstrap.key when it returns, durable, and what stood there in bootstrap.key.old.
+// No node runs in dir, and none may start: the caller holds its lock. The next start
+// makes the key known, in the place of the first one on record: until then, that one
+// is good. Where it fails half way there may be no bootstrap.key; it is done again then.
+func Recover(dir string, random io.Reader) (Key, error) {
+	return writeKey(dir, random, func() error {
+		err := os.Rename(filepath.Join(dir, keyName), filepath.Join(dir, oldName))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+}
+
+// writeKey draws a key and leaves it in dir, where none is once room was made.
+func writeKey(dir string, random io.Reader, makeRoom func() error) (Key, error) {
+	k, err := NewKey(random)
+	if err != nil {
 		return Key{}, err
 	}
 	temp, err := spare(dir, keyName, []byte(k.Text()+"\n"))
 	if err != nil {
 		return Key{}, err
 	}
-	// A link refuses to replace; a rename would not.
-	err = errors.Join(os.Link(temp, filepath.Join(dir, keyName)), os.Remove(temp))
-	if err != nil {
+	if err = makeRoom(); err == nil {
+		err = os.Link(temp, filepath.Join(dir, keyName)) // it refuses to replace; a rename would not
+	}
+	if err = errors.Join(err, os.Remove(temp)); err != nil {
 		return Key{}, fmt.Errorf("create %s: %w", keyName, err)
 	}
 	return k, syncDir(dir)
+}
+
+// Owed is the key of dir that a journal shall know and does not: one that an earlier
+// start, or Recover, left before it could be recorded, or a new one where neither dir
+// nor the journal has any. It is durable, so the record can follow; where the journal is
+// bootstrapped, which is to have a first key that is not revoked, the new one comes
+// instead. Known looks for a key in the journal, revoked ones included.
+//
+// With nothing owed, the error says what there is to say of the file: ErrNoKey when it is
+// gone, for good reasons perhaps, ErrSpent when nothing it holds lets anyone in.
+func Owed(dir string, random io.Reader, bootstrapped bool, known func(words.KeyID) bool) (k Key, owed bool, err error) {
+	k, err = ReadKey(dir)
+	switch {
+	case errors.Is(err, ErrNoKey) && !bootstrapped:
+		k, err = Bootstrap(dir, random)
+	case err != nil:
+	case !known(k.ID):
+		err = syncKey(dir)
+	case !bootstrapped:
+		return Key{}, false, ErrSpent
+	default:
+		return k, false, nil
+	}
+	if err != nil {
+		return Key{}, false, err
+	}
+	return k, true, nil
 }
 
 // syncKey makes a key durable that an earlier start may have left half way.

@@ -4,16 +4,19 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"macronode/core/digest"
+	"macronode/core/words"
 )
 
 func draw(seed byte) *bytes.Reader { return bytes.NewReader(bytes.Repeat([]byte{seed}, 40)) }
@@ -36,14 +39,16 @@ func TestAKeyHasItsForm(t *testing.T) {
 	if said := fmt.Sprintf("%v %s %+v", k, k, k) + log.String(); strings.Contains(said, secret) {
 		t.Fatal("printed: ", said)
 	}
-	if _, err := NewKey(strings.NewReader("too little")); err == nil {
-		t.Fatal("drawn from too little")
+	for _, random := range []io.Reader{strings.NewReader("too little"), draw(0)} {
+		if k, err := NewKey(random); err == nil || k != (Key{}) {
+			t.Fatal("drawn from too little: ", k)
+		}
 	}
 }
 
 func TestKeysReadBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		random := rapid.SliceOfN(rapid.Byte(), 40, 40).Draw(t, "random")
+		random := append([]byte{rapid.ByteMin(1).Draw(t, "id")}, rapid.SliceOfN(rapid.Byte(), 39, 39).Draw(t, "random")...)
 		k, err := NewKey(bytes.NewReader(random))
 		if err != nil {
 			t.Fatal(err)
@@ -68,6 +73,7 @@ func TestWhatIsNoKey(t *testing.T) {
 		good[:len(good)-1] + "t",               // bits beyond the 32nd byte
 		good[:len(good)-1] + "=",               // padding
 		good[:len(good)-1] + "+",               // the other alphabet
+		"mk_0000000000000000" + good[19:],      // the node itself
 	} {
 		if k, err := ParseKey(text); !errors.Is(err, ErrKey) {
 			t.Errorf("%q is %v, %v", text, k, err)
@@ -154,7 +160,7 @@ func TestBootstrapReplacesNothing(t *testing.T) {
 // meanwhile is chance that lays something down while it is drawn from.
 type meanwhile func() error
 
-func (m meanwhile) Read(p []byte) (int, error) { return len(p), m() }
+func (m meanwhile) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte{9}, len(p))), m() }
 
 func TestBootstrapIsExclusive(t *testing.T) {
 	dir := t.TempDir()
@@ -170,5 +176,161 @@ func TestBootstrapIsExclusive(t *testing.T) {
 	}
 	if left := names(t, dir); len(left) != 1 {
 		t.Fatal("left behind: ", left)
+	}
+}
+
+// TestRecoverLeavesBoth: the new key in its place, the old one beside it.
+func TestRecoverLeavesBoth(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "bootstrap.key")
+	was, err := Bootstrap(dir, draw(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seed := byte(2); seed < 4; seed++ {
+		made, err := Recover(dir, draw(seed))
+		if want, _ := NewKey(draw(seed)); err != nil || made != want {
+			t.Fatal(made, err)
+		}
+		if read, err := ReadKey(dir); err != nil || read != made || mode(t, path) != 0o600 {
+			t.Fatal(read, err)
+		}
+		if text, err := os.ReadFile(path + ".old"); err != nil || string(text) != was.Text()+"\n" || mode(t, path+".old") != 0o600 {
+			t.Fatal(string(text), err)
+		}
+		if left := names(t, dir); len(left) != 2 {
+			t.Fatal("left behind: ", left)
+		}
+		was = made
+	}
+}
+
+// TestRecoverFromAnything: whatever stands in the key's place, or was left half way.
+func TestRecoverFromAnything(t *testing.T) {
+	write := func(path string) error { return os.WriteFile(path, []byte("rubbish"), 0o644) }
+	for name, c := range map[string]struct {
+		lay  func(path string) error
+		left int
+	}{
+		"nothing":                           {func(string) error { return nil }, 1},
+		"rubbish":                           {write, 2},
+		"a link":                            {func(p string) error { return errors.Join(write(p+".else"), os.Symlink(p+".else", p)) }, 3},
+		"a directory":                       {func(p string) error { return os.Mkdir(p, 0o700) }, 2},
+		"died before the old one was moved": {func(p string) error { return errors.Join(write(p), write(p+".new")) }, 2},
+		"died before the new one stood":     {func(p string) error { return errors.Join(write(p+".old"), write(p+".new")) }, 2},
+		"died before the spare was gone":    {func(p string) error { return errors.Join(write(p+".old"), write(p), write(p+".new")) }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "bootstrap.key")
+			if err := c.lay(path); err != nil {
+				t.Fatal(err)
+			}
+			made, err := Recover(dir, draw(7))
+			if read, also := ReadKey(dir); err != nil || also != nil || read != made {
+				t.Fatal(made, read, err, also)
+			}
+			if left := names(t, dir); len(left) != c.left {
+				t.Fatal(left)
+			}
+			if text, err := os.ReadFile(path + ".else"); err == nil && string(text) != "rubbish" {
+				t.Fatalf("written through a link: %q", text)
+			}
+		})
+	}
+}
+
+// TestRecoverThatFails changes nothing of what can be read.
+func TestRecoverThatFails(t *testing.T) {
+	dir := t.TempDir()
+	was, err := Bootstrap(dir, draw(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Recover(dir, strings.NewReader("too little")); err == nil {
+		t.Fatal("drawn from too little")
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "bootstrap.key.old", "full"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if k, err := Recover(dir, draw(2)); err == nil || k != (Key{}) {
+		t.Fatal("the old one could not be moved: ", k)
+	}
+	if read, err := ReadKey(dir); err != nil || read != was || len(names(t, dir)) != 2 {
+		t.Fatal(read, err, names(t, dir))
+	}
+}
+
+// TestWhatIsOwed: in every state of the file and of the journal.
+func TestWhatIsOwed(t *testing.T) {
+	there, _ := NewKey(draw(3))
+	drawn, _ := NewKey(draw(4))
+	lay := func(k Key) func(dir string) error {
+		return func(dir string) error {
+			return os.WriteFile(filepath.Join(dir, "bootstrap.key"), []byte(k.Text()+"\n"), 0o600)
+		}
+	}
+	none := func(string) error { return nil }
+	rubbish := func(dir string) error {
+		return os.WriteFile(filepath.Join(dir, "bootstrap.key"), []byte("rubbish"), 0o600)
+	}
+	for name, c := range map[string]struct {
+		lay                 func(dir string) error
+		bootstrapped, known bool
+		owed                Key
+		err                 error
+	}{
+		"a first start":                            {none, false, false, drawn, nil},
+		"a start that died before the record":      {lay(there), false, false, there, nil},
+		"any other start":                          {lay(there), true, true, Key{}, nil},
+		"a key that was recovered":                 {lay(there), true, false, there, nil},
+		"a file that is gone":                      {none, true, false, Key{}, ErrNoKey},
+		"a key that is nobody's after a restore":   {lay(there), false, true, Key{}, ErrSpent},
+		"rubbish before the record":                {rubbish, false, false, Key{}, ErrKey},
+		"rubbish, and who kept the key can use it": {rubbish, true, true, Key{}, ErrKey},
+	} {
+		dir := t.TempDir()
+		if err := c.lay(dir); err != nil {
+			t.Fatal(err)
+		}
+		before := len(names(t, dir))
+		k, owed, err := Owed(dir, draw(4), c.bootstrapped, func(id words.KeyID) bool { return c.known && id == there.ID })
+		if owed != (c.owed != Key{}) || owed && k != c.owed || !errors.Is(err, c.err) || err != nil && c.err == nil {
+			t.Errorf("%s: %v %v %v", name, k, owed, err)
+		}
+		if read, err := ReadKey(dir); owed && (err != nil || read != k) {
+			t.Errorf("%s: owed, and not there: %v %v", name, read, err)
+		}
+		if after := len(names(t, dir)); !owed && after != before {
+			t.Errorf("%s: left behind %v", name, names(t, dir))
+		}
+	}
+}
+
+// TestARecoveredKeyIsOwedOnce: recovered, enrolled, and then known.
+func TestARecoveredKeyIsOwedOnce(t *testing.T) {
+	dir := t.TempDir()
+	var journal []words.KeyID
+	known := func(id words.KeyID) bool { return slices.Contains(journal, id) }
+	start := func(seed byte, want bool) {
+		t.Helper()
+		k, owed, err := Owed(dir, draw(seed), len(journal) > 0, known)
+		if err != nil || owed != want {
+			t.Fatal(k, owed, err)
+		}
+		if owed {
+			journal = append(journal, k.ID)
+		}
+	}
+	start(1, true)
+	start(2, false)
+	made, err := Recover(dir, draw(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start(4, true)
+	start(5, false)
+	if len(journal) != 2 || journal[1] != made.ID {
+		t.Fatal(journal, made)
 	}
 }

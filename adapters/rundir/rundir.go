@@ -2,7 +2,7 @@
 // to reach it.
 //
 //	run.json       who runs here, where it listens, and a token to be let in; gone after a clean exit
-//	bootstrap.key  the first API key, made once in the life of a journal
+//	bootstrap.key  the first API key, made once in the life of a journal, or recovered
 //
 // Both are readable by their owner alone, and are there whole or not at all.
 package rundir

@@ -2,7 +2,6 @@ package kill_test
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +19,7 @@ func TestDrain(t *testing.T) {
 	}
 	n := &kill.Node{Binary: binary, Data: t.TempDir()}
 	start(t, n)
-	var all []*kill.Client
-	for i := range 64 {
-		all = append(all, kill.NewClient(fmt.Sprintf("client:%d", i)))
-	}
+	all := clients(64)
 	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
 	defer stop()
 	done := make(chan error, 1)

@@ -3,7 +3,6 @@ package kill_test
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os/exec"
 	"strings"
 	"testing"
@@ -20,17 +19,15 @@ var (
 
 // TestKill: the real binary is killed under load, again and again, and has lost
 // nothing that it acknowledged: every receipt and every kept refusal is the same
-// bytes, by txid and under its key, and the journal verifies.
+// bytes, by txid and under its key, and the journal verifies. All that its clients ever
+// saw is certified, also what they do not know.
 func TestKill(t *testing.T) {
 	binary, err := kill.Build(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := &kill.Node{Binary: binary, Data: t.TempDir()}
-	var all []*kill.Client
-	for i := range 16 {
-		all = append(all, kill.NewClient(fmt.Sprintf("client:%d", i)))
-	}
+	all := clients(16)
 	dice := words.NewDice(*seed)
 	held := make([]int, len(all))
 	for life := range *kills + 1 {
@@ -44,15 +41,9 @@ func TestKill(t *testing.T) {
 		if life == *kills {
 			break
 		}
-		ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
-		done := make(chan error, 1)
-		go func() { done <- kill.Together(ctx, n, all) }()
-		time.Sleep(time.Duration(20+dice.Below(180)) * time.Millisecond) // the moment is what is drawn here
-		n.Kill()
-		if err := <-done; err != nil {
+		if err := underLoad(t, n, all, &dice); err != nil {
 			t.Fatal(err)
 		}
-		stop()
 	}
 	total := 0
 	for _, c := range all {
@@ -72,7 +63,34 @@ func TestKill(t *testing.T) {
 	if total < *kills*10 {
 		t.Fatalf("only %d answers in %d lives: no load", total, *kills)
 	}
+	sure, err := kill.Certify(n.Data, all)
+	if err != nil {
+		t.Fatalf("go test ./chaos/kill -seed %d: %v", *seed, err)
+	}
+	if sure.Writes != total || sure.Reads < total/10 || *kills >= 20 && (sure.Done == 0 || sure.Done == sure.Unknown) {
+		t.Fatalf("of %d answers: %+v", total, sure)
+	}
+	t.Logf("%+v certified", sure)
 	t.Logf("%d lives, %d answers held; %s", *kills+1, total, strings.TrimSpace(string(out)))
+	t.Logf("evidence: kill.cycles = %d, %d answers; certified: %+v", *kills, total, sure)
+}
+
+func clients(n uint32) (all []*kill.Client) {
+	for i := range n {
+		all = append(all, kill.NewClient(i))
+	}
+	return all
+}
+
+// underLoad ends a life of n: it is killed while all clients ask.
+func underLoad(t *testing.T, n *kill.Node, all []*kill.Client, dice *words.Dice) error {
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- kill.Together(ctx, n, all) }()
+	time.Sleep(time.Duration(20+dice.Below(180)) * time.Millisecond) // the moment is what is drawn here
+	n.Kill()
+	return <-done
 }
 
 func start(t *testing.T, n *kill.Node) {

@@ -7,8 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"syscall"
+	"time"
+
+	"macronode/core/words"
+	"macronode/models/history"
 )
 
 // An Answer is what a client was told for good, under a key.
@@ -17,26 +22,50 @@ type Answer struct {
 	Status          int
 	Bytes           []byte
 	TxID            string
+
+	op history.Key
 }
 
-// A Client moves its own money, one operation at a time, and remembers. What it
-// does not know it asks again, under the same key.
+// A Client moves its own money, one operation at a time, looks at balances meanwhile, and
+// remembers. What it does not know it asks again, under the same key; or it gives up,
+// every second time that the node is gone, and begins anew with what its balance says.
 type Client struct {
 	name    string
 	nonce   uint64
 	count   int
+	hold    string  // open, and not yet paid of
 	pending *Answer // asked, not known
+	left    int     // how often the node was gone before it answered
+	lost    bool    // it does not know its nonce
 	Known   []Answer
 	Cut     error // a request that was sent and got no answer
+
+	said *history.Recorder[ask, string]
+	saw  map[history.Key]words.Seq // each read, the last movement that it says it saw
 }
 
-// NewClient is a client with an account of its own.
-func NewClient(name string) *Client { return &Client{name: name} }
+// NewClient has an account of its own. Its number is nobody else's.
+func NewClient(number uint32) *Client {
+	return &Client{name: fmt.Sprintf("client:%d", number), said: history.NewRecorder[ask, string](number), saw: map[history.Key]words.Seq{}}
+}
 
 func (c *Client) next() *Answer {
 	c.count++
-	a := &Answer{Key: fmt.Sprintf("%s-%d", c.name, c.count)}
+	a := new(Answer)
 	switch {
+	case c.hold != "" && c.count%20 == 16:
+		a.Path, a.Body = "/v1/holds/"+c.hold+"/release", `{}`
+	case c.hold != "":
+		a.Path, a.Body = "/v1/holds/"+c.hold+"/capture", `{"to":"shop","amount_minor":"1"}`
+	case c.count%10 == 5:
+		until := time.Now().Add(time.Hour).UTC().Format("2006-01-02T15:04:05.000Z")
+		a.Path = "/v1/holds"
+		a.Body = fmt.Sprintf(`{"from":%q,"asset":"EUR/2","amount_minor":"2","nonce":%d,"expires_at":%q}`, c.name, c.nonce+1, until)
+	case c.count%10 == 7:
+		a.Path = "/v1/batch"
+		a.Body = fmt.Sprintf(`{"atomic":%v,"items":[{"op":"issue","to":%q,"asset":"EUR/2","amount_minor":"5","ref":%q},`+
+			`{"op":"transfer","from":%q,"to":"shop","asset":"EUR/2","amount_minor":"1","nonce":%d}]}`,
+			c.count%20 == 7, c.name, fmt.Sprintf("r-%s-%d", strings.ReplaceAll(c.name, ":", "."), c.count), c.name, c.nonce+1)
 	case c.count%10 == 1:
 		a.Path, a.Body = "/v1/issue", fmt.Sprintf(`{"to":%q,"asset":"EUR/2","amount_minor":"100"}`, c.name)
 	case c.count%10 == 9: // more than there is: a refusal that is kept
@@ -48,22 +77,40 @@ func (c *Client) next() *Answer {
 		a.Path = "/v1/transfer"
 		a.Body = fmt.Sprintf(`{"from":%q,"to":"shop","asset":"EUR/2","amount_minor":"3","nonce":%d,"memo":"tea"}`, c.name, c.nonce+1)
 	}
+	a.op = c.said.Call(now(), history.Write, ask{a.Path, a.Body})
+	a.Key = fmt.Sprintf("%s-%d", c.name, a.op.Number)
 	return a
+}
+
+// resume is what to do with what the node did not answer before it was gone.
+func (c *Client) resume() {
+	if c.pending == nil {
+		return
+	}
+	if c.left++; c.left%2 == 0 {
+		c.pending, c.hold, c.lost = nil, "", true
+	}
 }
 
 // Run asks until ctx ends or nobody answers any more.
 func (c *Client) Run(ctx context.Context, n *Node) error {
+	c.resume()
 	for ctx.Err() == nil {
+		if c.pending == nil && (c.lost || c.count%3 == 0) {
+			if err := c.look(ctx, n); err != nil {
+				return c.gone(err)
+			}
+		}
+		if c.lost {
+			continue
+		}
 		if c.pending == nil {
 			c.pending = c.next()
 		}
 		a := c.pending
 		status, answer, err := n.Post(ctx, a.Path, a.Key, a.Body)
 		if err != nil {
-			if !errors.Is(err, syscall.ECONNREFUSED) {
-				c.Cut = err
-			}
-			return nil // gone: what it asked last it does not know
+			return c.gone(err)
 		}
 		switch status {
 		case http.StatusOK, http.StatusConflict:
@@ -78,10 +125,51 @@ func (c *Client) Run(ctx context.Context, n *Node) error {
 	return nil
 }
 
+// gone is the end of a life: what it asked last it does not know.
+func (c *Client) gone(err error) error {
+	var wrong *odd
+	if errors.As(err, &wrong) {
+		return err
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		c.Cut = err
+	}
+	return nil
+}
+
+// odd is an answer that no node should give.
+type odd struct{ answer string }
+
+func (o *odd) Error() string { return o.answer }
+
+// look reads a balance, its own or the one that all pay to.
+func (c *Client) look(ctx context.Context, n *Node) error {
+	account := c.name
+	if !c.lost && c.count%2 == 0 {
+		account = "shop"
+	}
+	op := c.said.Call(now(), history.Read, ask{balancePath, account})
+	status, answer, err := n.Get(ctx, balancePath+"?asset=EUR/2&account="+account)
+	if err != nil || status != http.StatusOK {
+		return err // a node that starts or ends may say that it is not there
+	}
+	b, err := readBalance(answer)
+	if err != nil {
+		return &odd{fmt.Sprintf("%s: %v: %s", account, err, answer)}
+	}
+	c.said.Return(op, now(), words.Place{}, b.String()) // of which place Certify finds out
+	c.saw[op] = b.Seq
+	if c.lost {
+		c.nonce, c.lost = b.Next-1, false
+	}
+	return nil
+}
+
 func (c *Client) learn(a *Answer, status int, answer []byte) error {
 	var said struct {
 		TxID string `json:"txid"`
 		Code string `json:"code"`
+		Hold string `json:"hold_id"`
 	}
 	if err := json.Unmarshal(answer, &said); err != nil {
 		return fmt.Errorf("%s: %w", answer, err)
@@ -93,8 +181,17 @@ func (c *Client) learn(a *Answer, status int, answer []byte) error {
 		return fmt.Errorf("%s %s: %d %s", a.Path, a.Key, status, answer)
 	}
 	a.Status, a.Bytes, a.TxID = status, answer, said.TxID
-	if status == http.StatusOK && a.Path != "/v1/issue" {
+	what, at, err := gist(answer)
+	if err != nil {
+		return fmt.Errorf("%s: %w", answer, err)
+	}
+	c.said.Return(a.op, now(), at, what)
+	paid := strings.HasSuffix(a.Path, "/capture") || strings.HasSuffix(a.Path, "/release")
+	if status == http.StatusOK && a.Path != "/v1/issue" && !paid {
 		c.nonce++
+	}
+	if c.hold = ""; a.Path == "/v1/holds" {
+		c.hold = said.Hold
 	}
 	c.Known = append(c.Known, *a)
 	c.pending = nil

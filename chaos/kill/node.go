@@ -13,7 +13,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -25,7 +27,8 @@ type Node struct {
 	Args   []string // beyond serve, --data and free ports
 
 	cmd    *exec.Cmd
-	out    bytes.Buffer
+	ended  chan struct{} // closed when the process is gone
+	out    *said
 	HTTP   string // base URL
 	Admin  string
 	Key    string // the bootstrap key
@@ -33,10 +36,28 @@ type Node struct {
 	client http.Client
 }
 
-// Build makes the binary from this tree.
-func Build(dir string) (binary string, err error) {
+// said is what a process has written so far.
+type said struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
+// Build makes the binary from this tree, with what else go build is told.
+func Build(dir string, more ...string) (binary string, err error) {
 	binary = filepath.Join(dir, "macronode")
-	cmd := exec.Command("go", "build", "-o", binary, "macronode/cmd/macronode")
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-o", binary}, more, []string{"macronode/cmd/macronode"})...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
 	}
@@ -45,27 +66,49 @@ func Build(dir string) (binary string, err error) {
 
 // Start runs the binary until it is ready.
 func (n *Node) Start(ctx context.Context) error {
-	args := append([]string{"serve", "--data", n.Data, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, n.Args...)
-	n.cmd = exec.Command(n.Binary, args...)
-	n.out.Reset()
-	n.cmd.Stdout, n.cmd.Stderr = &n.out, &n.out
-	if err := n.cmd.Start(); err != nil {
+	if err := n.Launch(); err != nil {
 		return err
 	}
-	for ctx.Err() == nil {
-		if n.find() == nil && n.ready(ctx) == nil {
+	for ctx.Err() == nil && !n.Gone() {
+		if n.Find() == nil && n.HTTP != "" && n.Key != "" && n.ready(ctx) == nil {
 			return nil
-		}
-		if n.cmd.ProcessState != nil {
-			break
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	return fmt.Errorf("never ready: %w\n%s", ctx.Err(), n.out.String())
+	return fmt.Errorf("never ready: %w\n%s", ctx.Err(), n.Said())
 }
 
-// find reads where this process listens, and the key.
-func (n *Node) find() error {
+// Launch runs the binary, and does not wait for anything.
+func (n *Node) Launch() error {
+	args := append([]string{"serve", "--data", n.Data, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, n.Args...)
+	n.cmd, n.ended, n.out = exec.Command(n.Binary, args...), make(chan struct{}), new(said)
+	n.cmd.Stdout, n.cmd.Stderr = n.out, n.out
+	if err := n.cmd.Start(); err != nil {
+		return err
+	}
+	cmd, ended := n.cmd, n.ended
+	var waits sync.WaitGroup
+	waits.Go(func() {
+		_ = cmd.Wait() // how it ended is in its state
+		close(ended)
+	})
+	return nil
+}
+
+// Gone reports that the process has ended, Said what it has said so far.
+func (n *Node) Gone() bool {
+	select {
+	case <-n.ended:
+		return true
+	default:
+		return false
+	}
+}
+func (n *Node) Said() string { return n.out.String() }
+
+// Find reads where this process listens, as far as it does yet, and the key, if there
+// is one.
+func (n *Node) Find() error {
 	raw, err := os.ReadFile(filepath.Join(n.Data, "run.json"))
 	if err != nil {
 		return err
@@ -78,16 +121,23 @@ func (n *Node) find() error {
 	if err := json.Unmarshal(raw, &run); err != nil {
 		return err
 	}
-	if run.PID != n.cmd.Process.Pid || run.Listen.HTTP == "" {
-		return errors.New("run.json is of an earlier life, or not complete")
+	if run.PID != n.cmd.Process.Pid {
+		return errors.New("run.json is of an earlier life")
 	}
+	n.HTTP, n.Admin, n.Token = base(run.Listen.HTTP), base(run.Listen.Admin), run.Token
 	key, err := os.ReadFile(filepath.Join(n.Data, "bootstrap.key"))
-	if err != nil {
-		return err
+	if err == nil {
+		n.Key = strings.TrimSpace(string(key))
 	}
-	n.HTTP, n.Admin, n.Token = "http://"+run.Listen.HTTP, "http://"+run.Listen.Admin, run.Token
-	n.Key = strings.TrimSpace(string(key))
 	return nil
+}
+
+// base is the URL of an address, where there is one.
+func base(address string) string {
+	if address == "" {
+		return ""
+	}
+	return "http://" + address
 }
 
 func (n *Node) ready(ctx context.Context) error {
@@ -137,15 +187,22 @@ func (n *Node) Post(ctx context.Context, path, key, body string) (status int, an
 
 // Kill ends the process as the kernel does, and waits until it is gone.
 func (n *Node) Kill() {
-	_ = n.cmd.Process.Kill()
-	_ = n.cmd.Wait()
-	n.client.CloseIdleConnections()
+	n.Signal(syscall.SIGKILL)
+	_, _ = n.Wait()
 }
 
 // Stop asks the process to end, and returns what it said and how it ended.
 func (n *Node) Stop() (said string, code int) {
-	_ = n.cmd.Process.Signal(syscall.SIGTERM)
-	_ = n.cmd.Wait()
+	n.Signal(syscall.SIGTERM)
+	return n.Wait()
+}
+
+// Signal tells the process something. One that is gone does not hear it.
+func (n *Node) Signal(what syscall.Signal) { _ = n.cmd.Process.Signal(what) }
+
+// Wait returns, when the process is gone, what it said and how it ended.
+func (n *Node) Wait() (said string, code int) {
+	<-n.ended
 	n.client.CloseIdleConnections()
-	return n.out.String(), n.cmd.ProcessState.ExitCode()
+	return n.Said(), n.cmd.ProcessState.ExitCode()
 }

@@ -13,7 +13,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // A Mutant is one bug.
@@ -27,25 +30,39 @@ type Mutant struct {
 // An Edit replaces the one place in a file where Old stands.
 type Edit struct{ File, Old, New string }
 
-// Lay writes the overlay for m, over the tree at root, into dir.
-func (m Mutant) Lay(root, dir string) (overlay string, err error) {
+// texts are the files that m edits, as it wants them.
+func (m Mutant) texts(root string) (map[string]string, error) {
 	text := map[string]string{}
 	for _, e := range m.Edits {
 		path := filepath.Join(root, e.File)
 		if _, ok := text[path]; !ok {
 			raw, err := os.ReadFile(path)
 			if err != nil {
-				return "", err
+				return nil, err
 			}
 			text[path] = string(raw)
 		}
 		if n := strings.Count(text[path], e.Old); n != 1 {
-			return "", fmt.Errorf("%s: the anchor stands %d times in %s: %q", m.Name, n, e.File, e.Old)
+			return nil, fmt.Errorf("%s: the anchor stands %d times in %s: %q", m.Name, n, e.File, e.Old)
 		}
 		text[path] = strings.Replace(text[path], e.Old, e.New, 1)
 	}
+	return text, nil
+}
+
+// Lay writes the overlay for m alone, over the tree at root, into dir.
+func (m Mutant) Lay(root, dir string) (overlay string, err error) {
+	text, err := m.texts(root)
+	if err != nil {
+		return "", err
+	}
+	return lay(dir, text)
+}
+
+// lay writes files, and the overlay that puts them in the place of others, into dir.
+func lay(dir string, text map[string]string) (overlay string, err error) {
 	replace := map[string]string{}
-	for path, now := range text {
+	for path, now := range text { //nolint:maporder // the names of the files mean nothing
 		to := filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
 		if err := os.WriteFile(to, []byte(now), 0o600); err != nil {
 			return "", err
@@ -60,29 +77,64 @@ func (m Mutant) Lay(root, dir string) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, raw, 0o600)
 }
 
+// A Check is tests of one package.
+type Check struct{ Package, Tests string }
+
+// Split reads "package tests"; all of its tests, where none are named.
+func Split(check string) Check {
+	pkg, tests, _ := strings.Cut(check, " ")
+	return Check{pkg, tests}
+}
+
+// draws reports that its package uses rapid, whose flags are there only then.
+func (c Check) draws(root string) bool {
+	files, _ := filepath.Glob(filepath.Join(root, c.Package, "*_test.go"))
+	return slices.ContainsFunc(files, func(path string) bool {
+		raw, err := os.ReadFile(path)
+		return err == nil && strings.Contains(string(raw), `"pgregory.net/rapid"`)
+	})
+}
+
+// Build compiles the tests of a package over an overlay.
+func Build(root, overlay, pkg, to string) error {
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", to, pkg)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("compile %s: %w\n%s", pkg, err, out)
+	}
+	return nil
+}
+
 // A Verdict is what one check said of one mutant.
 type Verdict struct {
 	Dead  bool
-	Built bool
+	Blind bool // the check does not even contain what is broken
+	CPU   time.Duration
 	Why   string // the first line of the complaint
 }
 
 var complaint = regexp.MustCompile(`(?m)^\s*(\S+_test\.go:\d+: .*|panic: .*|\S+\.go:\d+:\d+: .*|.*: broken: .*)$`)
 
-// Try runs one check with the mutant in place. A mutant that does not compile
-// proves nothing.
-func Try(root, overlay, check string) Verdict {
-	pkg, pattern, ok := strings.Cut(check, " ")
-	args := []string{"test", "-overlay", overlay, "-vet=off", "-timeout", "180s", pkg}
-	if ok {
-		args = append(args, "-run", pattern)
+// Try runs one check, that was built to a file, with a mutant on; 0 is none.
+func Try(root, built string, c Check, mutant int) Verdict {
+	args := []string{"-test.timeout=180s", "-test.failfast"}
+	if c.draws(root) { // a counterexample need not be small to be one
+		args = append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
 	}
-	cmd := exec.Command("go", args...)
-	cmd.Dir = root
+	if mutant > 0 {
+		args = append(args, "-mutant="+strconv.Itoa(mutant))
+	}
+	if c.Tests != "" {
+		args = append(args, "-test.run="+c.Tests)
+	}
+	cmd := exec.Command(built, args...)
+	cmd.Dir = filepath.Join(root, c.Package)
 	out, err := cmd.CombinedOutput()
-	text := string(out)
-	v := Verdict{Dead: err != nil, Built: !strings.Contains(text, "[build failed]") && !strings.Contains(text, "[setup failed]")}
-	for _, line := range complaint.FindAllString(text, -1) {
+	v := Verdict{Dead: err != nil, Blind: strings.Contains(string(out), "flag provided but not defined: -mutant")}
+	if s := cmd.ProcessState; s != nil {
+		v.CPU = s.UserTime() + s.SystemTime()
+	}
+	for _, line := range complaint.FindAllString(string(out), -1) {
 		if line = strings.TrimSpace(line); !strings.Contains(line, "[rapid]") {
 			v.Why = line[:min(len(line), 120)]
 			break

@@ -2,16 +2,22 @@ package mutants_test
 
 import (
 	"flag"
+	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"macronode/chaos/mutants"
 )
 
 var (
-	try  = flag.Bool("mutants", false, "break the house: compiles the checks once a mutant")
-	only = flag.String("only", "", "the mutants whose name has this in it")
+	try   = flag.Bool("mutants", false, "break the house: compiles every check once, and runs it once a mutant")
+	only  = flag.String("only", "", "the mutants whose name has this in it")
+	table = flag.String("table", "", "a file for the table of who killed whom")
 )
 
 func root(t *testing.T) string {
@@ -37,30 +43,153 @@ func TestAnchors(t *testing.T) {
 	}
 }
 
-// TestMutantsDie: each of its checks sees each mutant.
+// A smithy makes each check once.
+type smithy struct {
+	t    *testing.T
+	root string
+	mu   sync.Mutex
+	made map[string]func() (string, error) // by overlay and package
+}
+
+// built is the file of a package's tests over an overlay, in which nothing is broken yet
+// unless it is for one mutant alone.
+func (s *smithy) built(overlay, pkg string) (string, error) {
+	s.mu.Lock()
+	make, ok := s.made[overlay+pkg]
+	if !ok {
+		to := filepath.Join(s.t.TempDir(), "check")
+		make = sync.OnceValues(func() (string, error) { return to, mutants.Build(s.root, overlay, pkg, to) })
+		s.made[overlay+pkg] = make
+	}
+	s.mu.Unlock()
+	return make()
+}
+
+// A row is what became of one mutant.
+type row struct {
+	mutants.Mutant
+	verdicts []mutants.Verdict
+}
+
+// TestMutantsDie: each of its checks sees each mutant, and complains of nothing where
+// none is on.
 func TestMutantsDie(t *testing.T) {
 	if !*try {
-		t.Skip("compiles every check once a mutant: go test ./chaos/mutants -mutants")
+		t.Skip("compiles and runs every check, a quarter of an hour of CPU: go test ./chaos/mutants -mutants")
 	}
-	for _, m := range mutants.All() {
-		if !strings.Contains(m.Name, *only) {
+	all := mutants.All()
+	s := &smithy{t: t, root: root(t), made: map[string]func() (string, error){}}
+	schema, err := mutants.Lay(s.root, t.TempDir(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make([]row, len(all))
+	t.Run("all", func(t *testing.T) {
+		calm := map[string]bool{}
+		for i, m := range all {
+			if !strings.Contains(m.Name, *only) {
+				continue
+			}
+			rows[i].Mutant, rows[i].verdicts = m, make([]mutants.Verdict, len(m.Kills))
+			for n, check := range m.Kills {
+				c := mutants.Split(check)
+				if schema.Has[i+1] && !calm[check] {
+					calm[check] = true
+					t.Run("none/"+check, func(t *testing.T) {
+						t.Parallel()
+						if v := s.run(t, schema.Overlay, c, 0); v.Dead {
+							t.Errorf("complains of the house as it is: %s", v.Why)
+						}
+					})
+				}
+				t.Run(strings.ReplaceAll(m.Name, " ", "_")+"/"+check, func(t *testing.T) {
+					t.Parallel()
+					overlay, number := schema.Overlay, i+1
+					if !schema.Has[number] {
+						if overlay, err = m.Lay(s.root, t.TempDir()); err != nil {
+							t.Fatal(err)
+						}
+						number = 0
+					}
+					v := s.run(t, overlay, c, number)
+					rows[i].verdicts[n] = v
+					switch {
+					case v.Blind:
+						t.Error("has nothing of what is broken")
+					case !v.Dead:
+						t.Errorf("SURVIVED, %s broken", m.Holds)
+					default:
+						t.Logf("killed in %v of CPU time: %s", v.CPU.Round(time.Millisecond), v.Why)
+					}
+				})
+			}
+		}
+	})
+	facts(t, rows)
+	if *table != "" {
+		if err := os.WriteFile(*table, []byte(tabled(rows)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func (s *smithy) run(t *testing.T, overlay string, c mutants.Check, number int) mutants.Verdict {
+	t.Helper()
+	built, err := s.built(overlay, c.Package)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mutants.Try(s.root, built, c, number)
+}
+
+// tabled is the table of the evidence.
+func tabled(rows []row) string {
+	var b strings.Builder
+	b.WriteString("| mutant | what it breaks | killed by | CPU ms |\n|---|---|---|---|\n")
+	for _, r := range rows {
+		if r.Name == "" {
 			continue
 		}
-		t.Run(strings.ReplaceAll(m.Name, " ", "_"), func(t *testing.T) {
-			overlay, err := m.Lay(root(t), t.TempDir())
-			if err != nil {
-				t.Fatal(err)
+		var by, cost []string
+		for i, v := range r.verdicts {
+			if v.Dead && !v.Blind {
+				by = append(by, "`"+r.Kills[i]+"`")
+				cost = append(cost, fmt.Sprint(v.CPU.Milliseconds()))
 			}
-			for _, check := range m.Kills {
-				switch v := mutants.Try(root(t), overlay, check); {
-				case !v.Built:
-					t.Errorf("does not compile: %s", v.Why)
-				case !v.Dead:
-					t.Errorf("SURVIVED %s", check)
-				default:
-					t.Logf("killed by %s: %s", check, v.Why)
-				}
-			}
-		})
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.Name, r.Holds, strings.ReplaceAll(strings.Join(by, ", "), "|", `\|`), strings.Join(cost, ", "))
 	}
+	return b.String()
+}
+
+// facts are what the evidence says of all of them.
+func facts(t *testing.T, rows []row) {
+	t.Helper()
+	var times []time.Duration
+	killed, twice, total := 0, 0, 0
+	for _, r := range rows {
+		dead := 0
+		for _, v := range r.verdicts {
+			if v.Dead && !v.Blind {
+				dead++
+				times = append(times, v.CPU)
+			}
+		}
+		if r.Name != "" {
+			total++
+		}
+		if dead > 0 {
+			killed++
+		}
+		if dead > 1 {
+			twice++
+		}
+	}
+	if len(times) == 0 {
+		return
+	}
+	slices.Sort(times)
+	t.Logf("evidence: mutants.head = %d bugs put into the house one at a time, %d seen", total, killed)
+	t.Logf("evidence: mutants.twice = %d of %d", twice, total)
+	t.Logf("evidence: mutants.median = %v, %v at most", times[len(times)/2].Round(time.Millisecond), times[len(times)-1].Round(time.Millisecond))
 }

@@ -15,9 +15,12 @@ type audit struct {
 	last   words.LSN
 	at     words.Time
 	root   words.Root
+	ats    map[words.LSN]words.Time
 	forgot words.LSN
-	keys   map[idem.Key]outcome
+	keys   map[idem.Key]outcome // and refs
+	batch  bool                 // the frame has one: what follows are its items
 	twin   *meaning.State
+	why    map[words.Place]event.Problem // of what was refused, and kept
 }
 
 type outcome struct {
@@ -27,9 +30,10 @@ type outcome struct {
 
 func newAudit() audit {
 	l := limits().Ledger
-	return audit{keys: map[idem.Key]outcome{}, twin: meaning.New(meaning.Limits{
+	return audit{keys: map[idem.Key]outcome{}, why: map[words.Place]event.Problem{}, ats: map[words.LSN]words.Time{}, twin: meaning.New(meaning.Limits{
 		Tenants: l.Tenants, Accounts: l.Accounts, Holdings: l.Holdings, Assets: l.Assets,
 		TenantAccounts: l.TenantAccounts, TenantHoldings: l.TenantHoldings, TenantAssets: l.TenantAssets,
+		Holds: l.Holds, TenantHolds: l.TenantHolds, AccountHolds: words.MaxHolds, HoldFor: words.HoldFor.Milliseconds(),
 		Amount: number(l.Amount), Day: number(l.Day), IssueDay: number(l.IssueDay), Supply: number(words.MaxSupply())})}
 }
 
@@ -41,67 +45,114 @@ func number(a words.Amount) *big.Int {
 func (a *audit) frame(w *World, s record.Sealed) {
 	h, rest, err := record.Open(s.Body)
 	if err != nil || h.LSN != a.last+1 || h.At < a.at || s.Prev != a.root {
-		w.fail("frame %v after %v: %v", h.LSN, a.last, err)
+		w.fail("frame-order", "frame %v after %v: %v", h.LSN, a.last, err)
 		return
 	}
-	a.last, a.at, a.root = h.LSN, h.At, s.Root
+	a.last, a.at, a.root, a.batch = h.LSN, h.At, s.Root, false
+	a.ats[h.LSN] = h.At
 	var r record.Record
-	for range h.Count {
+	for i := range h.Count {
 		if rest, err = record.Next(rest, &r); err != nil {
-			w.fail("frame %v: %v", h.LSN, err)
+			w.fail("frame-unreadable", "frame %v: %v", h.LSN, err)
 			return
 		}
 		r.Identify()
-		a.record(w, h, &r)
+		a.record(w, h, words.NewTxID(s.Journal, words.Place{LSN: h.LSN, Index: i}), &r)
 	}
 }
 
-func (a *audit) record(w *World, h record.Head, r *record.Record) {
-	switch r.Kind {
-	case record.Forgot:
-		w.Saw["forgot"]++
+func (a *audit) record(w *World, h record.Head, id words.TxID, r *record.Record) {
+	w.Saw["recorded "+r.Kind.String()]++
+	if r.Problem != event.None {
+		a.why[id.Place()] = r.Problem
+	}
+	if r.Kind == record.Forgot {
 		a.forget(w, h, r.Upto)
-	case record.Moved, record.Refused:
-		key := idem.Key{Tenant: r.Tenant, Name: r.Key.ID}
-		if was, ok := a.keys[key]; ok && was.lsn > a.forgot {
-			w.fail("%s has two outcomes, at %v and %v", r.Key.Text, was.lsn, h.LSN)
-		}
-		a.keys[key] = outcome{h.LSN, h.At}
-	case record.Booted, record.KeyMade, record.Restored:
 	}
-	if r.Kind == record.Moved {
-		a.moved(w, h, r)
+	if r.Keyed() && !a.batch {
+		a.once(w, h, idem.Key{Tenant: r.Tenant, Name: r.Key.ID}, r.Key.Text)
+		a.batch = r.Kind == record.Batched
+	}
+	if len(r.Ref.Text) > 0 {
+		a.once(w, h, idem.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, r.Ref.Text)
+	}
+	switch {
+	case r.Kind == record.Lapsed:
+		a.lapsed(w, h, r)
+	case r.Counted():
+		a.moved(w, h, id, r)
 	}
 }
 
-// forget: no key leaves before its time.
+// once: a key has one outcome in its time, a ref one for ever.
+func (a *audit) once(w *World, h record.Head, k idem.Key, text []byte) {
+	if was, ok := a.keys[k]; ok && (k.Ref || was.at.Plus(limits().Idem.TTL) > h.At) {
+		w.fail("two-outcomes", "%s has two outcomes, at %v and %v", text, was.lsn, h.LSN)
+	}
+	a.keys[k] = outcome{h.LSN, h.At}
+}
+
+// forget: nothing leaves the window before the index has it, nor while a request that
+// asked before that may be on its way.
 func (a *audit) forget(w *World, h record.Head, upto words.LSN) {
+	if upto > w.promise.indexed {
+		w.fail("forgets-before-indexed", "%v forgets to %v, indexed to %v", h.LSN, upto, w.promise.indexed)
+	}
 	for _, o := range a.keys {
-		if a.forgot < o.lsn && o.lsn <= upto && o.at.Plus(limits().Idem.TTL) > h.At {
-			w.fail("%v forgets %v after %d ms", h.LSN, o.lsn, h.At-o.at)
+		if a.forgot < o.lsn && o.lsn <= upto && o.at.Plus(limits().Idem.Trail) > h.At {
+			w.fail("forgets-too-early", "%v forgets %v after %d ms", h.LSN, o.lsn, h.At-o.at)
 		}
 	}
 	a.forgot = upto
 }
 
-// moved asks the twin to do the same, and to come to the same balances.
-func (a *audit) moved(w *World, h record.Head, r *record.Record) {
-	from, to, asset := string(r.From.Text), string(r.To.Text), string(r.Asset.Text)
-	if why := a.twin.Do(meaning.Op{At: h.At, Tenant: r.Tenant, Kind: r.Op.String(), From: from, To: to, Asset: asset,
-		Amount: number(r.Amount), Nonce: r.Nonce}); why != "" {
-		w.fail("the twin refuses %v, %s: %s", h.LSN, r.Key.Text, why)
+// lapsed: the twin has that hold, and its time is over.
+func (a *audit) lapsed(w *World, h record.Head, r *record.Record) {
+	o, ok := a.twin.Hold(r.Hold)
+	if !ok || o.Until > h.At || o.Tenant != r.Tenant {
+		w.fail("lapse-unknown", "%v ends a hold until %d at %d, held %v", h.LSN, o.Until, h.At, ok)
+		return
 	}
-	fromNow, _ := a.twin.Balance(r.Tenant, from, asset)
-	toNow, _ := a.twin.Balance(r.Tenant, to, asset)
-	issued, burned := a.twin.Supply(r.Tenant, asset)
+	a.twin.Lapse(r.Hold)
+	held := a.twin.Kept(0, o.Tenant, o.From, o.Asset)
+	if number(r.HeldNow).Cmp(held) != 0 || a.twin.Seq(r.Tenant) != r.Seq {
+		w.fail("lapse-differs", "%v: the record says %v held and seq %d, the twin %v and %d", h.LSN, r.HeldNow, r.Seq, held, a.twin.Seq(r.Tenant))
+	}
+}
+
+// moved asks the twin to do the same, and to come to the same balances. The twin is
+// asked nothing while a hold of the account is over: whoever decided had ended it.
+func (a *audit) moved(w *World, h record.Head, id words.TxID, r *record.Record) {
+	o := meaning.Op{At: h.At, Tenant: r.Tenant, Kind: r.Op.String(), From: string(r.From.Text), To: string(r.To.Text),
+		Asset: string(r.Asset.Text), Amount: number(r.Amount), Nonce: r.Nonce, Until: r.Until, Hold: r.Hold}
+	if r.Op == event.Hold {
+		o.Hold = id
+	}
+	if over, _, any := a.twin.Over(h.At, r.Tenant, o.From); any && o.From != "" {
+		w.fail("overdue-hold-counts", "%v decides about %s, whose hold %x is over", h.LSN, o.From, over)
+	}
+	if why := a.twin.Do(o); why != "" {
+		w.fail("twin-refuses", "the twin refuses %v, %s: %s", h.LSN, r.Key.Text, why)
+	}
+	fromNow, _ := a.twin.Balance(r.Tenant, o.From, o.Asset)
+	toNow, _ := a.twin.Balance(r.Tenant, o.To, o.Asset)
+	held := a.twin.Kept(0, r.Tenant, o.From, o.Asset)
+	issued, burned := a.twin.Supply(r.Tenant, o.Asset)
+	ok := a.twin.Seq(r.Tenant) == r.Seq
 	switch r.Op {
 	case event.Issue:
-		fromNow = issued
+		ok = ok && number(r.FromNow).Cmp(issued) == 0 && number(r.ToNow).Cmp(toNow) == 0
 	case event.Burn:
-		toNow = burned
+		ok = ok && number(r.FromNow).Cmp(fromNow) == 0 && number(r.ToNow).Cmp(burned) == 0
 	case event.Transfer:
+		ok = ok && number(r.FromNow).Cmp(fromNow) == 0 && number(r.ToNow).Cmp(toNow) == 0
+	case event.Capture:
+		ok = ok && number(r.FromNow).Cmp(fromNow) == 0 && number(r.ToNow).Cmp(toNow) == 0 && number(r.HeldNow).Cmp(held) == 0
+	case event.Freeze, event.Unfreeze, event.Batch: // move nothing
+	case event.Hold, event.Release:
+		ok = ok && number(r.HeldNow).Cmp(held) == 0
 	}
-	if number(r.FromNow).Cmp(fromNow) != 0 || number(r.ToNow).Cmp(toNow) != 0 || a.twin.Seq(r.Tenant) != r.Seq {
-		w.fail("%v, %s: the record says %v, %v and seq %d, the twin %v, %v and %d", h.LSN, r.Key.Text, r.FromNow, r.ToNow, r.Seq, fromNow, toNow, a.twin.Seq(r.Tenant))
+	if !ok {
+		w.fail("twin-differs", "%v, %s: the record says %+v, the twin %v and %v, %v held, seq %d", h.LSN, r.Key.Text, r, fromNow, toNow, held, a.twin.Seq(r.Tenant))
 	}
 }

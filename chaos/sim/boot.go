@@ -2,10 +2,12 @@ package sim
 
 import (
 	"errors"
+	"strings"
 
 	"macronode/adapters/follower"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/loop"
+	"macronode/chaos/trace"
 	"macronode/chaos/world"
 	"macronode/core/event"
 	"macronode/core/node"
@@ -17,34 +19,61 @@ import (
 // boot recovers, as often as it takes, and holds what it finds against all that was
 // ever said.
 func (w *World) boot() {
+	if w.node != nil && w.odd("clock/away", 12, w.odds.clock) {
+		w.jump("clock moved between two lives,", 1000*around(w.c.Choose("clock/far", 20_000)))
+	}
 	for range 100 {
-		if w.c.Choose("crash in recovery", 4) < w.odds.crash {
-			w.disk.Fuse = w.c.Choose("recovery fuse", 20)
+		if w.odd("recovery/crash", 4, w.odds.crash) {
+			w.disk.Fuse = w.c.Choose("recovery/fuse", 20)
 		}
 		found, err := w.recover()
 		switch {
 		case err == nil && !w.disk.Dead():
-			w.disk.Fuse = -1
+			w.disk.Fuse, w.disk.FailRead, w.disk.FailWrite, w.disk.FailSync, w.disk.FailDir = -1, false, false, false, false
 			w.begin(found)
 			return
 		case w.disk.Dead():
 			w.Saw["crash in recovery"]++
+			w.tell(journal, nobody, trouble, "the power is lost in recovery")
 			w.disk.Crash(w.c)
-		case errors.Is(err, world.ErrSync), errors.Is(err, world.ErrFull):
+		case errors.Is(err, world.ErrSync), errors.Is(err, world.ErrFull), errors.Is(err, world.ErrRead), errors.Is(err, world.ErrWrite):
+			w.tell(journal, nobody, trouble, "recovery: %v", err)
 			w.Saw["recovery failed"]++ // the next start tries again, on what it can read
-			w.disk.Full = false
+			w.Saw["recovery failed: "+reason(err)]++
+			w.atDir("recovery", err)
+			w.disk.Leave(plenty)
 		default:
-			w.fail("recovery: %v", err)
+			w.fail("recovery", "recovery: %v", err)
 			return
 		}
 	}
-	w.fail("a recovery without end")
+	w.fail("recovery-without-end", "a recovery without end")
+}
+
+// atDir counts what failed because the directory was not synced.
+func (w *World) atDir(what string, err error) {
+	if strings.Contains(err.Error(), "directory") {
+		w.Saw[what+" failed at the directory"]++
+	}
+}
+
+// reason is how a disk failed, in a word.
+func reason(err error) string {
+	switch {
+	case errors.Is(err, world.ErrRead):
+		return "read"
+	case errors.Is(err, world.ErrWrite):
+		return "write"
+	case errors.Is(err, world.ErrFull):
+		return "full"
+	}
+	return "sync"
 }
 
 func (w *World) recover() (found journalfile.Found, err error) {
-	st := state.New(limits(), words.Hash64(w.c.Choose("seed", 100)))
+	var st state.State
 	var frames []record.Sealed
-	w.jour, found, err = journalfile.Recover(w.disk, 9, func(all []record.Sealed) error {
+	from, found, err := w.open(&st, func(all []record.Sealed) error {
 		for _, s := range all {
 			if err := st.Fold(s.Body, nil); err != nil {
 				return err
@@ -56,16 +85,26 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	if err != nil {
 		return found, err
 	}
+	before := make([]record.Sealed, from)
+	for lsn := range from { // those that the start did not read
+		if before[lsn], err = w.jour.Read(lsn + 1); err != nil {
+			return found, err
+		}
+	}
+	frames = append(before, frames...)
 	w.jour.Roll = 2048
 	if st.Hash() != w.promise.hashes[st.LSN] {
-		w.fail("recovered %v, but its hash was never seen", st.LSN)
+		w.fail("state-never-seen", "recovered %v, but its hash was never seen", st.LSN)
 	}
 	followed := state.New(limits(), 1)
 	st.CopyTo(&followed)
 	w.fol = follower.New(followed, 8, 4, w.jour.Read)
-	w.audit = newAudit()
+	w.audit, w.trace = newAudit(), trace.New(config())
 	for _, s := range frames {
 		w.audit.frame(w, s)
+		if err := w.trace.Fold(s.Body); err != nil {
+			w.untraced(err)
+		}
 	}
 	dice := words.NewDice(uint64(w.c.Choose("dice", 1000)))
 	w.node = node.New(config(), st, w.now.Mono, dice)
@@ -78,17 +117,25 @@ func (w *World) recover() (found journalfile.Found, err error) {
 // so that all before it are vouched for.
 func (w *World) rot() {
 	name, at := w.disk.Rot(w.c)
+	w.tell(disk, nobody, trouble, "%s rots at %d", name, at)
 	found, err := w.recover()
 	switch {
 	case errors.Is(err, journalfile.ErrDamaged):
 		w.Saw["damage said"]++
+		lost := 0
 		for lsn := range found.Last {
-			if s, err := w.jour.Read(lsn + 1); err != nil || s.LSN != lsn+1 {
-				w.fail("%s damaged at %d: frame %v of %v cannot be read: %v", name, at, lsn+1, found.Last, err)
+			s, err := w.jour.Read(lsn + 1)
+			if errors.Is(err, journalfile.ErrDamaged) {
+				lost++
+			} else if err != nil || s.LSN != lsn+1 {
+				w.fail("damage-spreads", "%s damaged at %d: frame %v of %v cannot be read: %v", name, at, lsn+1, found.Last, err)
 			}
 		}
+		if lost > 2 {
+			w.fail("damage-spreads", "%s damaged at %d: %d frames cannot be read for a bit", name, at, lost)
+		}
 	case err != nil:
-		w.fail("%s rotten at %d: %v", name, at, err)
+		w.fail("rot", "%s rotten at %d: %v", name, at, err)
 	default:
 		w.Saw["rot that did no harm"]++
 		w.promise.durable--
@@ -101,7 +148,8 @@ func (w *World) rot() {
 // does, what was synced in truth is all there.
 func (w *World) lie() {
 	w.disk.LoseSync = true
-	for range 1 + w.c.Choose("syncs after a lie", 4) {
+	w.tell(disk, nobody, trouble, "the next sync lies")
+	for range 1 + w.c.Choose("lie/syncs", 4) {
 		for _, c := range w.clients {
 			c.move(w)
 		}
@@ -116,16 +164,46 @@ func (w *World) lie() {
 		}
 	}
 	w.disk.Crash(w.c)
+	w.tell(disk, nobody, trouble, "the power is lost")
 	found, err := w.recover()
 	switch {
 	case errors.Is(err, journalfile.ErrDamaged):
 		w.Saw["lie found out"]++
 	case err != nil:
-		w.fail("after a lie: %v", err)
+		w.fail("lie", "after a lie: %v", err)
 	case found.Last < w.promise.durable:
-		w.fail("after a lie: recovered %v, durable in truth %v", found.Last, w.promise.durable)
+		w.fail("lie-loses", "after a lie: recovered %v, durable in truth %v", found.Last, w.promise.durable)
 	default:
 		w.Saw["lie that nobody can know"]++
+	}
+}
+
+// astray ends a world against the law as well: a write lands where it should not. What is
+// not where it should be, and what it fell on, is damage that is said, or was never
+// promised.
+func (w *World) astray() {
+	truth := w.promise.durable - 1 // the last frame is a time frame: those before it are vouched for
+	w.harmed, w.disk.Astray = true, []int{400, -400, 1500, -1500, -64, 64}[w.c.Choose("astray/by", 6)]-w.c.Choose("astray/less", 64)
+	for range 1 + w.c.Choose("lie/syncs", 4) {
+		for _, c := range w.clients {
+			c.move(w)
+		}
+		w.turn(4)
+		w.write()
+		w.sync()
+	}
+	w.disk.Crash(w.c)
+	w.tell(disk, nobody, trouble, "the power is lost")
+	found, err := w.recover()
+	switch {
+	case errors.Is(err, journalfile.ErrDamaged):
+		w.Saw["write that went astray found out"]++
+	case err != nil:
+		w.fail("astray", "after a write that went astray: %v", err)
+	case found.Last < truth:
+		w.fail("astray-loses", "after a write that went astray: recovered %v, durable in truth %v", found.Last, truth)
+	default:
+		w.Saw["write that went astray and nobody can know"]++
 	}
 }
 
@@ -135,21 +213,26 @@ func (w *World) begin(found journalfile.Found) {
 		w.Saw["tail cut"]++
 	}
 	last := w.node.LSN()
+	w.asleep = false
+	w.tell(journal, disk, again, "recovered %v, cut %d bytes", last, found.Recovery.Cut)
 	w.promise.hold(w, last)
+	w.index.crash(w, last)
 	w.next, w.inSync, w.synced, w.late, w.enter = loop.Batch{}, nil, nil, nil, nil
-	w.asked, w.childs = map[words.Ticket]*client{}, [words.Children]bool{}
+	w.asked, w.twins, w.childs = map[words.Ticket]*client{}, map[words.Ticket]twin{}, [words.Children]bool{}
+	w.clerk.reset()
+	w.clerk.held(w)
 	for _, c := range w.clients {
-		c.out = 0
+		c.out, c.asking = 0, nil
 		if _, next := w.balance(c.account, "EUR/2"); next < c.told {
-			w.fail("%s was told nonce %d, now %d", c.account, c.told, next)
+			w.fail("nonce-goes-back", "%s was told nonce %d, now %d", c.account, c.told, next)
 		}
 	}
 	w.now.Mono++
-	w.step(event.Boot{Found: found.Recovery})
+	w.step(event.Boot{Found: found.Recovery}, event.Indexed{Upto: w.index.mark})
 	if !w.fol.Bootstrapped() {
 		w.step(&event.Enrol{Ticket: w.own(), Key: boss})
 	}
-	if w.c.Choose("slow start", 4) == 0 {
+	if w.c.Choose("start/slow", 6) == 1 {
 		return
 	}
 	for c := range words.Children {

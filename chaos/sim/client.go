@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"fmt"
+	"slices"
 
 	"macronode/core/event"
 	"macronode/core/words"
@@ -17,7 +17,20 @@ type client struct {
 	nonce   words.Nonce  // what it believes to be next
 	told    words.Nonce  // the greatest expected one that it was told
 	keys    int
+	refs    int
 	past    []*event.Request
+	holds   []hold         // that it has opened
+	asking  *event.Request // has read how far the index is, and not yet asked it
+	caller  words.KeyID
+	class   Class          // of what it wants
+	sent    *event.Request // that, as it was asked
+}
+
+// hold is one that somebody was told of.
+type hold struct {
+	id    words.TxID
+	asset []byte
+	to    words.Name // its beneficiary, if it has one
 }
 
 // people: the third shares its account with the first; the fourth belongs to a
@@ -28,7 +41,7 @@ func people() (all []*client) {
 		if account == "eve" {
 			tenant = 2
 		}
-		all = append(all, &client{account: account, tenant: tenant, mark: string(rune('a' + i)), nonce: 1})
+		all = append(all, &client{account: account, tenant: tenant, mark: string(rune('a' + i)), nonce: 1, caller: boss.ID})
 	}
 	return all
 }
@@ -36,16 +49,18 @@ func people() (all []*client) {
 // move: wish for something, ask for it, or leave.
 func (c *client) move(w *World) {
 	switch {
-	case c.out != 0 && w.c.Choose("leave", 24) < w.odds.leave:
+	case c.out != 0 && w.odd("leave", 24, w.odds.leave):
 		w.Saw["client left"]++
+		w.tell(clients, nobody, trouble, "%s leaves", c.account)
 		w.late = append(w.late, event.Cancel{Ticket: c.out})
 		w.promise.left[c.out] = true
 		delete(w.asked, c.out)
 		c.out = 0 // it will ask again: it does not know
 	case c.out != 0:
-	case c.want == nil:
-		c.want = c.wish(w)
 	default:
+		if c.want == nil {
+			c.want = c.wish(w)
+		}
 		c.ask(w)
 	}
 }
@@ -57,138 +72,63 @@ func (c *client) insist(w *World) {
 	}
 }
 
+// ask is two moves: how far the index is, and what it says. Some do not ask it, and some
+// have to ask again.
 func (c *client) ask(w *World) {
-	w.ticket++
-	in := *c.want
-	in.Ticket = words.NewTicket(uint32(w.ticket%8), w.ticket)
-	c.out = in.Ticket
-	w.enter, w.asked[in.Ticket] = append(w.enter, &in), c
-}
-
-// wish makes up a request: mostly a new one; sometimes an old one again, sometimes
-// an old key for something else.
-func (c *client) wish(w *World) *event.Request {
-	if len(c.past) > 0 && w.c.Choose("again", 4) == 1 {
-		old := *c.past[w.c.Choose("which past", len(c.past))]
-		if w.c.Choose("conflict", 3) == 1 {
-			old.Amount = words.Units(old.Amount.Lo + 1)
-			old.Seal(nil)
+	if c.asking == nil {
+		in := *c.want
+		in.Items = slices.Clone(c.want.Items)
+		in.Caller, in.Upto = c.caller, w.index.mark
+		c.asking = &in
+		if w.c.Choose("asks/at-once", 2) == 1 {
+			return
 		}
-		return &old
 	}
-	c.keys++
-	r := &event.Request{Caller: boss.ID, Tenant: c.tenant, Op: event.Op(1 + w.c.Choose("op", 3))}
-	r.Key.Text = fmt.Appendf(nil, "%s%d", c.mark, c.keys)
-	r.Asset.Text = []byte([]string{"EUR/2", "EUR/2", "EUR/2", "GBP", "JPY", "XAU"}[w.c.Choose("asset", 6)])
-	r.Amount = words.Units(uint64(1 + w.c.Choose("amount", 9)))
-	if w.c.Choose("much", 8) == 1 {
-		r.Amount = words.Units(uint64(30 + w.c.Choose("how much", 20)))
-	}
-	if r.Op != event.Issue {
-		r.From.Text, r.Nonce = []byte(c.account), c.nonce
-		switch w.c.Choose("nonce", 10) {
-		case 8:
-			r.Nonce = max(1, r.Nonce-1)
-		case 9:
-			r.Nonce++
-		}
+	in := c.asking
+	c.asking = nil
+	if w.c.Choose("blind", 6) == 1 {
+		in.Upto = 0
 	} else {
-		r.To.Text = []byte(c.account)
-		r.Amount.Lo += 5
+		w.index.look(in)
 	}
-	if r.Op == event.Transfer {
-		others := []string{"ann", "bob", "shop", "till", "cat", "dog", "eel"}
-		if r.To.Text = []byte(others[w.c.Choose("to", len(others))]); string(r.To.Text) == c.account {
-			r.To.Text = []byte("shop")
-		}
+	w.ticket++
+	in.Ticket = words.NewTicket(uint32(w.ticket%8), w.ticket)
+	c.out, c.sent = in.Ticket, in
+	w.enter, w.asked[in.Ticket] = append(w.enter, in), c
+	w.tell(clients, nobody, plain, "%s asks %s: %s", c.account, in.Key.Text, asks(in))
+	w.clerk.bar(in)
+	if w.odd("twin", 12, w.odds.twin) {
+		w.double(c, in)
 	}
-	if w.c.Choose("memo", 4) == 1 {
-		r.Memo = []byte("for tea")
-	}
-	r.Seal(nil)
-	return r
 }
 
-// reply is what comes back for a ticket.
-func (w *World) reply(r event.Reply) {
-	c := w.asked[r.Ticket]
-	if c == nil {
-		if !w.promise.left[r.Ticket] {
-			w.fail("a reply for nobody: %+v", r)
-		}
+// twin is the second of a request that is sent twice.
+type twin struct {
+	want  *event.Request
+	of    *client
+	class Class
+}
+
+// double sends a request a second time, as a proxy does that lost patience.
+func (w *World) double(c *client, in *event.Request) {
+	again := *in
+	again.Items = slices.Clone(in.Items)
+	w.ticket++
+	again.Ticket = words.NewTicket(uint32(w.ticket%8), w.ticket)
+	w.enter, w.twins[again.Ticket] = append(w.enter, &again), twin{&again, c, c.class}
+	w.clerk.bar(&again)
+	w.tell(clients, nobody, trouble, "%s is sent twice", in.Key.Text)
+}
+
+// overtake lets the second who waits go first.
+func (w *World) overtake() {
+	if len(w.enter) < 2 || !w.odd("overtake", 8, w.odds.reorder) {
 		return
 	}
-	delete(w.asked, r.Ticket)
-	c.out = 0
-	if r.After > w.fol.Mark() || r.After > w.promise.durable {
-		w.fail("a reply before its frame: %+v, folded %v, durable %v", r, w.fol.Mark(), w.promise.durable)
+	a, b := w.enter[0], w.enter[1]
+	w.enter[0], w.enter[1] = b, a
+	w.Saw["overtaken"]++
+	if len(a.From.Text) > 0 && string(a.From.Text) == string(b.From.Text) {
+		w.Saw["overtaken by its own account's"]++
 	}
-	if at := w.promise.saw[r.Ticket]; !blank(r.Problem) && !r.Replayed && at > w.fol.Mark() {
-		w.fail("%v tells of %v, folded %v", r.Problem, at, w.fol.Mark())
-	}
-	w.Saw[fmt.Sprint("told ", r.Problem)]++
-	switch r.Problem {
-	case event.None:
-		c.learn(w, r)
-	case event.NonceAhead:
-		c.want, c.nonce, c.told = nil, r.Nonce, max(c.told, r.Nonce)
-	case event.Busy, event.Unavailable, event.Unknown, event.InProgress, event.IdempotencyFull:
-		return // it asks again, under the same key
-	case event.Forbidden:
-		if c.tenant == boss.Tenant && w.fol.Bootstrapped() && r.After > 2 {
-			w.fail("forbidden to the boss: %+v", r)
-		}
-		if c.tenant != boss.Tenant {
-			c.want = nil
-		}
-	case event.IdempotencyConflict:
-		if !w.promise.knows(c.want) {
-			w.fail("conflict on a key that never asked anything else: %s", c.want.Key.Text)
-		}
-		c.want = nil
-	default:
-		c.want = nil
-	}
-}
-
-// blank problems tell nothing that a crash could take back. The list is written out
-// here, because the node's own is what is on trial.
-func blank(p event.Problem) bool {
-	switch p {
-	case event.Busy, event.Unavailable, event.Unknown, event.InProgress, event.IdempotencyFull, event.BadRequest:
-		return true
-	default:
-		return false
-	}
-}
-
-// learn reads an answer, which is true for ever.
-func (c *client) learn(w *World, r event.Reply) {
-	answer, status, owner, err := w.fol.Render(nil, r.Place)
-	if err != nil && w.disk.Dead() {
-		return // the power went while it was read: nobody was told
-	}
-	if err != nil || owner != c.tenant {
-		w.fail("no answer at %v for tenant %d: %s", r.Place, owner, answer)
-		return
-	}
-	if r.Replayed {
-		w.Saw["replayed"]++
-	}
-	w.promise.told(w, c.want, r, answer)
-	if !r.Replayed {
-		c.past = append(c.past, c.want)
-	}
-	if status == 200 && c.want.Op != event.Issue {
-		c.nonce = max(c.nonce, c.want.Nonce+1)
-	} else if status != 200 {
-		w.Saw[fmt.Sprint("stored ", status)]++
-		_, c.nonce = w.balance(c.account, "EUR/2")
-	}
-	c.want = nil
-}
-
-func (w *World) balance(account, asset string) (words.Amount, words.Nonce) {
-	b := w.fol.Balance(words.DefaultTenant, []byte(account), []byte(asset))
-	return b.Amount, b.Next
 }

@@ -16,7 +16,9 @@ type promises struct {
 	records int                        // of the last frame: 0 for a time frame
 	saw     map[words.Ticket]words.LSN // the last frame when it was decided: what its reply may tell of
 	answers map[string][]answer        // by key, every one ever given
+	keys    []string                   // of answers, in the order of their first ones
 	left    map[words.Ticket]bool      // nobody waits for these any more
+	indexed words.LSN                  // the node was ever told
 }
 
 type answer struct {
@@ -55,13 +57,16 @@ func (p *promises) told(w *World, want *event.Request, r event.Reply, got []byte
 	for _, a := range p.answers[key] {
 		if a.place == r.Place {
 			if !bytes.Equal(a.bytes, got) || a.asked != want.Asked {
-				w.fail("%s was told\n%s, now\n%s", key, a.bytes, got)
+				w.fail("replay-differs", "%s was told\n%s, now\n%s", key, a.bytes, got)
 			}
 			return
 		}
-		if a.place.LSN > w.audit.forgot {
-			w.fail("%s has two outcomes: %v and %v", key, a.place, r.Place)
+		if w.audit.ats[a.place.LSN].Plus(limits().Idem.TTL) > w.audit.ats[r.Place.LSN] {
+			w.fail("two-outcomes", "%s has two outcomes in its time: %v and %v", key, a.place, r.Place)
 		}
+	}
+	if len(p.answers[key]) == 0 {
+		p.keys = append(p.keys, key)
 	}
 	p.answers[key] = append(p.answers[key], answer{r.Place, want.Asked, got})
 }
@@ -69,12 +74,12 @@ func (p *promises) told(w *World, want *event.Request, r event.Reply, got []byte
 // hold checks, after a recovery to last, that all answers are still there.
 func (p *promises) hold(w *World, last words.LSN) {
 	if last < p.durable {
-		w.fail("recovered %v, durable was %v", last, p.durable)
+		w.fail("durable-lost", "recovered %v, durable was %v", last, p.durable)
 	}
-	for key, all := range p.answers {
-		for _, a := range all {
+	for _, key := range p.keys { // in order: reading is what a disk does too
+		for _, a := range p.answers[key] {
 			if got, _, _, err := w.fol.Render(nil, a.place); err != nil || !bytes.Equal(got, a.bytes) {
-				w.fail("%s was told\n%s, now\n%s", key, a.bytes, got)
+				w.fail("answer-lost", "%s was told\n%s, now\n%s", key, a.bytes, got)
 			}
 		}
 	}

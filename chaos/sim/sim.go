@@ -1,17 +1,22 @@
 // Package sim plays the whole node, with its journal and its follower, in a world
 // where the power fails between any two moves and chance decides what comes next.
 //
+// A life is what its chooser answers, and nothing else: by a seed, or by a log of choices,
+// which is what a failure leaves. cmd/simulate plays both, makes logs small and draws them.
+//
 //	clients ─► enter ─► turn ─► next ─► write ─► sync ─► fold ─► replies ─► promises
 //	                               a crash can follow each; recovery is played as well
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
 	"macronode/adapters/follower"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/loop"
+	"macronode/chaos/trace"
 	"macronode/chaos/world"
 	"macronode/core/drain"
 	"macronode/core/event"
@@ -26,15 +31,15 @@ import (
 // Limits are small, so that every one of them is met.
 func limits() state.Limits {
 	return state.Limits{
-		Ledger: ledger.Limits{Accounts: 6, Holdings: 7, Assets: 3, Tenants: 2, TenantAccounts: 5, TenantHoldings: 6, TenantAssets: 2,
-			Amount: words.Units(40), Day: words.Units(60), IssueDay: words.Units(400)},
-		Idem: idem.Limits{Keys: 18, Share: 15, Tenants: 2, TTL: 20 * time.Second},
-		Keys: 4,
+		Ledger: ledger.Limits{Accounts: 6, Holdings: 7, Assets: 3, Tenants: 2, TenantAccounts: 5, TenantHoldings: 6, TenantAssets: 2, Holds: 6, TenantHolds: 3, Items: 4,
+			Amount: words.Units(40), Day: words.Units(40), IssueDay: words.Units(200)},
+		Idem: idem.Limits{Keys: 16, Share: 12, Tenants: 2, TTL: 20 * time.Second, Trail: 7 * time.Second},
+		Keys: 40,
 	}
 }
 
 func config() node.Config {
-	return node.Config{State: limits(), Held: 4, Waiters: 1, Backlog: 12 << 10, Reserve: 4096, Patience: 3 * time.Second,
+	return node.Config{State: limits(), Held: 4, Waiters: 1, Share: 3, Backlog: 40 << 10, Reserve: 4096, Patience: 3 * time.Second,
 		Stall: 200 * time.Millisecond, Fail: 5 * time.Second, Vouch: time.Second, Sweep: time.Second, Start: 30 * time.Second,
 		Drain: drain.Times{LameDuck: 500 * time.Millisecond, Drain: 3 * time.Second, Abort: time.Second}}
 }
@@ -44,15 +49,20 @@ var boss = event.Key{ID: 77, Tenant: words.DefaultTenant, Hash: [32]byte{1}, Sco
 
 // World is one run.
 type World struct {
-	c    world.Chooser
-	disk *world.Disk
-	now  words.Now
-	odds odds
-	Saw  map[string]int // how often what was to be seen was seen
+	c     world.Chooser
+	disk  *world.Disk
+	kept  *world.Disk // of the snapshots
+	now   words.Now
+	odds  odds
+	Saw   map[string]int // how often what was to be seen was seen
+	Cells map[Cell]int   // how the requests of clients ended
+	Steps int            // of the node
 
 	node   *node.Node
 	copied *node.Node // memory that CopyTo reuses
 	fol    *follower.Follower
+	trace  *trace.Trace
+	swayed bool // the wall clock has not gone with time since the last step
 	jour   *journalfile.Journal
 	out    event.Effects
 	next   loop.Batch        // grows
@@ -65,93 +75,74 @@ type World struct {
 
 	clients []*client
 	asked   map[words.Ticket]*client
+	twins   map[words.Ticket]twin // sent twice: the second of each
+	rate    int                   // of the wall clock, in hundredths
 	ticket  uint32
+	index   index
+	clerk   clerk
 	promise promises
 	audit   audit
-	err     error
-}
-
-// odds are drawn once a run, so that some runs are all storm and some nearly calm.
-type odds struct{ crash, fault, clock, leave int }
-
-// New is a world that begins with an empty disk.
-func New(c world.Chooser) *World {
-	w := &World{c: c, disk: world.NewDisk(), now: words.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}, Saw: map[string]int{},
-		asked: map[words.Ticket]*client{}}
-	w.odds = odds{crash: c.Choose("odds/crash", 4), fault: c.Choose("odds/fault", 4), clock: c.Choose("odds/clock", 4), leave: c.Choose("odds/leave", 4)}
-	w.clients = people()
-	w.promise.begin(state.New(limits(), 0))
-	w.boot()
-	return w
-}
-
-// Run makes so many moves and returns what went wrong.
-func (w *World) Run(moves int) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
-		}
-	}()
-	for range moves {
-		if w.move(); w.err != nil {
-			return w.err
-		}
-	}
-	if w.calm(); w.err != nil {
-		return w.err
-	}
-	switch w.c.Choose("ending", 5) {
-	case 1:
-		w.rot()
-	case 2:
-		w.lie()
-	default:
-		w.end()
-	}
-	return w.err
-}
-
-func (w *World) fail(format string, args ...any) {
-	if w.err == nil {
-		var v node.View
-		if w.node != nil {
-			w.node.View(&v)
-		}
-		w.err = fmt.Errorf("%w\nthe node: %+v", fmt.Errorf(format, args...), v)
-	}
+	moved   int  // moves so far
+	calmed  int  // rounds of the calm so far
+	harmed  bool // what is durable may be overwritten
+	asleep  bool // no tick since a pause
+	story   *story
+	err     *Failure
 }
 
 func (w *World) move() {
 	if w.disk.Dead() {
 		w.powerLoss()
 	}
-	switch w.c.Choose("move", 18) {
-	case 0, 1, 2, 3, 4:
-		w.clients[w.c.Choose("client", len(w.clients))].move(w)
-	case 5, 6, 7:
-		w.turn(w.c.Choose("batch", 3))
-	case 8, 9:
-		w.write()
-	case 10, 11:
-		w.sync()
-	case 12, 13:
-		w.fold()
-	case 14:
-		longest := []int{50, 50, 150, 250, 1200, 4000}[w.c.Choose("longest", 6)]
-		w.pass(time.Duration(w.c.Choose("gone", longest)) * time.Millisecond)
-	case 15:
-		w.read()
-	case 16:
-		w.children()
-	case 17:
-		w.trouble()
+	m := moves[w.c.Choose("move", len(moves))]
+	if w.story == nil {
+		m.do(w)
+		return
 	}
+	w.beat(fmt.Sprintf("%d %s", w.moved, m.name), func() { m.do(w) })
+}
+
+// moves are what may come next, each as often as it stands here; the first is the dull one.
+var moves = [...]struct {
+	name string
+	do   func(*World)
+}{
+	{"a round", (*World).round},
+	{"a client", (*World).client}, {"a client", (*World).client}, {"a client", (*World).client}, {"a client", (*World).client}, {"a client", (*World).client},
+	{"a turn", (*World).some}, {"a turn", (*World).some}, {"a turn", (*World).some},
+	{"write", (*World).write}, {"write", (*World).write}, {"sync", (*World).sync}, {"sync", (*World).sync}, {"fold", (*World).fold}, {"fold", (*World).fold},
+	{"time passes", (*World).while}, {"a read", (*World).read}, {"a child", (*World).children}, {"trouble", (*World).trouble},
+	{"the index", (*World).indexing}, {"the index", (*World).indexing}, {"the index", (*World).indexing}, {"the index", (*World).indexing},
+	{"keys", (*World).keys}, {"a snapshot", (*World).summed},
+}
+
+// client is a move of one of them; the last, who may do nothing here, comes less often.
+func (w *World) client() {
+	w.clients[w.c.Choose("client", 2*len(w.clients)-1)%len(w.clients)].move(w)
+	if w.odds.busy > 0 && w.c.Choose("busy", 4) != 1 {
+		w.round()
+		w.round()
+		w.pass(time.Duration(w.c.Choose("busy/gone", 2000)) * time.Millisecond)
+		w.indexing()
+	}
+}
+
+func (w *World) some() { w.turn(w.c.Choose("batch", 3)) }
+
+// round is what a node does that nobody disturbs: all that came is decided, written,
+// synced and folded.
+func (w *World) round() {
+	w.turn(len(w.enter))
+	w.write()
+	w.sync()
+	w.fold()
 }
 
 // turn is the loop's, with chance in the place of the channels.
 func (w *World) turn(arrivals int) {
 	events := w.late
 	w.late = nil
+	w.overtake()
 	for ; arrivals > 0 && len(w.enter) > 0; arrivals-- {
 		events, w.enter = append(events, w.enter[0]), w.enter[1:]
 	}
@@ -165,23 +156,40 @@ type watched struct{ *World }
 
 func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
 	frames := len(out.Frames)
+	w.Steps++
+	w.trace.Before(w.node, out)
 	w.node.Step(now, in, out)
+	if err := w.trace.After(w.node, now, in, out); err != nil {
+		w.untraced(err)
+	}
 	if err := w.node.Check(); err != nil {
-		w.fail("check: %v", err)
+		w.fail("check "+label(err), "%v", err)
 	}
 	if len(out.Frames) > frames+1 {
-		w.fail("one step, %d frames", len(out.Frames)-frames)
+		w.fail("two-frames-a-step", "one step, %d frames", len(out.Frames)-frames)
 	}
+	var told *record.Head
 	if len(out.Frames) > frames {
 		h, _, err := record.Open(out.Body(out.Frames[frames]))
 		if err != nil || h.LSN != w.node.LSN() {
-			w.fail("frame %v: %v", h.LSN, err)
+			w.fail("frame-number", "frame %v: %v", h.LSN, err)
 		}
 		w.promise.appended(h.LSN, w.node.StateHash(), int(h.Count))
+		told = &h
 	}
+	w.stepped(in, told)
 	if r, ok := in.(*event.Request); ok {
 		w.promise.decided(r.Ticket, w.node.LSN())
 	}
+}
+
+// untraced notes a step that no specification has.
+func (w *World) untraced(err error) {
+	rule := "trace"
+	if b := (*trace.Broken)(nil); errors.As(err, &b) {
+		rule += " " + b.Rule
+	}
+	w.fail(rule, "%v", err)
 }
 
 func (w watched) Due() (words.Instant, bool) { return w.node.Due() }
@@ -189,6 +197,7 @@ func (w watched) Status(s *event.Status)     { w.node.Status(s) }
 
 func (w *World) step(events ...event.Event) {
 	loop.Turn(watched{w}, w.now, events, &w.out)
+	w.swayed = false
 	w.next.Add(&w.out)
 	for _, r := range w.out.Replies {
 		w.reply(r)
@@ -204,7 +213,7 @@ func (w *World) step(events ...event.Event) {
 	}
 	if w.c.Choose("copy", 8) == 1 {
 		if w.node.CopyTo(w.copied); w.copied.Hash() != w.node.Hash() {
-			w.fail("a copy has another hash")
+			w.fail("copy", "a copy has another hash")
 		}
 		w.node, w.copied = w.copied, w.node
 	}
@@ -223,6 +232,7 @@ func (w *World) write() {
 		return
 	}
 	w.inSync, w.bytes = sealed, uint64(len(batch.Arena))
+	w.tell(journal, nobody, plain, "written to %v", sealed[len(sealed)-1].LSN)
 }
 
 func (w *World) sync() {
@@ -237,6 +247,7 @@ func (w *World) sync() {
 		return
 	}
 	w.promise.durable = upto
+	w.tell(journal, disk, plain, "durable to %v", upto)
 	w.late = append(w.late, event.Durable{Upto: upto, Bytes: w.bytes})
 	w.synced = append(w.synced, batch)
 }
@@ -248,6 +259,9 @@ func (w *World) broke(from words.LSN, err error) {
 		return
 	}
 	w.Saw["flush failed"]++
+	w.Saw["flush failed: "+journalfile.FaultOf(err).String()]++
+	w.atDir("flush", err)
+	w.tell(journal, disk, trouble, "from %v on: %v", from, err)
 	w.late = append(w.late, event.Refused{From: from, Why: journalfile.FaultOf(err)})
 }
 
@@ -256,156 +270,47 @@ func (w *World) fold() {
 		return
 	}
 	if err := w.fol.Fold(w.synced[0]); err != nil {
-		w.fail("fold: %v", err)
+		w.fail("fold", "fold: %v", err)
 	}
 	for _, s := range w.synced[0] {
 		w.audit.frame(w, s)
 	}
 	w.synced = w.synced[1:]
+	w.tell(follows, journal, plain, "folded to %v", w.fol.Mark())
 	w.late = append(w.late, event.Folded{Upto: w.fol.Mark()})
 }
 
 // read tells somebody a balance, which is a promise as well.
 func (w *World) read() {
 	if mark := w.fol.Mark(); mark > w.promise.durable {
-		w.fail("a read as of %v, durable %v", mark, w.promise.durable)
+		w.fail("read-before-durable", "a read as of %v, durable %v", mark, w.promise.durable)
 	} else if w.fol.Hash() != w.promise.hashes[mark] {
-		w.fail("the follower differs from the node at %v", mark)
-	}
-}
-
-// pass lets time go by, with a Tick at its end. Before Due a Tick does nothing; at
-// Due it does something, or puts Due off.
-func (w *World) pass(gone time.Duration) {
-	w.now.Mono += words.Instant(gone)
-	w.now.Wall += words.Time(gone / time.Millisecond)
-	moved := w.c.Choose("clock", 40) < w.odds.clock
-	if moved { // which no Due could foresee
-		w.Saw["clock moved"]++
-		w.now.Wall = max(1, w.now.Wall+words.Time(w.c.Choose("skew", 40_000)-18_000))
-		w.now.Synced = w.c.Choose("synced", 4) > 0
-	}
-	due, any := w.node.Due()
-	lsn, told := w.node.LSN(), len(w.asked)
-	w.step(event.Tick{})
-	acted := w.node.LSN() != lsn || len(w.asked) != told || len(w.out.Childs) > 0
-	if acted && !moved && (!any || due > w.now.Mono) {
-		w.fail("a tick acted at %v, due %v %v: %+v", w.now.Mono, due, any, w.out)
-	}
-	if next, again := w.node.Due(); again && !acted && any && due <= w.now.Mono && next <= w.now.Mono {
-		w.fail("due %v, and still due %v after a tick that did nothing at %v", due, next, w.now.Mono)
+		w.fail("follower-differs", "the follower differs from the node at %v", mark)
 	}
 }
 
 // children come up when they were asked to, and die when chance likes.
 func (w *World) children() {
 	var s event.Status
-	if w.node.Status(&s); s.Ailing.Has(words.JournalFailed) && w.c.Choose("restart", 3) > 0 {
-		w.disk.Full = false // somebody made room first
+	if w.node.Status(&s); s.Ailing.Has(words.JournalFailed) && w.c.Choose("restart", 3) != 1 {
+		w.disk.Leave(plenty) // somebody made room first
 		w.boot()
 		return
 	}
-	c := words.Child(w.c.Choose("child", int(words.Children)))
+	c := words.Child(w.c.Choose("child/which", int(words.Children)))
 	switch {
 	case !w.childs[c]:
 	case w.c.Choose("child/dies", 6) == 1:
 		w.Saw["child died"]++
 		w.childs[c] = false
 		w.step(event.ChildDown{Child: c})
-	default:
+	case w.c.Choose("child/alone", 3) == 1:
 		w.step(event.ChildUp{Child: c})
-	}
-}
-
-func (w *World) trouble() {
-	if w.c.Choose("trouble", 12) < w.odds.crash {
-		if w.c.Choose("kill", 2) == 1 {
-			w.Saw["killed"]++ // the process goes, what was written stays
-			w.disk.Fuse = -1
-			w.boot()
-			return
+	default:
+		for c, asked := range w.childs {
+			if asked {
+				w.step(event.ChildUp{Child: words.Child(c)})
+			}
 		}
-		w.disk.Fuse = w.c.Choose("fuse", 10)
-		if w.disk.Dead() {
-			w.powerLoss()
-		}
-		return
-	}
-	if w.c.Choose("fault", 12) < w.odds.fault {
-		switch w.c.Choose("which", 3) {
-		case 0:
-			w.disk.FailSync = true
-		case 1:
-			w.disk.Full = !w.disk.Full
-		case 2:
-			w.step(event.Room{Free: uint64(w.c.Choose("free", 2)) << 20})
-		}
-	}
-}
-
-func (w *World) powerLoss() {
-	w.Saw["power lost"]++
-	w.disk.Crash(w.c)
-	w.boot()
-}
-
-// calm ends all trouble: whoever asks is answered, and the last frame has a
-// successor that vouches for it.
-func (w *World) calm() {
-	w.disk.Fuse, w.disk.FailSync, w.disk.Full, w.odds = -1, false, false, odds{}
-	w.now.Synced = true
-	w.boot()
-	for range 60 {
-		for c := range words.Children {
-			w.step(event.ChildUp{Child: c})
-		}
-		w.pass(2 * time.Second)
-		w.settle()
-		for _, c := range w.clients {
-			c.insist(w)
-		}
-		w.settle()
-	}
-	for _, c := range w.clients {
-		if c.want != nil {
-			w.fail("%s is never answered", c.want.Key.Text)
-		}
-	}
-	for range 3 {
-		w.pass(time.Second)
-		w.settle()
-	}
-	if w.promise.records > 0 {
-		w.fail("nothing vouches for the last frame")
-	}
-}
-
-// settle carries all that is under way to its end.
-func (w *World) settle() {
-	for range 8 {
-		w.turn(4)
-		w.write()
-		w.sync()
-		w.fold()
-	}
-}
-
-// end drains the node: everybody who asked is answered, and it stops in time.
-func (w *World) end() {
-	for _, c := range w.clients {
-		c.insist(w)
-	}
-	began := w.now.Mono
-	w.step(event.Signal{What: event.Drain})
-	var s event.Status
-	for s.Phase != words.Stopped && w.err == nil {
-		if w.pass(100 * time.Millisecond); w.now.Mono > began.Plus(5*time.Second) {
-			w.fail("a drain without end: %+v", s)
-		}
-		w.settle()
-		w.node.Status(&s)
-	}
-	if len(w.asked) > 0 {
-		w.fail("%d requests were let in and never answered", len(w.asked))
 	}
 }

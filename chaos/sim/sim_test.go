@@ -3,13 +3,17 @@ package sim_test
 import (
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"sort"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"macronode/chaos/sim"
-	"macronode/chaos/world"
-	"macronode/core/words"
 )
 
 var (
@@ -18,24 +22,66 @@ var (
 	moves = flag.Int("moves", 500, "of each life")
 )
 
+// kept writes the log of a seed that fails, made small, and is the command that repeats it.
+func kept(t *testing.T, seed uint64) string {
+	t.Helper()
+	l, err := sim.Recorded(sim.Life(seed, *moves))
+	small, rule, _ := sim.Shrink(l, 2000)
+	if rule != sim.Rule(err) {
+		t.Logf("the seed fails with %s, its log with %s", sim.Rule(err), rule)
+	}
+	name := filepath.Join(os.TempDir(), fmt.Sprintf("macronode-life-%d.log", seed))
+	if err := sim.Save(name, small, fmt.Sprintf("seed %d, %d moves", seed, *moves), rule); err != nil {
+		return fmt.Sprintf("%v\ngo run ./cmd/simulate -moves %d -seed %d", err, *moves, seed)
+	}
+	return fmt.Sprintf("go run ./cmd/simulate -replay %s   # %d choices, %d not dull; all of it: -moves %d -seed %d", name, len(small), small.Surprises(), *moves, seed)
+}
+
+// lives plays seeds on all processors. It ends the test with the first that fails.
+func lives(t *testing.T, from, to uint64) (saw map[string]int, cells map[sim.Cell]int, steps int) {
+	t.Helper()
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a world is small: it would collect all the time
+	saw, cells = map[string]int{}, map[sim.Cell]int{}
+	var next, failed atomic.Uint64
+	next.Store(from)
+	failed.Store(to + 1)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for s := next.Add(1) - 1; s < failed.Load(); s = next.Add(1) - 1 {
+				w := sim.New(sim.Life(s, *moves))
+				err := w.Run()
+				mu.Lock()
+				if err != nil {
+					failed.Store(min(s, failed.Load()))
+				}
+				steps += w.Steps
+				for what, n := range w.Saw {
+					saw[what] += n
+				}
+				for cell, n := range w.Cells {
+					cells[cell] += n
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	if wg.Wait(); failed.Load() <= to {
+		t.Fatalf("%v\n%s", sim.New(sim.Life(failed.Load(), *moves)).Run(), kept(t, failed.Load()))
+	}
+	return saw, cells, steps
+}
+
 // TestSeeds: whatever the disk, the clock, the clients and the power do, nothing
 // acknowledged is lost and no answer is ever taken back; and what makes that hard
 // was seen to happen.
 func TestSeeds(t *testing.T) {
-	saw := map[string]int{}
 	from, to := 1, *seeds
 	if *seed > 0 {
 		from, to = *seed, *seed
 	}
-	for s := from; s <= to; s++ {
-		w := sim.New(&world.Seeded{Dice: words.NewDice(uint64(s))})
-		if err := w.Run(*moves); err != nil {
-			t.Fatalf("%v\ngo test ./chaos/sim -run TestSeeds -moves %d -seed %d", err, *moves, s)
-		}
-		for what, n := range w.Saw {
-			saw[what] += n
-		}
-	}
+	saw, cells, steps := lives(t, uint64(from), uint64(to))
 	var all []string
 	for what, n := range saw {
 		all = append(all, fmt.Sprintf("%s %d", what, n))
@@ -45,12 +91,54 @@ func TestSeeds(t *testing.T) {
 	if *seed > 0 {
 		return
 	}
-	for _, must := range []string{"told ", "told nonce_conflict", "told limits_exceeded", "told idempotency_conflict",
-		"told in_progress", "told busy", "told unavailable", "told unknown", "told forbidden", "told idempotency_full", "replayed",
-		"stored 403", "stored 409", "flush failed", "killed", "power lost", "crash in recovery", "recovery failed", "tail cut",
-		"frames beyond the durable", "forgot", "clock moved", "child died", "client left", "damage said", "rot that did no harm", "lie found out", "lie that nobody can know"} {
-		if saw[must] == 0 {
-			t.Errorf("never saw %q", must)
+	for _, p := range sim.Probes() {
+		if saw[p.Saw] == 0 {
+			t.Errorf("never saw %q, which shows that %q matters", p.Saw, p.Fault)
 		}
+	}
+	workload(t, cells)
+	faults := map[string]bool{}
+	for _, p := range sim.Probes() {
+		faults[p.Fault] = true
+	}
+	t.Logf("evidence: sim.lives = %d", to)
+	t.Logf("evidence: trace.steps = all %d of them", steps)
+	t.Logf("evidence: sim.faults = %d, each seen to matter", len(faults))
+	t.Logf("evidence: sim.probes = %d, none without a hit", len(sim.Probes()))
+}
+
+// workload: what clients ask for is the whole of what there is to ask. Every operation has
+// met every problem that it can meet, every kind of request has, and every operation was
+// asked in every kind; and what cannot be was never seen.
+func workload(t *testing.T, cells map[sim.Cell]int) {
+	t.Helper()
+	planes, whole, filled := map[string]int{}, 0, 0
+	for _, c := range sim.Cells() {
+		if why := c.Never(); why != "" {
+			if cells[c] > 0 {
+				t.Errorf("%v was seen %d times, and should never be: %s", c, cells[c], why)
+			}
+			continue
+		}
+		if whole++; cells[c] > 0 {
+			filled++
+		}
+		if c.Seldom() == "" {
+			planes[fmt.Sprintf("%v: %d %v", c.Op, c.Outcome, c.Outcome)] += cells[c]
+			planes[fmt.Sprintf("%v: %d %v", c.Class, c.Outcome, c.Outcome)] += cells[c]
+			planes[fmt.Sprintf("%v, %v", c.Op, c.Class)] += cells[c]
+		}
+	}
+	t.Logf("evidence: sim.cells = %d of %d that can be; each two of the three: all %d", filled, whole, len(planes))
+	for what, n := range planes {
+		if n == 0 {
+			t.Errorf("nobody came to %s", what)
+		}
+		if n < 8 {
+			t.Logf("few came to %s: %d", what, n)
+		}
+	}
+	if 2*filled < whole {
+		t.Errorf("%d cells of %d are filled: less than half", filled, whole)
 	}
 }

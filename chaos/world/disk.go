@@ -43,6 +43,13 @@ type Disk struct {
 	FailRead, FailWrite, FailSync, FailDir bool
 	// The next Sync of a file says that it has, and has not: against the law.
 	LoseSync bool
+	// The next write lands so many bytes away from where it should: against the law too.
+	Astray int
+
+	// Told, if it is there, hears of every operation before it is done; Hurt, when the disk
+	// was unkind: one of the words below.
+	Told func(op, name string)
+	Hurt func(how, name string)
 
 	live, durable names
 	moves         []names // live, after each change that is not synced
@@ -84,22 +91,18 @@ func (d *Disk) Dead() bool { return d.Fuse == 0 }
 func (d *Disk) Handles() int { return d.open }
 
 // burn is one operation of the disk's life.
-func (d *Disk) burn() error {
+func (d *Disk) burn(op, name string) error {
 	if d.Dead() {
 		return ErrDead
+	}
+	if d.Told != nil {
+		d.Told(op, name)
 	}
 	if d.Fuse > 0 {
 		d.Fuse--
 	}
 	d.Ops++
 	return nil
-}
-
-// spend reports that a failure was due, and takes it away.
-func spend(due *bool) bool {
-	was := *due
-	*due = false
-	return was
 }
 
 // lacks is the error of a name that is not there.
@@ -119,7 +122,7 @@ func (d *Disk) rename(change func(names)) {
 
 // Create makes an empty file.
 func (d *Disk) Create(name string) (fs.File, error) {
-	if err := d.burn(); err != nil {
+	if err := d.burn("create", name); err != nil {
 		return nil, err
 	}
 	if d.live[name] != nil {
@@ -132,7 +135,7 @@ func (d *Disk) Create(name string) (fs.File, error) {
 
 // Open opens a file for reading.
 func (d *Disk) Open(name string) (fs.File, error) {
-	if err := d.burn(); err != nil {
+	if err := d.burn("open", name); err != nil {
 		return nil, err
 	}
 	i := d.live[name]
@@ -149,7 +152,7 @@ func (d *Disk) handle(name string, i *inode, writes bool) *handle {
 
 // Rename gives a file another name.
 func (d *Disk) Rename(from, to string) error {
-	if err := d.burn(); err != nil {
+	if err := d.burn("rename", to); err != nil {
 		return err
 	}
 	i := d.live[from]
@@ -164,7 +167,7 @@ func (d *Disk) Rename(from, to string) error {
 
 // Remove takes a name away.
 func (d *Disk) Remove(name string) error {
-	if err := d.burn(); err != nil {
+	if err := d.burn("remove", name); err != nil {
 		return err
 	}
 	if d.live[name] == nil {
@@ -176,10 +179,10 @@ func (d *Disk) Remove(name string) error {
 
 // SyncDir makes the names durable as they are.
 func (d *Disk) SyncDir() error {
-	if err := d.burn(); err != nil {
+	if err := d.burn("sync-dir", ""); err != nil {
 		return err
 	}
-	if spend(&d.FailDir) {
+	if d.spend(&d.FailDir, DirFailed, "") {
 		return ErrSync
 	}
 	d.durable, d.moves = d.live, nil
@@ -187,7 +190,7 @@ func (d *Disk) SyncDir() error {
 }
 
 // List is the names, sorted.
-func (d *Disk) List() ([]string, error) { return d.live.sorted(), d.burn() }
+func (d *Disk) List() ([]string, error) { return d.live.sorted(), d.burn("list", "") }
 
 func (m names) sorted() []string {
 	all := make([]string, 0, len(m))
@@ -199,7 +202,13 @@ func (m names) sorted() []string {
 }
 
 // Free is how much files may still grow.
-func (d *Disk) Free() (uint64, error) { return uint64(d.room()), d.burn() }
+func (d *Disk) Free() (uint64, error) { return uint64(d.room()), d.burn("free", "") }
+
+// Leave makes the disk as large as what it holds, and so many bytes more.
+func (d *Disk) Leave(bytes int64) {
+	d.Size, d.Full = 1<<40, false
+	d.Size = d.Size - d.room() + bytes
+}
 
 func (d *Disk) room() int64 {
 	left := d.Size
@@ -212,8 +221,8 @@ func (d *Disk) room() int64 {
 	return max(0, left)
 }
 
-// usable is one operation on h, if it can be one.
-func (h *handle) usable(off int64) error {
+// usable is one operation op on h, if it can be one.
+func (h *handle) usable(op string, off int64) error {
 	switch {
 	case h.life != h.d.life:
 		return ErrDead
@@ -222,14 +231,14 @@ func (h *handle) usable(off int64) error {
 	case off < 0:
 		return &os.PathError{Op: "use", Path: h.name, Err: os.ErrInvalid}
 	}
-	return h.d.burn()
+	return h.d.burn(op, h.name)
 }
 
 func (h *handle) ReadAt(p []byte, off int64) (int, error) {
-	if err := h.usable(off); err != nil {
+	if err := h.usable("read", off); err != nil {
 		return 0, err
 	}
-	if spend(&h.d.FailRead) {
+	if h.d.spend(&h.d.FailRead, ReadFailed, h.name) {
 		return 0, ErrRead
 	}
 	n := copy(p, h.i.live[min(int(off), len(h.i.live)):])
@@ -241,37 +250,46 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 
 // WriteAt writes what there is room for.
 func (h *handle) WriteAt(p []byte, off int64) (int, error) {
-	if err := h.usable(off); err != nil {
+	if err := h.usable("write", off); err != nil {
 		return 0, err
 	}
 	if !h.writes {
 		return 0, &os.PathError{Op: "write", Path: h.name, Err: os.ErrPermission}
 	}
 	fits, err := p, error(nil)
-	if spend(&h.d.FailWrite) {
+	if h.d.spend(&h.d.FailWrite, WriteFailed, h.name) {
 		fits, err = p[:len(p)/2], ErrWrite
 	}
 	if most := max(0, int64(len(h.i.live))+h.d.room()-off); int64(len(fits)) > most {
 		fits, err = fits[:most], ErrFull
+		if most > 0 {
+			h.d.hurt(CutShort, h.name)
+		} else {
+			h.d.hurt(WasFull, h.name)
+		}
 	}
 	if len(fits) == 0 {
 		return 0, err
 	}
 	w := write{int(off), slices.Clone(fits)}
+	if away := h.d.Astray; away != 0 {
+		h.d.Astray, w.off = 0, max(0, w.off+away)
+		h.d.hurt(WentAstray, h.name)
+	}
 	h.i.live = w.onto(h.i.live, 0, len(w.data))
 	h.i.pending = append(h.i.pending, w)
 	return len(fits), err
 }
 
 func (h *handle) Sync() error {
-	if err := h.usable(0); err != nil {
+	if err := h.usable("sync", 0); err != nil {
 		return err
 	}
-	if spend(&h.d.FailSync) { // the kernel takes the pages for clean from now on
+	if h.d.spend(&h.d.FailSync, SyncFailed, h.name) { // the kernel takes the pages for clean from now on
 		h.i.pending = nil
 		return ErrSync
 	}
-	if spend(&h.d.LoseSync) {
+	if h.d.spend(&h.d.LoseSync, SyncLied, h.name) {
 		h.i.pending = nil
 		return nil
 	}
@@ -283,7 +301,7 @@ func (h *handle) Sync() error {
 }
 
 func (h *handle) Size() (int64, error) {
-	if err := h.usable(0); err != nil {
+	if err := h.usable("size", 0); err != nil {
 		return 0, err
 	}
 	return int64(len(h.i.live)), nil

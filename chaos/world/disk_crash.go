@@ -12,27 +12,35 @@ const sector = 64
 // Crash takes the power away and brings it back: what was open is dead, what was not
 // synced is kept as c likes. The dull answers lose all of it.
 func (d *Disk) Crash(c Chooser) {
-	if kept := c.Choose("disk/names", len(d.moves)+1); kept > 0 {
+	kept := c.Choose("disk/names", len(d.moves)+1)
+	if kept < len(d.moves) {
+		d.hurt(NameLost, "")
+	}
+	if kept > 0 {
 		d.durable = d.moves[kept-1]
 	}
 	for _, n := range d.durable.sorted() {
-		d.durable[n].crash(c)
+		d.durable[n].crash(c, func(how string) { d.hurt(how, n) })
 	}
 	d.live, d.moves, d.open = d.durable, nil, 0
 	d.Fuse, d.life = -1, d.life+1
-	d.FailRead, d.FailWrite, d.FailSync, d.FailDir, d.LoseSync = false, false, false, false, false
+	d.FailRead, d.FailWrite, d.FailSync, d.FailDir, d.LoseSync, d.Astray = false, false, false, false, false, 0
 }
 
 // crash settles each write that was not synced: lost, whole, torn at a byte, or any
 // of its sectors.
-func (i *inode) crash(c Chooser) {
+func (i *inode) crash(c Chooser, hurt func(how string)) {
 	for _, w := range i.pending {
 		switch size := len(w.data); c.Choose("disk/write", 4) {
+		case 0:
+			hurt(WriteLost)
 		case 1:
 			i.durable = w.onto(i.durable, 0, size)
 		case 2:
+			hurt(WriteTorn)
 			i.durable = w.onto(i.durable, 0, 1+c.Choose("disk/tear", size))
 		case 3:
+			hurt(WriteMixed)
 			for from := 0; from < size; {
 				to := min(size, ((w.off+from)/sector+1)*sector-w.off)
 				if c.Choose("disk/sector", 2) == 1 {
@@ -58,6 +66,7 @@ func (d *Disk) Rot(c Chooser) (name string, at int) {
 	i := d.live[name]
 	at = c.Choose("disk/rot/byte", len(i.durable))
 	i.flip(at, 1<<c.Choose("disk/rot/bit", 8))
+	d.hurt(BitRotten, name)
 	return name, at
 }
 
@@ -72,6 +81,7 @@ func (i *inode) flip(at int, bit byte) {
 // Copy is a disk of its own in the same state. No file is open on it.
 func (d *Disk) Copy() *Disk {
 	to, copies := *d, map[*inode]*inode{}
+	to.Told, to.Hurt = nil, nil
 	copied := func(m names) names {
 		if m == nil {
 			return nil

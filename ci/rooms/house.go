@@ -41,7 +41,7 @@ var House = []Room{
 	machine("ready"),
 	machine("drain"),
 
-	core("state", "core/words", "core/record", "core/idem", "core/keyring", "core/ledger"),
+	core("state", "core/words", "core/event", "core/record", "core/idem", "core/keyring", "core/ledger"),
 	core("node", "core"),
 
 	{Path: "models", Pure: true, Uses: []string{"core/words"}, Std: []string{"math/big"},
@@ -49,21 +49,28 @@ var House = []Room{
 
 	adapter("fs"),
 	adapter("journalfile", "core/record", "core/digest", "adapters/fs"),
+	adapter("snapshot", "core/record", "core/digest", "core/state", "adapters/fs"),
+	adapter("archive", "adapters/fs").borrows("github.com/klauspost/compress"),
 	adapter("follower", "core/digest", "core/record", "core/receipt", "core/state"),
+	adapter("indexer", "core/digest", "core/record").borrows("github.com/cockroachdb/pebble/v2"),
+	adapter("backup", "core/record", "adapters/fs", "adapters/journalfile"),
 	adapter("loop", "core/record"),
 	adapter("hostclock").borrows("golang.org/x/sys"),
 	adapter("children"),
+	adapter("audit"),
 	adapter("rundir", "core/digest").borrows("github.com/go-json-experiment/json"),
 	adapter("config").borrows("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
-	adapter("metrics").borrows("github.com/prometheus/client_golang"),
+	adapter("registry"), // data: what is bounded, shared, timed and counted
+	adapter("metrics", "adapters/registry").borrows("github.com/prometheus/client_golang"),
 	adapter("httpserver"),
 	adapter("httpapi", "core/digest", "core/receipt").
 		borrows("github.com/labstack/echo/v4", "github.com/go-json-experiment/json"),
+	adapter("client", "core/digest").borrows("github.com/oapi-codegen/runtime", "github.com/go-json-experiment/json"),
 	adapter("adminapi", "core/receipt").borrows("github.com/go-json-experiment/json"),
 	adapter("contract", "adapters/fs"),
 
 	{Path: "chaos", Uses: []string{"core", "adapters", "models", "chaos"},
-		Borrows: []string{"github.com/anishathalye/porcupine"}},
+		Borrows: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse"}},
 	{Path: "fuzz", Uses: []string{"core", "adapters", "models", "chaos"}},
 
 	{Path: "cmd/macronode", Uses: []string{"core", "adapters"}, Starts: Anybody, // links no test world

@@ -1,101 +1,44 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
+	"macronode/adapters/client"
 	"macronode/adapters/rundir"
 )
 
-// client speaks to one node.
-type client struct {
-	*console
-	http    *http.Client
-	wire    *http.Transport // of http
-	base    string
-	key     string
-	timeout time.Duration
-}
+const (
+	oneAttempt = 10 * time.Second
+	mostAnswer = 4 << 20 // bytes of the admin listener's answer that are read
+)
 
-// request is one thing that is asked, however often it is sent.
-type request struct {
-	method, path string
-	idem         string // the idempotency key of what moves money
-	body         []byte
-}
-
-// outcome is what is known in the end.
-type outcome struct {
-	status   int
-	body     []byte
-	replayed bool
-	problem  problem
-	doubt    bool  // it may have been done, and nobody has said so
-	err      error // why there is no answer
-}
-
-// problem is what a refusal says, as far as a person is told.
-type problem struct {
-	Code   string `json:"code"`
-	Detail string `json:"detail"`
-	Nonce  uint64 `json:"expected_nonce"`
-}
-
-const mostAnswer = 4 << 20 // bytes of an answer that are read
-
-// newClient follows nobody who sends it elsewhere, and keeps no connection: what is
-// sent again is sent by us, counted and paused for.
-func (c *console) newClient(base, key string, timeout time.Duration) *client {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.DisableKeepAlives = true
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &client{console: c, http: &http.Client{Transport: t, CheckRedirect: stay}, wire: t, base: base, key: key, timeout: timeout}
-}
-
-// listener is a client of an address as a node of this machine tells it: host:port,
-// or unix:path. No proxy stands between.
-func (c *console) listener(address, key string, timeout time.Duration) *client {
-	k := c.newClient("http://"+address, key, timeout)
-	k.wire.Proxy = nil
-	if path, ok := strings.CutPrefix(address, "unix:"); ok {
-		k.base = "http://localhost"
-		k.wire.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", path)
-		}
-	}
-	return k
-}
-
-// client finds the node and what lets us in. The key of a directory goes to nobody
-// but the node that runs on it.
-func (c *console) client(r reach) (*client, error) {
+// node is a client of the node that was named, or of the one that runs on the
+// directory. The key of a directory goes to nobody but the node that runs on it, and no
+// proxy stands between us and a node of this machine.
+func (c *console) node(r reach) (*client.Client, error) {
 	key, err := r.key()
 	if err != nil {
 		return nil, err
 	}
+	o := c.options(r)
 	if r.URL != "" {
-		at, err := url.Parse(r.URL)
-		if err != nil || at.Scheme != "http" && at.Scheme != "https" || at.Host == "" {
-			return nil, cannot(fmt.Errorf("--url %s wants http://host:port or https://host:port", r.URL))
-		}
 		if key == "" {
 			return nil, cannot(errors.New("--url wants --api-key or --api-key-file too: the key of a directory is not sent elsewhere"))
 		}
-		return c.newClient(strings.TrimSuffix(r.URL, "/"), key, r.Timeout), nil
+		k, err := client.New(r.URL, key, o)
+		if err != nil {
+			return nil, cannot(fmt.Errorf("--url %s wants http://host:port, https://host:port or unix:path", r.URL))
+		}
+		return k, nil
 	}
 	dir, is, err := c.found()
 	if err != nil {
@@ -111,7 +54,25 @@ func (c *console) client(r reach) (*client, error) {
 		}
 		key = own.Text()
 	}
-	return c.listener(is.Listen.HTTP, key, r.Timeout), nil
+	return client.New(dialed(is.Listen.HTTP), key, o)
+}
+
+// options are how the node that r names is spoken to.
+func (c *console) options(r reach) client.Options {
+	o := client.Options{Tries: -1, Try: oneAttempt, Patience: r.Timeout, World: client.World{Now: c.now, Sleep: c.sleep, Roll: c.roll, Draw: c.draw}}
+	if r.URL != "" {
+		o.Proxy = http.ProxyFromEnvironment
+	}
+	return o
+}
+
+// dialed is an address as a node of this machine tells it, host:port or unix:path, as
+// clients take it.
+func dialed(address string) string {
+	if strings.HasPrefix(address, "unix:") {
+		return address
+	}
+	return "http://" + address
 }
 
 // key is the API key that was given, if one was.
@@ -145,85 +106,62 @@ func (c *console) found() (dir string, is rundir.Run, err error) {
 	return cfg.Data, is, err
 }
 
-// ask sends a request until there is an answer to keep, or the time is over.
-func (k *client) ask(ctx context.Context, r request) outcome {
-	until := k.now().Add(k.timeout)
-	doubt := false
-	for n := 0; ; n++ {
-		left := min(until.Sub(k.now()), oneAttempt)
-		a, o := k.send(ctx, r, left)
-		again, still := judge(a, doubt)
-		doubt, o.doubt = still, still
-		wait := pause(n, a.after, k.roll())
-		if !again || ctx.Err() != nil || k.now().Add(wait).After(until) || k.sleep(ctx, wait) != nil {
-			return o
-		}
+// asked is with a client for as long as ask takes, or until an interrupt.
+func (c *console) asked(r reach, ask func(context.Context, *client.Client) error) error {
+	k, err := c.node(r)
+	if err != nil {
+		return err
 	}
+	defer k.Close()
+	ctx, stop := interruptible()
+	defer stop()
+	return ask(ctx, k)
 }
 
-// send sends a request once.
-func (k *client) send(ctx context.Context, r request, limit time.Duration) (a attempt, o outcome) {
+// told is what the admin listener answered.
+type told struct {
+	status int
+	body   []byte
+}
+
+func (t told) ok() bool { return t.status >= 200 && t.status < 300 }
+
+// admin asks the admin listener of the node that runs, once, by the token it left.
+func (c *console) admin(ctx context.Context, is rundir.Run, method, path string, limit time.Duration) (t told, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var sent atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
-	q, err := http.NewRequestWithContext(ctx, r.method, k.base+r.path, bytes.NewReader(r.body))
-	if err != nil {
-		return a, outcome{err: err}
-	}
-	q.Header.Set("Authorization", "Bearer "+k.key)
-	q.Header.Set("Accept", "application/json, application/problem+json")
-	if r.body != nil {
-		q.Header.Set("Content-Type", "application/json")
-	}
-	if r.idem != "" {
-		q.Header.Set("Idempotency-Key", r.idem)
-	}
-	resp, err := k.http.Do(q)
-	if err != nil {
-		a.sent = sent.Load()
-		if why := new(url.Error); errors.As(err, &why) {
-			err = why.Err // it names the address itself
+	wire, base := &http.Transport{DisableKeepAlives: true}, "http://"+is.Listen.Admin
+	if socket, ok := strings.CutPrefix(is.Listen.Admin, "unix:"); ok {
+		base = "http://localhost"
+		wire.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
 		}
-		return a, outcome{err: err}
 	}
-	defer resp.Body.Close() //nolint:errcheck // it has been read
-	a.sent = true
-	if o.body, err = io.ReadAll(io.LimitReader(resp.Body, mostAnswer)); err != nil {
-		return a, outcome{err: fmt.Errorf("read the answer: %w", err)}
+	q, err := http.NewRequestWithContext(ctx, method, base+path, nil)
+	if err != nil {
+		return t, err
 	}
-	a.status, o.status = resp.StatusCode, resp.StatusCode
-	o.replayed = resp.Header.Get("Idempotency-Replayed") == "true"
-	if o.status >= 400 && json.Unmarshal(o.body, &o.problem) != nil {
-		o.problem = problem{}
+	q.Header.Set("Authorization", "Bearer "+is.Token)
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	resp, err := (&http.Client{Transport: wire, CheckRedirect: stay}).Do(q)
+	if why := new(url.Error); errors.As(err, &why) {
+		err = why.Err // it names the address itself
 	}
-	a.code, a.after = o.problem.Code, retryAfter(resp.Header.Get("Retry-After"), k.now())
-	return a, o
+	if err == nil {
+		defer resp.Body.Close() //nolint:errcheck // it has been read
+		t.status = resp.StatusCode
+		t.body, err = io.ReadAll(io.LimitReader(resp.Body, mostAnswer))
+	}
+	if err != nil {
+		return t, fmt.Errorf("the node does not answer: %w", err)
+	}
+	return t, nil
 }
 
-// retryAfter reads seconds or a date; what is neither asks for nothing.
-func retryAfter(text string, now time.Time) time.Duration {
-	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(n) * time.Second
+// why says what an answer is that is not the wished one.
+func (t told) why() error {
+	if p, ok := client.ParseProblem(t.body); ok {
+		return p
 	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
-}
-
-// ok reports an answer that is not a refusal.
-func (o outcome) ok() bool { return o.err == nil && o.status >= 200 && o.status < 300 }
-
-// why says in a sentence what the answer is, where it is not the wished one.
-func (o outcome) why() error {
-	switch {
-	case o.err != nil:
-		return fmt.Errorf("the node does not answer: %w", o.err)
-	case o.problem.Code == "":
-		return fmt.Errorf("what answers is no node of ours: %d %s", o.status, http.StatusText(o.status))
-	case o.problem.Code == "nonce_conflict":
-		return fmt.Errorf("%s: %s (the next nonce is %d)", o.problem.Code, strings.TrimSuffix(o.problem.Detail, "."), o.problem.Nonce)
-	}
-	return fmt.Errorf("%s: %s", o.problem.Code, strings.TrimSuffix(o.problem.Detail, "."))
+	return fmt.Errorf("%w: %d %s", client.ErrStranger, t.status, http.StatusText(t.status))
 }

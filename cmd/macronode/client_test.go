@@ -64,6 +64,14 @@ func newPeer(t *testing.T, answers ...string) *peer {
 	return p
 }
 
+// impatient wants ten seconds between the tries of a line that says how long to try: a
+// try may take as long as is left, and that is real time.
+func (p *peer) impatient(line string) {
+	if strings.Contains(line, "--timeout") {
+		p.header.Set("Retry-After", "10")
+	}
+}
+
 func (p *peer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	p.mu.Lock()
@@ -93,9 +101,9 @@ const (
 	moved   = `200 {"txid":"tx_1","op":"transfer","from":"ann","to":"bob","asset":"EUR/2","amount_minor":"5","nonce":3,"seq":9}`
 	minted  = `200 {"txid":"tx_1","op":"issue","to":"ann","asset":"EUR/2","amount_minor":"5","seq":1}`
 	has     = `200 {"account":"ann","asset":"EUR/2","amount_minor":"7","available_minor":"6","next_nonce":3}`
-	busy    = `429 {"code":"busy","detail":"Full."}`
-	late    = `503 {"code":"unavailable","detail":"Draining."}`
-	unclear = `504 {"code":"unknown","detail":"Not known yet."}`
+	busy    = `429 {"code":"busy","detail":"Full.","retryable":true}`
+	late    = `503 {"code":"unavailable","detail":"Draining.","retryable":true}`
+	unclear = `504 {"code":"unknown","detail":"Not known yet.","retryable":true}`
 	poor    = `409 {"code":"insufficient_funds","detail":"Too little."}`
 	ahead   = `409 {"code":"nonce_conflict","detail":"Ahead.","expected_nonce":3}`
 	barred  = `403 {"code":"forbidden","detail":"May not."}`
@@ -133,32 +141,33 @@ func TestOutcomes(t *testing.T) {
 		{"in doubt, then not let in", []string{"cut", barred}, issue, 3,
 			"macronode: nobody knows yet whether it was done (forbidden: May not): ask again with --key drawn\n", 2},
 		{"not let in", []string{barred}, issue, 1, "macronode: forbidden: May not\n", 1},
-		{"in doubt to the end", []string{unclear}, issue + " --key k1 --timeout 400ms", 3,
+		{"in doubt to the end", []string{unclear}, issue + " --key k1 --timeout 45s", 3,
 			"macronode: nobody knows yet whether it was done (unknown: Not known yet): ask again with --key k1\n", 5},
-		{"in doubt to the end, in JSON", []string{unclear}, issue + " --key k1 --timeout 400ms --json", 3,
+		{"in doubt to the end, in JSON", []string{unclear}, issue + " --key k1 --timeout 45s --json", 3,
 			`{"outcome":"unknown","idempotency_key":"k1"}` + "\nmacronode: nobody knows yet whether it was done (unknown: Not known yet): ask again with --key k1\n", 5},
-		{"busy to the end", []string{busy}, issue + " --timeout 400ms", 1, "macronode: busy: Full\n", 5},
-		{"in doubt, then busy to the end", []string{unclear, busy}, issue + " --timeout 400ms", 3,
+		{"busy to the end", []string{busy}, issue + " --timeout 45s", 1, "macronode: busy: Full\n", 5},
+		{"in doubt, then busy to the end", []string{unclear, busy}, issue + " --timeout 45s", 3,
 			"macronode: nobody knows yet whether it was done (busy: Full): ask again with --key drawn\n", 5},
 		{"no node of ours", []string{"404 nothing"}, issue, 1, "macronode: what answers is no node of ours: 404 Not Found\n", 1},
 		{"a bug", []string{`500 {"code":"internal","detail":"A bug."}`}, issue, 3,
 			"macronode: nobody knows yet whether it was done (internal: A bug): ask again with --key drawn\n", 1},
 		{"a nonce is asked for", []string{has, moved}, "wallet transfer --from ann --to bob --asset EUR/2 --amount 5", 0,
 			"tx_1: moved 5 EUR/2 from ann to bob, seq 9\n", 2},
-		{"a nonce is asked for, and kept in doubt", []string{has, unclear}, "wallet transfer --from ann --to bob --asset EUR/2 --amount 5 --timeout 10ms", 3,
+		{"a nonce is asked for, and kept in doubt", []string{has, unclear}, "wallet transfer --from ann --to bob --asset EUR/2 --amount 5 --timeout 5s", 3,
 			"macronode: nobody knows yet whether it was done (unknown: Not known yet): ask again with --key drawn --nonce 3\n", 2},
 		{"no nonce to be had", []string{barred}, "wallet burn --from ann --asset EUR/2 --amount 5", 1, "macronode: forbidden: May not\n", 1},
 		{"a nonce is given", []string{moved}, "wallet transfer --from ann --to bob --asset EUR/2 --amount 5 --nonce 3", 0,
 			"tx_1: moved 5 EUR/2 from ann to bob, seq 9\n", 1},
 		{"a balance", []string{late, has}, "wallet balance ann EUR/2", 0, "ann has 7 EUR/2, 6 of it available; its next nonce is 3\n", 2},
 		{"a balance in JSON", []string{has}, "wallet balance ann EUR/2 --json", 0, has[4:] + "\n", 1},
-		{"no balance", []string{late}, "wallet balance ann EUR/2 --timeout 100ms", 1, "macronode: unavailable: Draining\n", 3},
+		{"no balance", []string{late}, "wallet balance ann EUR/2 --timeout 25s", 1, "macronode: unavailable: Draining\n", 3},
 		{"a receipt", []string{moved}, "wallet tx tx_1", 0, "tx_1: moved 5 EUR/2 from ann to bob, seq 9\n", 1},
 		{"no receipt", []string{`404 {"code":"not_found","detail":"Nothing."}`}, "wallet tx tx_2 --json", 1,
 			`{"code":"not_found","detail":"Nothing."}` + "\nmacronode: not_found: Nothing\n", 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, d := newPeer(t, c.answers...), newDesk()
+			p.impatient(c.line)
 			d.says(t, p, c.line, c.code, c.want)
 			if len(p.asked()) != c.asked {
 				t.Errorf("asked %d times: %q", len(p.asked()), p.asked())
@@ -171,7 +180,7 @@ func TestAllAttemptsAreOneRequest(t *testing.T) {
 	p, d := newPeer(t, busy, "cut", unclear, late, minted), newDesk()
 	p.header.Set("Retry-After", "2")
 	d.says(t, p, issue+" --memo m&m", 0, "tx_1: issued 5 EUR/2 to ann, seq 1\n")
-	const one = `POST /v1/issue drawn Bearer secret {"to":"ann","asset":"EUR/2","amount_minor":"5","memo":"m&m"}`
+	const one = `POST /v1/issue drawn Bearer secret {"amount_minor":"5","asset":"EUR/2","memo":"m&m","to":"ann"}`
 	if want := slices.Repeat([]string{one}, 5); !slices.Equal(p.asked(), want) {
 		t.Errorf("asked %q", p.asked())
 	}
@@ -297,7 +306,7 @@ func TestHowAClientIsLetIn(t *testing.T) {
 		{[]string{"--data", dir, "--api-key-file", file, "--api-key", "given"}, 0, "Bearer given"},
 		{[]string{"--data", dir, "--api-key-file", file + "x"}, 2, "macronode: the API key cannot be read: open " + file + "x: no such file or directory\n"},
 		{[]string{"--url", p.URL}, 2, "macronode: --url wants --api-key or --api-key-file too: the key of a directory is not sent elsewhere\n"},
-		{[]string{"--url", "127.0.0.1:8080", "--api-key", "x"}, 2, "macronode: --url 127.0.0.1:8080 wants http://host:port or https://host:port\n"},
+		{[]string{"--url", "127.0.0.1:8080", "--api-key", "x"}, 2, "macronode: --url 127.0.0.1:8080 wants http://host:port, https://host:port or unix:path\n"},
 		{[]string{"--data", dir, "--timeout", "0s"}, 2, "macronode: --timeout 0s wants more than nothing\n"},
 		{[]string{"--data", keyless}, 1, "macronode: no API key was given, and " + keyless + " has none to use: rundir: no bootstrap.key here\n"},
 		{[]string{"--data", starting}, 1, "macronode: the node on " + starting + " is starting: it does not listen yet\n"},
@@ -321,10 +330,10 @@ func TestHowAClientIsLetIn(t *testing.T) {
 // A proxy stands between us and a named address, never between us and a node of this
 // machine: what it would be told is a key.
 func TestNoProxyHearsALocalNode(t *testing.T) {
-	if k := newDesk().listener("192.0.2.1:1", "key", time.Second); k.wire.Proxy != nil {
+	if newDesk().options(reach{}).Proxy != nil {
 		t.Error("a local node is spoken to through a proxy")
 	}
-	if k := newDesk().newClient("http://192.0.2.1:1", "key", time.Second); k.wire.Proxy == nil {
+	if newDesk().options(reach{URL: "http://192.0.2.1:1"}).Proxy == nil {
 		t.Error("a named address is not spoken to through the proxy that the environment names")
 	}
 }

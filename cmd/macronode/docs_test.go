@@ -43,7 +43,12 @@ func page(t *testing.T) string {
 Generated from the grammar; a test compares.
 
 Standard output has what was asked for, as text or, with `+"`--json`"+`, as JSON; standard error has one sentence for each
-thing that is wrong, and the log of the node. Nothing is coloured, so `+"`NO_COLOR`"+` has nothing to change.
+thing that is wrong, progress, and the log of the node. Nothing is coloured, so `+"`NO_COLOR`"+` has nothing to change.
+
+With `+"`--json`"+` failures are JSON too, where nothing else was printed: a refusal is the problem (RFC 9457) as the node
+said it; an unknown outcome is `+"`{\"outcome\": \"unknown\", \"idempotency_key\": …, \"nonce\": …}`"+`, as far as it has
+them; all else is `+"`{\"outcome\": \"failed\" | \"unable\", \"detail\": …}`"+`, by exit code. What lists things prints an object
+a line.
 
 | exit code | means |
 |---|---|
@@ -67,7 +72,7 @@ watchdog is set, that it is alive.
 `, done, refused, unable, unknown)
 	flags(&b, parser.Model.Flags)
 	for _, leaf := range parser.Model.Leaves(true) {
-		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n    %s\n", leaf.FullPath(), leaf.Help, "macronode "+strings.TrimSuffix(leaf.Summary(), " [flags]"))
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n    %s\n\n%s\n", leaf.FullPath(), leaf.Help, "macronode "+strings.TrimSuffix(leaf.Summary(), " [flags]"), leaf.Detail)
 		for _, arg := range leaf.Positional {
 			fmt.Fprintf(&b, "\n* `%s`: %s\n", arg.Summary(), arg.Help)
 		}
@@ -107,4 +112,59 @@ func TestExitCodesAreAContract(t *testing.T) {
 			t.Errorf("the help does not tell of %d", code)
 		}
 	}
+}
+
+// Every verb has its section of the manual, which says how it exits and has an example
+// of it; and every example is what the grammar takes.
+func TestTheManual(t *testing.T) {
+	var discard bytes.Buffer
+	parser, err := newParser(new(tree), &discard, &discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, leaf := range parser.Model.Leaves(true) {
+		verb := strings.TrimPrefix(leaf.FullPath(), "macronode ")
+		known[verb] = true
+		examples := 0
+		for text := range strings.Lines(leaf.Detail) {
+			if !strings.HasPrefix(text, "    ") {
+				continue
+			}
+			examples++
+			words := shellWords(strings.TrimSpace(text))
+			again, err := newParser(new(tree), &discard, &discard)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said, err := again.Parse(words[1:])
+			if err != nil || words[0] != "macronode" || !strings.HasPrefix(said.Command(), verb) && len(words) > 1 {
+				t.Errorf("%s: %q is no example: %v", verb, words, err)
+			}
+		}
+		if examples == 0 || leaf.Help == "" {
+			t.Errorf("%s has no example in help.txt", verb)
+		}
+		if !strings.Contains(leaf.Detail, "Exits ") && !strings.Contains("config schema version completion help", verb) {
+			t.Errorf("help.txt does not say how %s exits", verb)
+		}
+	}
+	for section := range strings.SplitSeq(manual, "\n# ") {
+		verb, _, _ := strings.Cut(section, "\n")
+		if !known[strings.TrimSpace(verb)] && verb != "Sections of the manual: a # and the verb, what it does, examples. A test carries each" {
+			t.Errorf("help.txt speaks of %q, which is no verb", verb)
+		}
+	}
+}
+
+// shellWords splits a line as a shell does, as far as the manual goes.
+func shellWords(line string) (all []string) {
+	for i, part := range strings.Split(line, `"`) {
+		if i%2 == 1 {
+			all = append(all, part)
+		} else {
+			all = append(all, strings.Fields(part)...)
+		}
+	}
+	return all
 }

@@ -5,13 +5,17 @@ import (
 	"slices"
 	"sync"
 
+	"macronode/adapters/hostclock"
 	"macronode/adapters/loop"
 	"macronode/core/event"
+	"macronode/core/ready"
 	"macronode/core/words"
 )
 
 // ear takes what the shell has to say, also before there is a loop to hear it.
 type ear struct {
+	start ready.Ready // of a node that has no loop yet
+
 	mu    sync.Mutex
 	loop  *loop.Loop
 	early []event.Event // none twice: they are few, whatever is said
@@ -49,13 +53,32 @@ func (e *ear) ends() bool {
 		slices.Contains(e.early, event.Event(event.Signal{What: event.Abort}))
 }
 
-// status is what the node says of itself; before it is there, that it starts.
+// status is what the node says of itself; before it is there, that it starts, or that it
+// should have long ago.
 func (e *ear) status() event.Status {
 	e.mu.Lock()
-	l := e.loop
-	e.mu.Unlock()
-	if l == nil {
-		return event.Status{Phase: words.Starting, Unmet: words.AllDependencies}
+	l, r := e.loop, e.start
+	for c := range words.Children {
+		up, down := slices.Index(e.early, event.Event(event.ChildUp{Child: c})), slices.Index(e.early, event.Event(event.ChildDown{Child: c}))
+		if need, ok := c.Need(); ok && up > down {
+			r.Meet(need)
+		}
 	}
-	return l.Status()
+	e.mu.Unlock()
+	if l != nil {
+		return l.Status()
+	}
+	r.Tick(hostclock.Mono())
+	return event.Status{Phase: r.Verdict().Phase, Unmet: r.Unmet(), Ailing: r.Ailing()}
+}
+
+// earlyWords is how many different words there can be before there is a loop: of each child
+// that it came and that it went, and what an operator wants.
+const earlyWords = 2*int(words.Children) + int(event.AcceptClock)
+
+// waiting is how many there are.
+func (e *ear) waiting() (depth, limit int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.early), earlyWords
 }

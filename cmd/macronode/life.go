@@ -4,19 +4,23 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
+	"macronode/adapters/audit"
 	"macronode/adapters/children"
 	"macronode/adapters/config"
 	"macronode/adapters/follower"
 	"macronode/adapters/fs"
 	"macronode/adapters/hostclock"
+	"macronode/adapters/indexer"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/loop"
 	"macronode/adapters/metrics"
@@ -34,6 +38,9 @@ const recent = 1 << 14
 // largeBodies are read at once: the others are told to come back.
 const largeBodies = 16
 
+// streams are the answers without an end that are sent at once.
+const streams = 64
+
 // segmentsName is the directory of the journal, in that of the node.
 const segmentsName = "journal"
 
@@ -42,19 +49,24 @@ const waiters = 256
 
 // A life is one run of a node, from its directory to its last word.
 //
-//	open ─► admin up ─► recover ─► loop ─► key ─► ready … drained ─► journal closed ─► admin down
+//	open ─► listeners up ─► recover ─► loop ─► key ─► ready … drained ─► journal closed ─► admin down
 type life struct {
 	config *config.Config
 	log    *slog.Logger
 	dir    fs.Dir
+	began  words.Instant
 
 	clock    hostclock.Clock
 	metrics  *metrics.Metrics
 	desk     *loop.Desk
 	children *children.Set
+	disk     disk
 	journal  *journalfile.Journal
 	follower *follower.Follower
+	index    *indexer.Indexer
+	audit    *audit.Log
 	ear      ear
+	board    board
 	seen     event.Status // by the sampler, when it last told of a change
 
 	mu  sync.Mutex // of run alone
@@ -63,20 +75,24 @@ type life struct {
 
 // node makes the loop around a recovered state.
 func (l *life) node(st state.State) *loop.Loop {
-	n := node.New(nodeConfig(l.config), st, hostclock.Mono(), words.NewDice(random64()))
-	return loop.New(n, &l.clock, l.journal, l.desk, loop.Ports{Fold: l.follower.Fold, Child: l.child,
+	n := node.New(nodeConfig(l.config), st, l.began, words.NewDice(random64()))
+	return loop.New(n, &l.clock, l.journal, l.desk, loop.Ports{Fold: l.fold, Child: l.child,
 		Fault: l.fault, Flush: l.metrics.Flushed}, l.desk.Size())
 }
 
-// child carries out what the node wants of a child. The admin listener is there
-// before the node is: it is not started a second time.
+// child carries out what the node wants of a child. The listeners are there before the
+// node is: they are not started a second time.
 func (l *life) child(op event.ChildOp) {
-	if early := l.children.Counts(words.ChildAdmin); op == (event.ChildOp{Child: words.ChildAdmin, What: event.StartChild}) &&
-		early.Started == 1 && early.Died == 0 {
-		return
+	if op.What == event.StartChild && slices.Contains(listeners[:], op.Child) {
+		if early := l.children.Counts(op.Child); early.Started == 1 && early.Died == 0 {
+			return
+		}
 	}
 	l.children.Do(op)
 }
+
+// listeners are up while the journal is recovered: who comes is told that the node starts.
+var listeners = [...]words.Child{words.ChildAdmin, words.ChildHTTP}
 
 // fault says how the disk failed, to the operator as well.
 func (l *life) fault(err error) event.Fault {
@@ -86,59 +102,94 @@ func (l *life) fault(err error) event.Fault {
 	return f
 }
 
-// enrol makes the first key known, unless one is on record: file first, so that no
-// key is ever known that nobody has.
+// enrol makes the key of the directory's file known, unless it is on record: file first,
+// so that no key is ever known that nobody has.
 func (l *life) enrol(ctx context.Context, damaged bool) {
 	if damaged && !l.follower.Bootstrapped() {
 		l.log.Error("no API key can be read from the damaged journal: nobody can be let in until the missing segment is restored")
 		return
 	}
-	if _, err := rundir.ReadKey(string(l.dir)); err != nil && l.follower.Bootstrapped() {
-		l.log.Warn("the first API key is on record, its file is not to be had: whoever kept the key can use it, a new one is not made", "err", err)
-	}
-	for wait := 100 * time.Millisecond; !l.follower.Bootstrapped(); wait = min(2*wait, time.Minute) {
-		if err := l.enrolOnce(ctx); err != nil && ctx.Err() == nil {
-			l.log.Error("the first API key is not known yet", "err", err, "again_in", wait)
+	for wait := 100 * time.Millisecond; ; wait = min(2*wait, time.Minute) {
+		done, err := l.enrolOnce(ctx)
+		if done || ctx.Err() != nil {
+			return
 		}
+		l.log.Error("the first API key is not known yet", "err", err, "again_in", wait)
+		l.metrics.Retried("enrol")
 		if sleep(ctx, wait) != nil {
 			return
 		}
 	}
 }
 
-func (l *life) enrolOnce(ctx context.Context) error {
-	k, err := rundir.Bootstrap(string(l.dir), rand.Reader)
-	if err != nil {
-		return err
+// enrolOnce reports that there is nothing more to do about it.
+func (l *life) enrolOnce(ctx context.Context) (done bool, err error) {
+	first := l.follower.Bootstrapped()
+	k, owed, err := rundir.Owed(string(l.dir), rand.Reader, first, func(id words.KeyID) bool {
+		_, known := l.follower.Find(id)
+		return known
+	})
+	switch {
+	case owed:
+	case errors.Is(err, rundir.ErrNoKey):
+		l.log.Warn("the first API key is on record, its file is gone: whoever kept the key can use it, a new one is made by macronode keys recover")
+		return true, nil
+	case errors.Is(err, rundir.ErrSpent):
+		l.log.Warn("the first API key was revoked: whoever has another one can use that, a new first one is made by macronode keys recover")
+		return true, nil
+	default:
+		return err == nil, err
 	}
-	r, ok := l.desk.Enrol(ctx, &event.Enrol{Key: event.Key{ID: k.ID, Tenant: words.DefaultTenant, Hash: k.Hash(),
+	r, ok := l.desk.Enrol(ctx, &event.Enrol{Instead: first, Key: event.Key{ID: k.ID, Tenant: words.DefaultTenant, Hash: k.Hash(),
 		Scopes: event.AllScopes, Boot: true}})
 	if !ok || r.Problem != event.None {
-		return fmt.Errorf("enrol %v: %s", k, r.Problem.Detail())
+		return false, fmt.Errorf("enrol %v: %s", k, r.Problem.Detail())
 	}
-	return nil
+	return true, nil
 }
 
-// sample looks at the disk and the clock, four times a second.
+// sample looks at the disk and the clock, four times a second. While the disk does not
+// answer, the node's time goes on all the same.
 func (l *life) sample(ctx context.Context, up func()) error {
 	tick := time.NewTicker(250 * time.Millisecond)
 	defer tick.Stop()
-	journal := fs.Dir(l.segments())
-	for {
+	var last uint64
+	for asked := l.room(); ; {
 		l.clock.Look()
-		free, err := journal.Free()
-		if err != nil {
-			return err
-		}
-		l.ear.say(ctx, event.Room{Free: free})
-		up()
-		l.watch(free)
 		select {
+		case r := <-asked:
+			if r.err != nil {
+				return r.err
+			}
+			asked, last = nil, r.free
+			l.ear.say(ctx, event.Room{Free: last})
+			up()
+		case <-tick.C:
+			if asked == nil {
+				asked = l.room()
+				continue
+			}
+			l.ear.say(ctx, event.Tick{})
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
 		}
+		l.watch(last)
 	}
+}
+
+// room is what the journal's disk has free, as soon as it says so.
+func (l *life) room() <-chan room {
+	said, journal := make(chan room, 1), fs.Dir(l.segments())
+	go func() {
+		free, err := journal.Free()
+		said <- room{free, err}
+	}()
+	return said
+}
+
+type room struct {
+	free uint64
+	err  error
 }
 
 // watch tells the operator when what the node says of itself has changed.

@@ -27,37 +27,15 @@ func TestEveryLimitArrives(t *testing.T) {
 	cfg := configured(t, "wallet.limits.accounts=211", "wallet.limits.holdings=223", "wallet.limits.assets=227", "wallet.limits.tenants=229",
 		"wallet.limits.tenant_accounts=3", "wallet.limits.tenant_holdings=5", "wallet.limits.tenant_assets=7",
 		"wallet.limits.amount=11", "wallet.limits.day=13", "wallet.limits.issue_day=17",
-		"wallet.idempotency.keys=233", "wallet.idempotency.share=19", "wallet.idempotency.ttl=23h", "api_keys=29")
+		"wallet.idempotency.keys=233", "wallet.idempotency.share=19", "wallet.idempotency.ttl=23h", "api_keys=29",
+		"wallet.limits.holds=31", "wallet.limits.tenant_holds=9", "http.request_deadline=2s", "node.patience=3s")
 	want := state.Limits{
 		Ledger: ledger.Limits{Accounts: 211, Holdings: 223, Assets: 227, Tenants: 229, TenantAccounts: 3, TenantHoldings: 5,
-			TenantAssets: 7, Amount: words.Units(11), Day: words.Units(13), IssueDay: words.Units(17)},
-		Idem: idem.Limits{Keys: 233, Share: 19, Tenants: 229, TTL: 23 * time.Hour},
+			TenantAssets: 7, Holds: 31, TenantHolds: 9, Amount: words.Units(11), Day: words.Units(13), IssueDay: words.Units(17)},
+		Idem: idem.Limits{Keys: 233, Share: 19, Tenants: 229, TTL: 23 * time.Hour, Trail: 7 * time.Second},
 		Keys: 29,
 	}
 	if got := stateLimits(cfg); got != want {
 		t.Fatalf("%+v", got)
-	}
-}
-
-func TestTheMemoryBoundGrowsWithWhatItCounts(t *testing.T) {
-	base := memoryBound(configured(t))
-	if base.State != state.Bytes(stateLimits(configured(t))) || base.Total() != 2*base.State+base.Rings+base.Connections+base.Spare {
-		t.Fatalf("%+v", base)
-	}
-	for _, c := range []struct {
-		set          string
-		state, rings int64
-	}{
-		{"wallet.limits.accounts=1000001", 32, 0}, // a row of its table; the slots have room for both
-		{"node.in_flight=513", 0, 1},
-		{"journal.backlog_bytes=9MiB", 0, 3 << 20},
-	} {
-		got := memoryBound(configured(t, c.set))
-		if got.State-base.State < c.state || got.Rings-base.Rings < c.rings || c.state == 0 && got.State != base.State || c.rings == 0 && got.Rings != base.Rings {
-			t.Errorf("%s: %+v after %+v", c.set, got, base)
-		}
-	}
-	if got := memoryBound(configured(t, "listen.max_conns=8193")); got.Connections <= base.Connections {
-		t.Errorf("one more connection on each listener: %+v after %+v", got, base)
 	}
 }

@@ -13,25 +13,30 @@ import (
 	mathrand "math/rand/v2"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/alecthomas/kong"
+
+	"macronode/adapters/client"
 )
 
 func main() {
 	os.Exit(run(os.Args[1:], &console{
-		out: os.Stdout, err: os.Stderr, environ: os.Environ(), terminal: isTerminal(os.Stdout),
+		in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ(), terminal: isTerminal(os.Stdout), watched: isTerminal(os.Stderr),
 		now: time.Now, sleep: sleep, roll: mathrand.Float64, draw: rand.Text,
 	}))
 }
 
 // console is what a verb has of the world.
 type console struct {
+	in       io.Reader
 	out, err io.Writer
 	environ  []string
 	terminal bool // out is read by a person, right now
+	watched  bool // err is
 	now      func() time.Time
 	sleep    func(context.Context, time.Duration) error
 	roll     func() float64 // in [0, 1)
@@ -43,16 +48,41 @@ type console struct {
 // run carries out one command line and returns the exit code. Help ends the process
 // by itself.
 func run(args []string, c *console) int {
+	said := &counted{Writer: c.out}
+	c.out = said
+	defer func() { c.out = said.Writer }()
 	c.tree = new(tree)
+	err := c.carryOut(args)
+	code := c.tell(err)
+	if err != nil && said.n == 0 && (c.tree.JSON || slices.Contains(args, "--json")) {
+		if err := c.print(failure(err)); err != nil {
+			_ = c.tell(err)
+		}
+	}
+	return code
+}
+
+func (c *console) carryOut(args []string) error {
 	parser, err := newParser(c.tree, c.out, c.err)
 	if err != nil {
-		return c.tell(err)
+		return err
 	}
 	said, err := parser.Parse(args)
 	if err != nil {
-		return c.tell(&ending{unable, fmt.Errorf("%w; macronode --help says what there is", err)})
+		return cannot(fmt.Errorf("%w; macronode --help says what there is", err))
 	}
-	return c.tell(said.Run(c))
+	return said.Run(c)
+}
+
+// counted counts the bytes that are written to it.
+type counted struct {
+	io.Writer
+	n int
+}
+
+func (w *counted) Write(p []byte) (int, error) {
+	w.n += len(p)
+	return w.Writer.Write(p)
 }
 
 // tell says on standard error what went wrong, one sentence a line.
@@ -89,6 +119,28 @@ type ending struct {
 
 func (e *ending) Unwrap() error { return e.error }
 
+// failure is an error for those who want JSON and have got nothing yet: a refusal as it
+// came, and of all else what it is.
+func failure(err error) any {
+	var d *doubt
+	if errors.As(err, &d) {
+		return d
+	}
+	outcome, e, p := "failed", new(ending), new(client.Problem)
+	switch {
+	case errors.As(err, &e) && e.code == unable:
+		outcome = "unable"
+	case errors.As(err, &e) && e.code == unknown:
+		outcome = "unknown"
+	case errors.As(err, &p):
+		return p
+	}
+	return struct {
+		Outcome string `json:"outcome"`
+		Detail  string `json:"detail"`
+	}{outcome, err.Error()}
+}
+
 // cannot is an error that stops a verb before it has tried anything.
 func cannot(err error) error {
 	if err == nil {
@@ -119,7 +171,11 @@ func isTerminal(f *os.File) bool {
 }
 
 func newParser(t *tree, out, err io.Writer) (*kong.Kong, error) {
-	return kong.New(t, kong.Name("macronode"), kong.Writers(out, err),
+	parser, failed := kong.New(t, kong.Name("macronode"), kong.Writers(out, err),
 		kong.Description("A node that moves money durably, and what an operator says to it.\n\n"+exitCodes),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, NoExpandSubcommands: false}))
+	if failed == nil {
+		explain(parser.Model.Node)
+	}
+	return parser, failed
 }

@@ -3,11 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"macronode/adapters/follower"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
+	"macronode/adapters/snapshot"
 	"macronode/core/event"
 	rendered "macronode/core/receipt"
 	"macronode/core/record"
@@ -18,36 +21,128 @@ import (
 // errEnded says that the node was told to end while it read its journal.
 var errEnded = errors.New("told to end before it had begun")
 
-// recover folds the journal into a state, reading on one core and folding on the
-// other. A damaged journal is read as far as it is whole. Nothing is written to one
-// that cannot be folded.
+// newFollower answers from nothing: recover gives it the state.
+func (l *life) newFollower() *follower.Follower {
+	return follower.New(state.New(stateLimits(l.config), words.Hash64(random64())), recent, waiters, l.older)
+}
+
+// recover makes the state: from the newest snapshot that is to be believed and the frames
+// behind it, or from all frames, reading on one core and folding on the other. A damaged
+// journal is read as far as it is whole. Nothing is written to one that cannot be folded.
 func (l *life) recover() (state.State, event.Recovery, error) {
-	limits := stateLimits(l.config)
-	st := state.New(limits, words.Hash64(random64()))
-	l.follower = follower.New(state.New(limits, words.Hash64(random64())), recent, waiters, l.older)
-	dir, err := fs.Make(l.segments())
+	limits, began := stateLimits(l.config), time.Now()
+	live, err := fs.Make(l.segments())
 	if err != nil {
-		return st, event.Recovery{}, err
+		return state.State{}, event.Recovery{}, err
 	}
-	began, fold := time.Now(), l.beginFold(&st)
-	journal, found, err := journalfile.Recover(dir, words.JournalID(random64()), func(all []record.Sealed) error {
-		if l.ear.ends() {
-			return errEnded
+	if l.disk, err = openDisk(l.config, live); err != nil {
+		return state.State{}, event.Recovery{}, err
+	}
+	if err := l.whole(); err != nil {
+		return state.State{}, event.Recovery{}, err
+	}
+	kept, err := fs.Make(l.snapshots())
+	if err != nil {
+		return state.State{}, event.Recovery{}, err
+	}
+	heads, err := beginnings(l.disk, kept, l.doubt)
+	if err != nil {
+		return state.State{}, event.Recovery{}, err
+	}
+	for _, h := range heads {
+		st := state.New(limits, words.Hash64(random64()))
+		found, err := l.recoverFrom(kept, &st, h, heads[0].LSN)
+		if errors.Is(err, snapshot.ErrDoubt) || errors.Is(err, journalfile.ErrApart) && h.LSN > 0 {
+			l.doubt(err)
+			continue
 		}
-		return fold.take(all)
-	})
+		if err != nil {
+			return st, found.Recovery, roomier(err)
+		}
+		l.follower.Begin(&st)
+		l.log.Info("journal recovered", "frames", uint64(found.Last), "snapshot", uint64(h.LSN), "segments", found.Segments, "bytes", found.Bytes,
+			"cut_bytes", found.Cut, "made_durable_again", found.Tail, "took", time.Since(began))
+		return st, found.Recovery, nil
+	}
+	words.Assert(false, "recover: no beginning")
+	return state.State{}, event.Recovery{}, nil
+}
+
+// whole says why a directory without a segment is not one of a node that begins: another
+// journal was here, and to begin anew would be to forget its money.
+func (l *life) whole() error {
+	names, err := l.disk.List()
+	if err != nil || len(names) > 0 {
+		return err
+	}
+	if _, err := os.Stat(filepath.Join(string(l.dir), indexName)); err != nil {
+		return nil //nolint:nilerr // nothing was ever here
+	}
+	return fmt.Errorf("%s has no segment, and %s says that there was a journal: mount its disk, or bring it back (macronode restore); a node that shall begin anew wants a directory of its own",
+		l.segments(), indexName)
+}
+
+// beginnings are where a start may begin, the likeliest first: what each snapshot says
+// that it is of, and at the end the first frame.
+func beginnings(dir, kept fs.FS, doubt func(error)) (all []snapshot.Head, err error) {
+	id, err := journalfile.ID(dir)
+	if err != nil {
+		return nil, err
+	}
+	names, err := snapshot.List(kept)
+	if err != nil {
+		return nil, err
+	}
+	for _, lsn := range names {
+		switch h, err := snapshot.Look(kept, lsn); {
+		case err != nil:
+			doubt(err)
+		case id != 0 && h.Journal != id:
+			doubt(fmt.Errorf("%s is of journal %016x, the segments are of %016x", snapshot.Name(lsn), uint64(h.Journal), uint64(id)))
+		default:
+			all = append(all, h)
+		}
+	}
+	return append(all, snapshot.Head{}), nil
+}
+
+// doubt says which snapshot is passed over.
+func (l *life) doubt(err error) {
+	l.log.Warn("a snapshot is passed over: what it was to spare is read from the journal", "err", err)
+}
+
+// recoverFrom reads a journal behind a snapshot, or from its beginning. Known is the frame
+// of the newest snapshot: it was durable.
+func (l *life) recoverFrom(kept fs.FS, st *state.State, h snapshot.Head, known words.LSN) (journalfile.Found, error) {
+	if h.LSN > 0 {
+		if _, err := snapshot.Load(kept, h.LSN, st, l.goesOn); err != nil {
+			return journalfile.Found{}, err
+		}
+	}
+	fold := l.beginFold(st)
+	journal, found, err := journalfile.Reading{From: journalfile.From{LSN: h.LSN, Root: h.Root, Journal: h.Journal}, Known: known,
+		Each: func(all []record.Sealed) error {
+			if err := l.goesOn(); err != nil {
+				return err
+			}
+			return fold.take(all)
+		}}.Recover(l.disk, words.JournalID(random64()))
 	if errors.Is(err, journalfile.ErrDamaged) {
 		l.log.Error("the journal is damaged: what is whole is served for reading, nothing is written; macronode verify says more", "err", err)
 		found.Damaged, err = true, nil
 	}
-	if err = errors.Join(err, fold.end()); err != nil {
-		return st, found.Recovery, err
+	if err = errors.Join(err, fold.end()); err == nil {
+		l.journal = journal
 	}
-	l.journal = journal
-	l.follower.Begin(&st)
-	l.log.Info("journal recovered", "frames", uint64(found.Last), "segments", found.Segments, "bytes", found.Bytes,
-		"cut_bytes", found.Cut, "made_durable_again", found.Tail, "took", time.Since(began))
-	return st, found.Recovery, nil
+	return found, err
+}
+
+// goesOn ends what is done while the node recovers, once it was told to end.
+func (l *life) goesOn() error {
+	if l.ear.ends() {
+		return errEnded
+	}
+	return nil
 }
 
 // older is a frame that the follower has no more at hand.
@@ -105,6 +200,11 @@ func (l *life) foldAll(st *state.State, read <-chan []record.Sealed) (err error)
 			}
 		}
 	}
+	return err
+}
+
+// roomier says what to do about a state that is too small.
+func roomier(err error) error {
 	if errors.Is(err, state.ErrRoom) {
 		err = fmt.Errorf("the journal holds more than the configuration has room for, raise wallet.limits, wallet.idempotency.keys or api_keys: %w", err)
 	}

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
+	"macronode/adapters/snapshot"
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/state"
@@ -55,7 +58,7 @@ func (l *life) files(t *testing.T) int {
 
 func TestRecovers(t *testing.T) {
 	l := alive(t)
-	st, _, err := l.recover()
+	st, _, err := l.again()
 	if err != nil || st.LSN != 2 || l.follower.Mark() != 2 || l.files(t) != 2 {
 		t.Fatalf("%v, state at %v, follower at %v, %d files", err, st.LSN, l.follower.Mark(), l.files(t))
 	}
@@ -64,11 +67,101 @@ func TestRecovers(t *testing.T) {
 	}
 }
 
+// lives recovers a life's directory as the next start would, and ends again.
+func (l *life) lives(t *testing.T) (state.State, event.Recovery, error) {
+	t.Helper()
+	again := &life{config: l.config, log: l.log, dir: l.dir}
+	st, found, err := again.again()
+	if err == nil {
+		if err := again.journal.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return st, found, err
+}
+
+// summed is a life with a snapshot as of its first frame, and of its second.
+func summed(t *testing.T) *life {
+	t.Helper()
+	l := alive(t)
+	dir, err := fs.Make(l.snapshots())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for upto := words.LSN(1); upto <= 2; upto++ {
+		m := snapshot.New(snapshot.Config{Limits: stateLimits(l.config)}, dir, snapshot.Source{
+			Grown: func() int64 { return 0 }, Durable: func() words.LSN { return upto }, Read: behind(fs.Dir(l.segments()))})
+		if err := m.Make(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all, err := snapshot.List(dir); err != nil || len(all) != 2 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	return l
+}
+
+// TestRecoversFromASnapshot: whatever became of the snapshots, a start finds the same.
+func TestRecoversFromASnapshot(t *testing.T) {
+	whole, _, err := alive(t).lives(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, spoil := range map[string]func(string){
+		"both":                    func(string) {},
+		"the newest damaged":      func(dir string) { spoilt(t, dir, 2) },
+		"both damaged":            func(dir string) { spoilt(t, dir, 1); spoilt(t, dir, 2) },
+		"one that is not there":   func(dir string) { removed(t, dir, snapshot.Name(2)) },
+		"a file that is none":     func(dir string) { write(t, dir, snapshot.Name(3), "MNP1") },
+		"what is left of a crash": func(dir string) { write(t, dir, snapshot.Name(3)+".tmp", "MNP1") },
+	} {
+		l := summed(t)
+		spoil(l.snapshots())
+		if st, found, err := l.lives(t); err != nil || st.Hash() != whole.Hash() || st.LSN != 2 || found.Damaged {
+			t.Errorf("%s: %v, state at %v, %+v", what, err, st.LSN, found)
+		}
+	}
+}
+
+// TestAnEndThatIsMissing: segments that were deleted whole are damage, not a journal that
+// ends sooner: a snapshot knew of more.
+func TestAnEndThatIsMissing(t *testing.T) {
+	l := summed(t)
+	removed(t, l.segments(), "00000001.seg")
+	if _, found, err := l.lives(t); err != nil || !found.Damaged || l.files(t) != 0 {
+		t.Fatalf("%+v, %v, %d files", found, err, l.files(t))
+	}
+}
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func removed(t *testing.T, dir, name string) {
+	t.Helper()
+	if err := os.Remove(filepath.Join(dir, name)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func spoilt(t *testing.T, dir string, lsn words.LSN) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, snapshot.Name(lsn)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[len(text)/2] ^= 1
+	write(t, dir, snapshot.Name(lsn), string(text))
+}
+
 // TestTooLargeIsNotTouched: a journal that does not fit is refused before anything is
 // written to it.
 func TestTooLargeIsNotTouched(t *testing.T) {
 	l := alive(t, "wallet.limits.accounts=1")
-	if _, _, err := l.recover(); !errors.Is(err, state.ErrRoom) || l.files(t) != 1 {
+	if _, _, err := l.again(); !errors.Is(err, state.ErrRoom) || l.files(t) != 1 {
 		t.Fatalf("%v, %d files", err, l.files(t))
 	}
 }
@@ -77,7 +170,7 @@ func TestTooLargeIsNotTouched(t *testing.T) {
 func TestEndsWhileItRecovers(t *testing.T) {
 	l := alive(t)
 	l.ear.say(t.Context(), event.Signal{What: event.Drain})
-	if _, _, err := l.recover(); !errors.Is(err, errEnded) || l.files(t) != 1 {
+	if _, _, err := l.again(); !errors.Is(err, errEnded) || l.files(t) != 1 {
 		t.Fatalf("%v, %d files", err, l.files(t))
 	}
 }
@@ -95,4 +188,10 @@ func TestTheEarDoesNotFill(t *testing.T) {
 	if e.say(t.Context(), event.Signal{What: event.Abort}); !e.ends() {
 		t.Fatal("an abort is no end")
 	}
+}
+
+// again recovers as a process does that has just begun.
+func (l *life) again() (state.State, event.Recovery, error) {
+	l.follower = l.newFollower()
+	return l.recover()
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -22,6 +23,8 @@ func TestMain(m *testing.M) { testscript.Main(m, map[string]func(){"macronode": 
 //	code N program args...  runs it, and wants that exit code
 //	node args...            runs macronode until it has greeted; one at a time
 //	signal KILL|TERM        is sent to it
+//	holds NAME              sets the variable to the hold that was printed last
+//	keyid NAME FILE         sets the variable to the id of the API key in the file
 //	ended N                 waits for its end, wants that exit code, and leaves what it said in the files said and log
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
@@ -34,6 +37,12 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": func(ts *testscript.TestScript, _ bool, args []string) {
 				wantCode(ts, args[0], ts.Exec(args[1], args[2:]...))
+			},
+			"holds": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Setenv(args[0], regexp.MustCompile("hold_[0-9a-f]{32}").FindString(ts.ReadFile("stdout")))
+			},
+			"keyid": func(ts *testscript.TestScript, _ bool, args []string) {
+				ts.Setenv(args[0], strings.Split(ts.ReadFile(args[1]), "_")[1])
 			},
 			"node": func(ts *testscript.TestScript, _ bool, args []string) { its(ts).greets(ts, args) },
 			"signal": func(ts *testscript.TestScript, _ bool, args []string) {

@@ -10,28 +10,32 @@ import (
 	"os"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"macronode/adapters/children"
 	"macronode/adapters/config"
 	"macronode/adapters/fs"
+	"macronode/adapters/hostclock"
 	"macronode/adapters/httpapi"
 	"macronode/adapters/httpserver"
 	"macronode/adapters/loop"
 	"macronode/adapters/metrics"
 	"macronode/adapters/rundir"
 	"macronode/core/event"
+	"macronode/core/ready"
 	"macronode/core/words"
 )
 
 // serve is one life of a node. It returns when the node has drained (nil), cannot
 // start, or cannot go on.
 func serve(ctx context.Context, cfg *config.Config, o options) error {
-	l := &life{config: cfg, log: o.log, run: rundir.Run{PID: os.Getpid(), Version: o.version, Token: rand.Text()}}
+	l := &life{config: cfg, log: o.log, began: hostclock.Mono(), run: rundir.Run{PID: os.Getpid(), Version: o.version, Token: rand.Text()}}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryBound(cfg).Total())
 	}
+	l.ear.start = ready.New(l.began, nodeConfig(cfg).Start)
 	l.metrics = metrics.New(l.ear.status)
 	l.desk = loop.NewDesk(door(cfg))
 	l.children = children.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
@@ -45,13 +49,18 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 		return cannot(err)
 	}
 	l.dir = dir
+	l.audit, l.index = l.newAudit(), l.newIndex(ctx)
+	l.follower = l.newFollower()
 	lock, err := fs.Lock(dir, o.version)
 	if err != nil {
 		return cannot(err)
 	}
 	defer lock.Close() //nolint:errcheck // the lock ends with the process at the latest
 	l.addChildren()
-	l.children.Do(event.ChildOp{Child: words.ChildAdmin, What: event.StartChild})
+	l.showDoor(o.signals)
+	for _, c := range listeners {
+		l.children.Do(event.ChildOp{Child: c, What: event.StartChild})
+	}
 	err = l.live(ctx, o)
 	l.end()
 	return err
@@ -73,13 +82,19 @@ func (l *life) live(ctx context.Context, o options) error {
 	if err != nil {
 		return cannot(err)
 	}
+	l.desk.Index = l.index
 	running := l.node(st)
+	l.showBooks(running)
 	l.ear.hear(ctx, running)
 	go l.enrol(ctx, found.Damaged)
 	go watchdog(ctx, l.log, l.turns()) //nolint:errcheck // the same
-	go l.announce(ctx, o)
+	announcing, hush := context.WithCancel(ctx)
+	var announced sync.WaitGroup
+	announced.Go(func() { l.announce(announcing, o) })
 	began := time.Now()
 	err = running.Run(ctx, event.Boot{Found: found})
+	hush()
+	announced.Wait() // "ready" does not come behind "drained", nor in the middle of it
 	s := running.Status()
 	l.log.Info("ended", "finished", s.Report.Finished, "refused", s.Report.Refused, "aborted", s.Report.Aborted,
 		"durable", uint64(s.Durable), "last", uint64(s.LSN), "lived", time.Since(began).Round(time.Millisecond), "err", err)
@@ -94,8 +109,17 @@ func (l *life) end() {
 	notifyStopping(l.log)
 	ctx, stop := context.WithTimeout(context.Background(), 3*time.Second)
 	defer stop()
-	for _, c := range []words.Child{words.ChildHTTP, words.ChildSampler} {
+	for _, c := range []words.Child{words.ChildHTTP, words.ChildSampler, words.ChildKeeper} {
 		l.children.Do(event.ChildOp{Child: c, What: event.KillChild})
+	}
+	beside := []words.Child{words.ChildIndexer, words.ChildAudit}
+	for _, c := range beside {
+		l.children.Do(event.ChildOp{Child: c, What: event.StopChild})
+	}
+	soon, enough := context.WithTimeout(ctx, time.Second)
+	defer enough()
+	if err := l.children.Wait(soon, beside...); err != nil {
+		l.log.Warn("a part beside the ledger does not end: what it has not written it makes again", "err", err)
 	}
 	if err := rundir.Remove(string(l.dir), l.run); err != nil {
 		l.log.Error("run.json stays", "err", err)
@@ -135,22 +159,23 @@ func (l *life) turns() func() bool {
 // addChildren says what the parts of the shell do.
 func (l *life) addChildren() {
 	l.children.Add(words.ChildSampler, l.sample)
-	l.children.Add(words.ChildAdmin, l.listener(l.adminServer(), l.adminHandler, func(r *rundir.Run) *string { return &r.Listen.Admin }))
-	l.children.Add(words.ChildHTTP, l.listener(l.publicServer(), l.publicHandler, func(r *rundir.Run) *string { return &r.Listen.HTTP }))
-	l.metrics.InFlight(func() int { return l.desk.In(loop.Internal) + l.desk.In(loop.Authed) + l.desk.In(loop.Anon) })
-	l.metrics.Queue("work", func() int { return l.desk.Depth(loop.Internal) + l.desk.Depth(loop.Authed) + l.desk.Depth(loop.Anon) })
+	l.children.Add(words.ChildIndexer, l.indexes)
+	l.children.Add(words.ChildKeeper, l.keep)
+	l.children.Add(words.ChildAudit, l.audits)
+	l.children.Add(words.ChildAdmin, l.listener(l.adminServer(), &l.board.admin, l.adminHandler, func(r *rundir.Run) *string { return &r.Listen.Admin }))
+	l.children.Add(words.ChildHTTP, l.listener(l.publicServer(), &l.board.http, l.publicHandler, func(r *rundir.Run) *string { return &r.Listen.HTTP }))
 }
 
 // listener is the work of a child that listens. A port that was taken once, because
 // any would do, is taken again.
-func (l *life) listener(c httpserver.Config, handler func() http.Handler, told func(*rundir.Run) *string) children.Run {
+func (l *life) listener(c httpserver.Config, open *atomic.Int64, handler func() http.Handler, told func(*rundir.Run) *string) children.Run {
 	once := sync.OnceValue(handler)
 	return func(ctx context.Context, up func()) error {
 		s := httpserver.New(c, once(), httpserver.Hooks{Refused: l.metrics.Crowded, Up: func(a net.Addr) {
 			c.Address = reached(a)
 			l.told(func(r *rundir.Run) { *told(r) = reached(a) })
 			up()
-		}}, l.log)
+		}, Open: func(by int) { open.Add(int64(by)) }}, l.log)
 		defer context.AfterFunc(ctx, s.Stop)()
 		return s.Run(children.Hard(ctx))
 	}
@@ -173,14 +198,17 @@ func (l *life) publicServer() httpserver.Config {
 
 func (l *life) adminServer() httpserver.Config {
 	c := httpserver.Default(l.config.Listen.Admin)
-	c.Grace, c.Finish = 0, time.Second
+	c.MaxConns, c.Grace, c.Finish = adminConns(l.config), 0, time.Second
 	c.Request = time.Minute // a profile takes its time
 	return c
 }
 
 func (l *life) publicHandler() http.Handler {
-	return httpapi.New(httpapi.Config{Node: front{l}, Books: l.follower, Meter: l.metrics.Wallet(), Log: l.log,
+	a := httpapi.New(httpapi.Config{Node: front{l}, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
+		Audit: auditor{l.audit}, Log: l.log, Streams: streams,
 		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline, Large: largeBodies})
+	l.showAPI(a)
+	return a
 }
 
 // front is the node as the public API sees it.
@@ -190,4 +218,13 @@ func (f front) Status() event.Status     { return f.ear.status() }
 func (f front) Journal() words.JournalID { return f.journal.ID() }
 func (f front) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
 	return f.desk.Submit(ctx, loop.Authed, in)
+}
+func (f front) Find(ctx context.Context, in *event.Find) (event.Reply, bool) {
+	return f.desk.Find(ctx, loop.Authed, in)
+}
+func (f front) Enrol(ctx context.Context, in *event.Enrol) (event.Reply, bool) {
+	return f.desk.Enrol(ctx, in)
+}
+func (f front) Revoke(ctx context.Context, in *event.Revoke) (event.Reply, bool) {
+	return f.desk.Revoke(ctx, in)
 }

@@ -20,16 +20,11 @@ func (v *checkCmd) Run(c *console) error {
 	m := memoryBound(cfg)
 	if c.tree.JSON {
 		return c.print(struct {
-			OK          bool  `json:"ok"`
-			Memory      int64 `json:"memory_bytes"`
-			State       int64 `json:"state_bytes"`
-			Rings       int64 `json:"rings_bytes"`
-			Connections int64 `json:"connections_bytes"`
-			Spare       int64 `json:"spare_bytes"`
-		}{true, m.Total(), m.State, m.Rings, m.Connections, m.Spare})
+			OK     bool  `json:"ok"`
+			Memory int64 `json:"memory_bytes"`
+		}{true, m.Total()})
 	}
-	return c.say("the configuration can be used; it bounds memory at %s: state twice, %s each, %s of rings, %s of connections, %s to spare",
-		megabytes(m.Total()), megabytes(m.State), megabytes(m.Rings), megabytes(m.Connections), megabytes(m.Spare))
+	return c.say("the configuration can be used; it bounds memory at %s: macronode explain memory says what that is", megabytes(m.Total()))
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

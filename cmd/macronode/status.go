@@ -15,11 +15,6 @@ import (
 
 const look = 100 * time.Millisecond // between two looks whether a node is gone
 
-// admin speaks to the admin listener of the node that runs, by the token it left.
-func (c *console) admin(is rundir.Run) *client {
-	return c.listener(is.Listen.Admin, is.Token, oneAttempt)
-}
-
 // Run says how the node is; it fails where the node is not ready.
 func (v *statusCmd) Run(c *console) error {
 	_, is, err := c.found()
@@ -28,9 +23,9 @@ func (v *statusCmd) Run(c *console) error {
 	}
 	ctx, stop := interruptible()
 	defer stop()
-	_, got := c.admin(is).send(ctx, request{method: http.MethodGet, path: "/readyz?verbose"}, oneAttempt)
-	if got.err != nil {
-		return got.why()
+	got, err := c.admin(ctx, is, http.MethodGet, "/readyz?verbose", oneAttempt)
+	if err != nil {
+		return err
 	}
 	if c.tree.JSON {
 		err = c.printStatus(is, got)
@@ -52,9 +47,10 @@ type readyz struct {
 	Ailing  []string `json:"ailing"`
 	LSN     uint64   `json:"lsn"`
 	Durable uint64   `json:"durable_lsn"`
+	Fault   string   `json:"journal_fault"`
 }
 
-func (c *console) sayStatus(is rundir.Run, got outcome) error {
+func (c *console) sayStatus(is rundir.Run, got told) error {
 	var s readyz
 	if err := json.Unmarshal(got.body, &s); err != nil || s.Phase == "" {
 		return got.why()
@@ -73,7 +69,7 @@ func (c *console) sayStatus(is rundir.Run, got outcome) error {
 		s.Durable, s.LSN, is.PID, is.Version, is.Listen.HTTP, is.Listen.Admin)
 }
 
-func (c *console) printStatus(is rundir.Run, got outcome) error {
+func (c *console) printStatus(is rundir.Run, got told) error {
 	said := jsontext.Value(got.body)
 	if !said.IsValid() {
 		quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(string(got.body), "?"))
@@ -104,9 +100,12 @@ func (v *drainCmd) Run(c *console) error {
 		path += "?abort"
 	}
 	until := c.now().Add(v.Timeout)
-	_, got := c.admin(is).send(ctx, request{method: http.MethodPost, path: path}, min(v.Timeout, oneAttempt))
-	if !got.ok() {
-		return got.why()
+	got, err := c.admin(ctx, is, http.MethodPost, path, min(v.Timeout, oneAttempt))
+	if err == nil && !got.ok() {
+		err = got.why()
+	}
+	if err != nil {
+		return err
 	}
 	for c.now().Before(until) {
 		switch gone, err := leftBy(dir, is); {

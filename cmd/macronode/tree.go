@@ -20,9 +20,17 @@ type tree struct {
 	Status  statusCmd  `cmd:"" help:"Say how the node that runs on the directory is."`
 	Drain   drainCmd   `cmd:"" help:"End the node that runs on the directory, and wait until it is gone."`
 	Wallet  walletCmd  `cmd:"" help:"Move money, and look at it."`
+	Keys    keysCmd    `cmd:"" help:"Say who may do what."`
 	Verify  verifyCmd  `cmd:"" help:"Check the journal of a directory on which no node runs."`
+	Backup  backupCmd  `cmd:"" help:"Copy the journal, also of a node that runs; again brings the copy up to date."`
+	Restore restoreCmd `cmd:"" help:"Check a copy, or bring it back as another journal."`
 	Config  configCmd  `cmd:"" help:"Look at the configuration."`
+	Explain explainCmd `cmd:"" help:"Say where a number comes from."`
 	Version versionCmd `cmd:"" help:"Say which macronode this is."`
+
+	Completion completionCmd `cmd:"" help:"Print the lines that teach a shell to complete."`
+	Complete   completeCmd   `cmd:"" hidden:"" help:"Say how a command line goes on, for a shell."`
+	Help       helpCmd       `cmd:"" help:"Say what a verb does."`
 }
 
 type (
@@ -36,59 +44,15 @@ type (
 	devCmd struct {
 		listenFlags `embed:""`
 	}
-	verifyCmd struct{}
+	verifyCmd struct {
+		Deep     bool `help:"Also fold each snapshot anew, and compare every byte."`
+		Progress bool `help:"Say on standard error how far it is, also where that is no terminal."`
+	}
 
 	statusCmd struct{}
 	drainCmd  struct {
 		Abort   bool          `help:"Give up what does not finish at once."`
 		Timeout time.Duration `default:"30s" help:"How long to wait until it is gone."`
-	}
-
-	walletCmd struct {
-		Issue    issueCmd    `cmd:"" help:"Let money come into being."`
-		Transfer transferCmd `cmd:"" help:"Move money between two accounts."`
-		Burn     burnCmd     `cmd:"" help:"Let money go out of being."`
-		Balance  balanceCmd  `cmd:"" help:"Say what an account has of an asset."`
-		Tx       txCmd       `cmd:"" help:"Show a receipt again."`
-	}
-	// reach is how a client finds its node and is let in.
-	reach struct {
-		URL        string        `placeholder:"URL" env:"MACRONODE_URL" help:"Where the node is; else the one that runs on the directory."`
-		APIKey     string        `name:"api-key" placeholder:"KEY" help:"API key; else the bootstrap key of the directory."`
-		APIKeyFile string        `name:"api-key-file" placeholder:"FILE" env:"MACRONODE_API_KEY_FILE" help:"File that holds the API key."`
-		Timeout    time.Duration `default:"30s" help:"How long to try; what is busy or not ready is asked again."`
-	}
-	// paid is what all that moves money says.
-	paid struct {
-		reach  `embed:""`
-		Asset  string `required:"" placeholder:"ASSET" help:"What is moved, for example EUR/2."`
-		Amount string `required:"" placeholder:"MINOR" help:"How much, in minor units."`
-		Memo   string `placeholder:"TEXT" help:"Kept with it."`
-		Key    string `placeholder:"KEY" help:"Idempotency key: the same key is done once. Random where absent."`
-	}
-	issueCmd struct {
-		To   string `required:"" placeholder:"ACCOUNT" help:"Who gets it."`
-		paid `embed:""`
-	}
-	transferCmd struct {
-		From  string `required:"" placeholder:"ACCOUNT" help:"Who gives it."`
-		To    string `required:"" placeholder:"ACCOUNT" help:"Who gets it."`
-		Nonce uint64 `placeholder:"N" help:"The number that the giver must use next; asked of the node where absent."`
-		paid  `embed:""`
-	}
-	burnCmd struct {
-		From  string `required:"" placeholder:"ACCOUNT" help:"Who gives it."`
-		Nonce uint64 `placeholder:"N" help:"The number that the giver must use next; asked of the node where absent."`
-		paid  `embed:""`
-	}
-	balanceCmd struct {
-		Account string `arg:"" help:"Whose."`
-		Asset   string `arg:"" help:"Of what, for example EUR/2."`
-		reach   `embed:""`
-	}
-	txCmd struct {
-		TxID  string `arg:"" name:"txid" help:"The receipt's txid."`
-		reach `embed:""`
 	}
 
 	configCmd struct {
@@ -100,7 +64,23 @@ type (
 	effectiveCmd struct{}
 	schemaCmd    struct{}
 
+	explainCmd struct {
+		Memory memoryCmd `cmd:"" help:"Add up the memory that the configuration bounds, part by part."`
+	}
+	memoryCmd struct{}
+
 	versionCmd struct{}
+
+	completionCmd struct {
+		Shell string `arg:"" enum:"bash,zsh,fish" help:"Which: bash, zsh or fish."`
+	}
+	completeCmd struct {
+		Shell string `arg:"" help:"Which asks."`
+		Line  string `arg:"" help:"The command line up to the cursor."`
+	}
+	helpCmd struct {
+		Verb []string `arg:"" optional:"" help:"Which; else all of them, shortly."`
+	}
 )
 
 // elsewhere are the variables that are no keys of the configuration.

@@ -56,17 +56,6 @@ func (c *console) serve(cfg *config.Config, show bool) error {
 		drained: func(s event.Status) { c.farewell(log, s) }})
 }
 
-// Run checks a journal.
-func (v *verifyCmd) Run(c *console) error {
-	cfg, err := c.load()
-	if err != nil {
-		return err
-	}
-	ctx, stop := interruptible()
-	defer stop()
-	return verify(ctx, cfg, c.out, c.tree.JSON)
-}
-
 // newLog writes lines for the operator.
 func newLog(l config.Log, to io.Writer) *slog.Logger {
 	var level slog.Level

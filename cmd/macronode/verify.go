@@ -4,42 +4,40 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
-	"github.com/go-json-experiment/json"
-
+	"macronode/adapters/backup"
 	"macronode/adapters/config"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
+	"macronode/adapters/snapshot"
 	"macronode/core/record"
 	"macronode/core/state"
 	"macronode/core/words"
 )
 
-// verified is what a whole journal says of itself.
-type verified struct {
-	OK       bool   `json:"ok"`
-	Journal  string `json:"journal"`
-	Frames   uint64 `json:"frames"`
-	Known    uint64 `json:"known_durable"`
-	Root     string `json:"root"`
-	Segments int    `json:"segments"`
-	Bytes    int64  `json:"bytes"`
-	Cut      uint64 `json:"torn_tail_bytes"`
-	Moved    uint64 `json:"movements"`
-	Refused  uint64 `json:"kept_refusals"`
-	Keys     uint64 `json:"api_keys"`
-	Accounts int    `json:"accounts"`
+// errBroken says that something was found; what, stands on standard output.
+var errBroken = errors.New("not everything checks")
+
+// Run checks a journal.
+func (v *verifyCmd) Run(c *console) error {
+	cfg, err := c.load()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	return c.verify(ctx, cfg, v)
 }
 
-// verify reads a journal on which no node runs: the chain and every checksum, the
-// order of frames and of time, each movement against the state before it, and at the
-// end that all money adds up. It changes nothing.
-func verify(ctx context.Context, cfg *config.Config, out io.Writer, asJSON bool) error {
-	dir := fs.Dir(filepath.Join(cfg.Data, segmentsName))
-	if _, err := os.Stat(string(dir)); err != nil {
+// verify reads a journal on which no node runs, in memory that does not grow with it: the
+// chain and every checksum, the order of frames and of time, each movement against the
+// state before it, that all money adds up at the end, and each snapshot. It goes on
+// behind damage, and changes nothing.
+func (c *console) verify(ctx context.Context, cfg *config.Config, asked *verifyCmd) error {
+	dir := filepath.Join(cfg.Data, segmentsName)
+	if _, err := os.Stat(dir); err != nil {
 		return cannot(fmt.Errorf("there is no journal in %s", cfg.Data))
 	}
 	lock, err := fs.Lock(fs.Dir(cfg.Data), thisBuild().Version)
@@ -47,85 +45,266 @@ func verify(ctx context.Context, cfg *config.Config, out io.Writer, asJSON bool)
 		return cannot(err)
 	}
 	defer lock.Close() //nolint:errcheck // nothing was written
-	st := state.New(stateLimits(cfg), 1)
-	v := verified{}
-	found, err := journalfile.Scan(dir, func(all []record.Sealed) error {
-		for i := range all {
-			if err := v.frame(&st, &all[i]); err != nil {
-				return err
-			}
-		}
-		return context.Cause(ctx)
-	}, nil)
-	if err = errors.Join(err, v.whole(&st)); err != nil {
-		return errors.Join(v.broken(out, asJSON, found.Last, err), fmt.Errorf("verify: %w", err))
+	journal, err := openDisk(cfg, fs.Dir(dir))
+	if err != nil {
+		return cannot(err)
 	}
-	v.OK, v.Frames, v.Known, v.Root = true, uint64(found.Last), uint64(found.Known), fmt.Sprintf("%x", found.Root)
-	v.Journal, v.Segments, v.Bytes, v.Cut = fmt.Sprintf("%016x", uint64(found.Recovery.Journal)), found.Segments, found.Bytes, found.Recovery.Cut
-	v.Accounts = st.Ledger.Accounts()
-	return v.tell(out, asJSON)
-}
-
-// broken says for scripts where a journal is damaged.
-func (v *verified) broken(out io.Writer, asJSON bool, last words.LSN, err error) error {
-	if !asJSON {
-		return nil
+	v := &verification{ctx: ctx, config: cfg, deep: asked.Deep, progress: c.progress(asked.Progress),
+		journal: journal, kept: fs.Dir(filepath.Join(cfg.Data, snapshotsName)), state: state.New(stateLimits(cfg), 1)}
+	if err := v.run(); err != nil {
+		return fmt.Errorf("verify: %w", err)
 	}
-	d := &journalfile.Damage{}
-	errors.As(err, &d)
-	raw, e := json.Marshal(struct {
-		OK      bool   `json:"ok"`
-		Error   string `json:"error"`
-		Whole   uint64 `json:"whole_frames"`
-		Segment string `json:"segment,omitzero"`
-		Offset  int64  `json:"offset,omitzero"`
-		From    uint64 `json:"from_lsn,omitzero"`
-		To      uint64 `json:"to_lsn,omitzero"`
-	}{false, err.Error(), uint64(last), d.Segment, d.Offset, uint64(d.From), uint64(d.To)})
-	if e == nil {
-		_, e = fmt.Fprintf(out, "%s\n", raw)
+	if v.Segments == 0 && len(v.Damage) == 0 {
+		return cannot(fmt.Errorf("there is no journal in %s", cfg.Data))
 	}
-	return e
-}
-
-// frame folds one frame, and holds each movement to what was there before it.
-func (v *verified) frame(st *state.State, s *record.Sealed) error {
-	var wrong error
-	err := st.Fold(s.Body, func(p words.Place, r *record.Record) {
-		switch r.Kind {
-		case record.Moved:
-			v.Moved++
-			if why := st.Ledger.Follows(r); why != nil && wrong == nil {
-				wrong = fmt.Errorf("%v: %w", p, why)
-			}
-		case record.Refused:
-			v.Refused++
-		case record.KeyMade:
-			v.Keys++
-		case record.Booted, record.Forgot, record.Restored:
-		}
-	})
-	if errors.Is(err, state.ErrRoom) {
-		return fmt.Errorf("%w: wallet.limits, wallet.idempotency.keys and api_keys must be at least what they were", err)
+	v.OK = v.Error == "" && len(v.Damage) == 0 && v.believed() == len(v.Snapshots)
+	if c.tree.JSON {
+		err = c.print(&v.verified)
+	} else {
+		err = v.tell(c)
 	}
-	return errors.Join(err, wrong)
-}
-
-// whole checks what only the end can tell: that nothing was created or destroyed.
-func (v *verified) whole(st *state.State) error { return st.Check() }
-
-func (v *verified) tell(out io.Writer, asJSON bool) error {
-	if asJSON {
-		raw, err := json.Marshal(v)
-		if err == nil {
-			_, err = fmt.Fprintf(out, "%s\n", raw)
-		}
-		return err
-	}
-	_, err := fmt.Fprintf(out, "journal %s is whole: %d frames in %d segments (%d bytes), %d movements, %d kept refusals, %d accounts; root %s\n",
-		v.Journal, v.Frames, v.Segments, v.Bytes, v.Moved, v.Refused, v.Accounts, v.Root)
-	if err == nil && v.Cut > 0 {
-		_, err = fmt.Fprintf(out, "a torn tail of %d bytes was never acknowledged; the next start gives it up\n", v.Cut)
+	if err == nil && !v.OK {
+		err = fmt.Errorf("verify: %w", errBroken)
 	}
 	return err
+}
+
+// verified is what a journal says of itself, and what of it does not check.
+type verified struct {
+	OK        bool      `json:"ok"`
+	Error     string    `json:"error,omitzero"` // why it was not gone on with
+	Journal   string    `json:"journal"`
+	Frames    uint64    `json:"frames"` // before the first damage
+	Known     uint64    `json:"known_durable"`
+	Root      string    `json:"root"`
+	Segments  int       `json:"segments"`
+	Bytes     int64     `json:"bytes"`
+	Cut       uint64    `json:"torn_tail_bytes"`
+	Moved     uint64    `json:"movements"`
+	Refused   uint64    `json:"kept_refusals"`
+	Keys      uint64    `json:"api_keys"`
+	Accounts  int       `json:"accounts"`
+	Damage    []damage  `json:"damage,omitempty"`
+	Lost      uint64    `json:"lost_frames,omitzero"`
+	Snapshots []summary `json:"snapshots,omitempty"`
+	Start     *start    `json:"next_start,omitzero"` // of a damaged journal
+}
+
+// damage is a place where a journal does not check, and the frames that cannot be read
+// for it; none, where to_lsn is less than from_lsn.
+type damage struct {
+	Segment string `json:"segment"`
+	Offset  int64  `json:"offset"`
+	From    uint64 `json:"from_lsn"`
+	To      uint64 `json:"to_lsn"`
+	Why     string `json:"why"`
+}
+
+// summary is a snapshot. One is held against the chain where the chain can be read to it.
+type summary struct {
+	File string `json:"file"`
+	LSN  uint64 `json:"lsn"`
+	OK   bool   `json:"ok"`
+	Held bool   `json:"held_against_the_journal"`
+	Why  string `json:"why,omitzero"`
+	head snapshot.Head
+}
+
+// start is what the next start of the node will do.
+type start struct {
+	Snapshot uint64 `json:"snapshot_lsn"`
+	Upto     uint64 `json:"upto_lsn"` // the last frame of the state that it has then
+	Writes   bool   `json:"takes_writes"`
+}
+
+// verification is one under way.
+type verification struct {
+	verified
+	ctx      context.Context
+	config   *config.Config
+	deep     bool
+	progress func(journalfile.Progress)
+	journal  fs.FS
+	kept     fs.FS
+	state    state.State
+	wrong    error // the first movement that does not follow
+}
+
+func (v *verification) goesOn() error { return context.Cause(v.ctx) }
+
+// run fills in what there is to say. Its error is that it could not be found out.
+func (v *verification) run() error {
+	known, err := v.sums()
+	if err != nil {
+		return err
+	}
+	cut, err := backup.CutOf(v.journal)
+	if err != nil {
+		return err
+	}
+	known = max(known, cut.LSN)
+	r := journalfile.Reading{Known: known, Each: v.frames, Progress: v.progress}
+	found, err := r.Scan(v.journal)
+	v.Frames, v.Known, v.Root = uint64(found.Last), uint64(found.Known), fmt.Sprintf("%x", found.Root)
+	v.Journal, v.Segments, v.Bytes = fmt.Sprintf("%016x", uint64(found.Recovery.Journal)), found.Segments, found.Bytes
+	v.Cut, v.Accounts = found.Recovery.Cut, v.state.Ledger.Accounts()
+	if stopped := v.goesOn(); stopped != nil {
+		return stopped
+	}
+	if errors.Is(err, journalfile.ErrDamaged) {
+		return v.inspect(r)
+	}
+	if err == nil {
+		err = errors.Join(v.wrong, v.state.Check())
+	}
+	if err != nil {
+		v.Error = roomy(err).Error()
+	}
+	return nil
+}
+
+func roomy(err error) error {
+	if errors.Is(err, state.ErrRoom) {
+		err = fmt.Errorf("%w: wallet.limits, wallet.idempotency.keys and api_keys must be at least what they were", err)
+	}
+	return err
+}
+
+// frames folds what was read, and holds each movement to what was there before it, and
+// each snapshot to the chain.
+func (v *verification) frames(all []record.Sealed) error {
+	for i := range all {
+		err := v.state.Fold(all[i].Body, func(p words.Place, r *record.Record) {
+			switch {
+			case r.Counted():
+				v.Moved++
+				if why := v.state.Ledger.Follows(r); why != nil && v.wrong == nil {
+					v.wrong = fmt.Errorf("%v: %w", p, why)
+				}
+			case r.Kind == record.Refused:
+				v.Refused++
+			case r.Kind == record.KeyMade, r.Kind == record.Granted:
+				v.Keys++
+			}
+		})
+		if err != nil {
+			return err
+		}
+		if err := v.hold(&all[i]); err != nil {
+			return err
+		}
+	}
+	return v.goesOn()
+}
+
+// sums reads the snapshots. Known is the last frame that one of this journal is of: it
+// was durable.
+func (v *verification) sums() (known words.LSN, err error) {
+	if _, err := os.Stat(filepath.Join(v.config.Data, snapshotsName)); err != nil {
+		return 0, nil //nolint:nilerr // there need not be any
+	}
+	id, err := journalfile.ID(v.journal)
+	if err != nil {
+		return 0, err
+	}
+	all, err := snapshot.List(v.kept)
+	if err != nil {
+		return 0, err
+	}
+	for _, lsn := range all {
+		s := summary{File: snapshot.Name(lsn), LSN: uint64(lsn)}
+		switch s.head, err = snapshot.Check(v.kept, lsn, v.goesOn); {
+		case errors.Is(err, snapshot.ErrDoubt):
+			s.Why = err.Error()
+		case err != nil:
+			return 0, err
+		case id != 0 && s.head.Journal != id:
+			s.Why = fmt.Sprintf("it is of journal %016x", uint64(s.head.Journal))
+		default:
+			s.OK, known = true, max(known, lsn)
+		}
+		v.Snapshots = append(v.Snapshots, s)
+	}
+	return known, nil
+}
+
+// hold compares the snapshot as of a frame, if there is one, with what the journal says.
+func (v *verification) hold(f *record.Sealed) error {
+	for i := range v.Snapshots {
+		s := &v.Snapshots[i]
+		if s.LSN != uint64(f.LSN) || !s.OK {
+			continue
+		}
+		if s.Held = true; s.head.Root != f.Root || s.head.At != v.state.At {
+			s.OK, s.Why = false, "the chain has another root there: it is of another past"
+			continue
+		}
+		if !v.deep {
+			continue
+		}
+		err := snapshot.Same(v.kept, s.head, &v.state)
+		if err != nil && !errors.Is(err, snapshot.ErrDoubt) {
+			return err
+		}
+		if err != nil {
+			s.OK, s.Why = false, err.Error()
+		}
+	}
+	return nil
+}
+
+func (v *verified) believed() (n int) {
+	for _, s := range v.Snapshots {
+		if s.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// inspect reads a damaged journal to its end.
+func (v *verification) inspect(r journalfile.Reading) error {
+	found, err := r.Inspect(v.journal, func(d *journalfile.Damage) error {
+		v.Damage = append(v.Damage, damage{d.Segment, d.Offset, uint64(d.From), uint64(d.To), d.Why})
+		v.Lost += uint64(d.To + 1 - d.From)
+		return v.goesOn()
+	})
+	if err != nil {
+		return err
+	}
+	v.Known = max(v.Known, uint64(found.Known))
+	return v.foresee(r.Known)
+}
+
+// foresee says what the next start will do: as recover, it begins behind the newest
+// snapshot from which the journal can be read on.
+func (v *verification) foresee(known words.LSN) error {
+	for _, s := range append(v.Snapshots, summary{OK: true}) {
+		if !s.OK {
+			continue
+		}
+		v.state = state.New(stateLimits(v.config), 1)
+		if s.LSN > 0 {
+			if _, err := snapshot.Load(v.kept, s.head.LSN, &v.state, v.goesOn); err != nil {
+				return roomy(err)
+			}
+		}
+		from := journalfile.From{LSN: s.head.LSN, Root: s.head.Root, Journal: s.head.Journal}
+		found, err := journalfile.Reading{From: from, Known: known, Progress: v.progress, Each: func(all []record.Sealed) error {
+			for i := range all {
+				if err := v.state.Fold(all[i].Body, nil); err != nil {
+					return err
+				}
+			}
+			return v.goesOn()
+		}}.Scan(v.journal)
+		switch {
+		case err == nil, errors.Is(err, journalfile.ErrDamaged):
+			v.Start = &start{Snapshot: s.LSN, Upto: uint64(found.Last), Writes: err == nil}
+			return nil
+		case !errors.Is(err, journalfile.ErrApart):
+			return roomy(err)
+		}
+	}
+	return nil
 }

@@ -4,178 +4,223 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
+	"strings"
+	"time"
 
-	"github.com/go-json-experiment/json"
+	"macronode/adapters/client"
 )
 
-// order is the body of what moves money.
+// An order is one intention: how it is sent, and what says the same again beside its
+// key.
 type order struct {
-	From   string `json:"from,omitzero"`
-	To     string `json:"to,omitzero"`
-	Asset  string `json:"asset"`
-	Amount string `json:"amount_minor"`
-	Nonce  uint64 `json:"nonce,omitzero"`
-	Memo   string `json:"memo,omitzero"`
-}
-
-// receipt is what a person is told of one.
-type receipt struct {
-	TxID   string `json:"txid"`
-	Op     string `json:"op"`
-	From   string `json:"from"`
-	To     string `json:"to"`
-	Asset  string `json:"asset"`
-	Amount string `json:"amount_minor"`
-	Seq    uint64 `json:"seq"`
-}
-
-// balance is what a person is told of one, and what an order needs to know.
-type balance struct {
-	Account   string `json:"account"`
-	Asset     string `json:"asset"`
-	Amount    string `json:"amount_minor"`
-	Available string `json:"available_minor"`
-	NextNonce uint64 `json:"next_nonce"`
+	send  func(context.Context, *client.Client, []client.How) (*client.Receipt, error)
+	again string
+	nonce int64
 }
 
 // Run issues.
 func (v *issueCmd) Run(c *console) error {
-	return c.move("issue", v.paid, order{To: v.To})
+	return c.order(v.reach, v.Key, false, func(context.Context, *client.Client) (order, error) {
+		o := client.IssueRequest{To: v.To, Asset: v.Asset, AmountMinor: v.Amount, Memo: v.Memo, Ref: v.Ref}
+		return order{send: func(ctx context.Context, k *client.Client, how []client.How) (*client.Receipt, error) {
+			return k.Issue(ctx, o, how...)
+		}}, nil
+	})
 }
 
 // Run transfers.
 func (v *transferCmd) Run(c *console) error {
-	return c.move("transfer", v.paid, order{From: v.From, To: v.To, Nonce: v.Nonce})
+	return c.order(v.reach, v.Key, v.Wait, func(ctx context.Context, k *client.Client) (order, error) {
+		n, err := v.next(ctx, k, v.Asset)
+		o := client.TransferRequest{From: v.From, To: v.To, Asset: v.Asset, AmountMinor: v.Amount, Nonce: n, Memo: v.Memo, Ref: v.Ref}
+		return numberedOrder(n, func(ctx context.Context, k *client.Client, how []client.How) (*client.Receipt, error) {
+			return k.Transfer(ctx, o, how...)
+		}), err
+	})
 }
 
 // Run burns.
 func (v *burnCmd) Run(c *console) error {
-	return c.move("burn", v.paid, order{From: v.From, Nonce: v.Nonce})
+	return c.order(v.reach, v.Key, v.Wait, func(ctx context.Context, k *client.Client) (order, error) {
+		n, err := v.next(ctx, k, v.Asset)
+		o := client.BurnRequest{From: v.From, Asset: v.Asset, AmountMinor: v.Amount, Nonce: n, Memo: v.Memo, Ref: v.Ref}
+		return numberedOrder(n, func(ctx context.Context, k *client.Client, how []client.How) (*client.Receipt, error) {
+			return k.Burn(ctx, o, how...)
+		}), err
+	})
 }
 
-// move sends an order, always under one key and with one nonce.
-func (c *console) move(op string, p paid, o order) error {
-	k, err := c.client(p.reach)
+// Run holds. A time from now is made one of the calendar once, so that the same can be
+// said again.
+func (v *holdCmd) Run(c *console) error {
+	until, err := c.moment("--expires", v.Expires)
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
-	defer stop()
-	o.Asset, o.Amount, o.Memo = p.Asset, p.Amount, p.Memo
-	if o.From != "" && o.Nonce == 0 {
-		has, got, err := k.balance(ctx, o.From, o.Asset)
+	return c.order(v.reach, v.Key, v.Wait, func(ctx context.Context, k *client.Client) (order, error) {
+		n, err := v.next(ctx, k, v.Asset)
+		o := client.HoldRequest{From: v.From, Beneficiary: v.For, Asset: v.Asset, AmountMinor: v.Amount, Nonce: n, Memo: v.Memo, ExpiresAt: until}
+		made := numberedOrder(n, func(ctx context.Context, k *client.Client, how []client.How) (*client.Receipt, error) {
+			return k.Hold(ctx, o, how...)
+		})
+		made.again += " --expires " + until.Format(stampLayout)
+		return made, err
+	})
+}
+
+// Run captures.
+func (v *captureCmd) Run(c *console) error {
+	return c.order(v.reach, v.Key, false, func(context.Context, *client.Client) (order, error) {
+		return order{send: func(ctx context.Context, k *client.Client, how []client.How) (*client.Receipt, error) {
+			return k.Capture(ctx, v.Hold, client.CaptureRequest{AmountMinor: v.Amount, To: v.To}, how...)
+		}}, nil
+	})
+}
+
+// Run releases.
+func (v *releaseCmd) Run(c *console) error {
+	return c.order(v.reach, v.Key, false, func(context.Context, *client.Client) (order, error) {
+		return order{send: func(ctx context.Context, k *client.Client, how []client.How) (*client.Receipt, error) {
+			return k.Release(ctx, v.Hold, how...)
+		}}, nil
+	})
+}
+
+// Run freezes.
+func (v *freezeCmd) Run(c *console) error { return c.freeze(v, (*client.Client).Freeze) }
+
+// Run ends a freeze.
+func (v *unfreezeCmd) Run(c *console) error { return c.freeze(&v.freezeCmd, (*client.Client).Unfreeze) }
+
+func (c *console) freeze(v *freezeCmd, send func(*client.Client, context.Context, string, string, ...client.How) (*client.Receipt, error)) error {
+	return c.order(v.reach, v.Key, false, func(context.Context, *client.Client) (order, error) {
+		return order{send: func(ctx context.Context, k *client.Client, how []client.How) (*client.Receipt, error) {
+			return send(k, ctx, v.Account, v.Reason, how...)
+		}}, nil
+	})
+}
+
+// numberedOrder is one with a nonce, which is part of saying the same again.
+func numberedOrder(n int64, send func(context.Context, *client.Client, []client.How) (*client.Receipt, error)) order {
+	return order{send: send, nonce: n, again: fmt.Sprintf(" --nonce %d", n)}
+}
+
+// next is the nonce to use: the one that was given, or what the node says.
+func (n *numbered) next(ctx context.Context, k *client.Client, asset string) (int64, error) {
+	if n.Nonce > 0 {
+		return n.Nonce, nil
+	}
+	b, err := k.Balance(ctx, n.From, asset, 0)
+	if err != nil {
+		return 0, err
+	}
+	return b.NextNonce, nil
+}
+
+// order sends an order under one key, and says what became of it.
+func (c *console) order(r reach, key string, wait bool, prepare func(context.Context, *client.Client) (order, error)) error {
+	return c.asked(r, func(ctx context.Context, k *client.Client) error {
+		o, err := prepare(ctx, k)
 		if err != nil {
-			return errors.Join(k.refusal(got), err)
+			return err
 		}
-		o.Nonce = has.NextNonce
-	}
-	body, err := json.Marshal(o)
-	if err != nil {
-		return cannot(fmt.Errorf("write the order: %w", err))
-	}
-	idem := p.Key
-	if idem == "" {
-		idem = c.draw()
-	}
-	got := k.ask(ctx, request{method: http.MethodPost, path: "/v1/" + op, idem: idem, body: body})
-	switch {
-	case got.ok():
-		return k.receipt(got)
-	case got.doubt:
-		return k.doubtful(got, idem, o.Nonce)
-	}
-	return errors.Join(k.refusal(got), got.why())
+		if key == "" {
+			key = c.draw()
+		}
+		how := []client.How{client.Under(key)}
+		if wait {
+			how = append(how, client.UntilNext())
+		}
+		got, err := o.send(ctx, k, how)
+		if u := new(client.Unknown); errors.As(err, &u) {
+			return &ending{unknown, &doubt{u.Err, key, o.nonce, "--key " + quote(key) + o.again}}
+		}
+		if err != nil {
+			return err
+		}
+		return c.receipt(got)
+	})
 }
 
-// doubtful says how to ask again, for only that tells whether it was done.
-func (k *client) doubtful(got outcome, idem string, nonce uint64) error {
-	again := "--key " + quote(idem)
-	if nonce > 0 {
-		again += fmt.Sprintf(" --nonce %d", nonce)
-	}
-	err := &ending{unknown, fmt.Errorf("nobody knows yet whether it was done (%w): ask again with %s", got.why(), again)}
-	if !k.tree.JSON {
-		return err
-	}
-	return errors.Join(err, k.print(struct {
+// A doubt says how to ask again, for only that tells whether it was done.
+type doubt struct {
+	err   error
+	key   string
+	nonce int64
+	again string
+}
+
+func (d *doubt) Error() string {
+	return fmt.Sprintf("nobody knows yet whether it was done (%v): ask again with %s", d.err, d.again)
+}
+
+func (d *doubt) Unwrap() error { return d.err }
+
+// MarshalJSON is for those who want JSON.
+func (d *doubt) MarshalJSON() ([]byte, error) {
+	return line(struct {
 		Outcome string `json:"outcome"`
 		Key     string `json:"idempotency_key"`
-		Nonce   uint64 `json:"nonce,omitzero"`
-	}{"unknown", idem, nonce}))
+		Nonce   int64  `json:"nonce,omitzero"`
+	}{"unknown", d.key, d.nonce})
 }
 
-// refusal prints the answer as it came, for those who want JSON.
-func (k *client) refusal(got outcome) error {
-	if !k.tree.JSON || got.problem.Code == "" {
-		return nil
+// doneWords are what operations did.
+var doneWords = map[string]string{"issue": "issued", "transfer": "moved", "burn": "burned", "hold": "held", "capture": "paid", "release": "released",
+	"freeze": "froze", "unfreeze": "unfroze"}
+
+// receipt tells of what was done.
+func (c *console) receipt(r *client.Receipt) error {
+	if c.tree.JSON {
+		return c.say("%s", r.Raw)
 	}
-	return k.say("%s", got.body)
+	return c.say("%s", sentence(r))
 }
 
-func (k *client) receipt(got outcome) error {
-	if k.tree.JSON {
-		return k.say("%s", got.body)
+// sentence is a receipt for a person.
+func sentence(r *client.Receipt) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s", r.Txid, doneWords[string(r.Op)])
+	from, to := " from ", " to "
+	switch r.Op {
+	case "freeze", "unfreeze":
+		from = " "
+	case "release":
+		from = " of "
+	case "hold":
+		from, to = " of ", " for "
+	default: // from one to the other
 	}
-	var r receipt
-	if err := json.Unmarshal(got.body, &r); err != nil {
-		return fmt.Errorf("read the receipt: %w", err)
+	if r.AmountMinor != "" {
+		fmt.Fprintf(&b, " %s %s", r.AmountMinor, r.Asset)
 	}
-	text := map[string]string{"issue": "issued", "transfer": "moved", "burn": "burned"}[r.Op] + " " + r.Amount + " " + r.Asset
 	if r.From != "" {
-		text += " from " + r.From
+		b.WriteString(from + r.From)
 	}
 	if r.To != "" {
-		text += " to " + r.To
+		b.WriteString(to + r.To)
 	}
-	if got.replayed {
-		text += ", done before under this key"
+	if r.Op == "hold" {
+		fmt.Fprintf(&b, " until %s as %s", r.ExpiresAt.Format(stampLayout), r.HoldID)
 	}
-	return k.say("%s: %s, seq %d", r.TxID, text, r.Seq)
+	if r.Replayed {
+		b.WriteString(", done before under this key")
+	}
+	fmt.Fprintf(&b, ", seq %d", r.Seq)
+	return b.String()
 }
 
-func (k *client) balance(ctx context.Context, account, asset string) (b balance, got outcome, err error) {
-	query := url.Values{"account": {account}, "asset": {asset}}
-	got = k.ask(ctx, request{method: http.MethodGet, path: "/v1/balance?" + query.Encode()})
-	if !got.ok() {
-		return b, got, got.why()
-	}
-	if err := json.Unmarshal(got.body, &b); err != nil {
-		return b, got, fmt.Errorf("read the balance: %w", err)
-	}
-	return b, got, nil
-}
+// stampLayout is how times are written: RFC 3339 with milliseconds.
+const stampLayout = "2006-01-02T15:04:05.000Z07:00"
 
-// Run says what an account has.
-func (v *balanceCmd) Run(c *console) error {
-	k, err := c.client(v.reach)
+// moment reads a time, or how long from now.
+func (c *console) moment(flag, text string) (time.Time, error) {
+	if d, err := time.ParseDuration(text); err == nil {
+		return c.now().Add(d).UTC().Truncate(time.Millisecond), nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return err
+		return at, cannot(fmt.Errorf("%s %s wants a time such as 2026-01-31T12:00:00Z, or how long from now, such as 48h", flag, text))
 	}
-	ctx, stop := interruptible()
-	defer stop()
-	b, got, err := k.balance(ctx, v.Account, v.Asset)
-	if err != nil {
-		return errors.Join(k.refusal(got), err)
-	}
-	if c.tree.JSON {
-		return k.say("%s", got.body)
-	}
-	return k.say("%s has %s %s, %s of it available; its next nonce is %d", b.Account, b.Amount, b.Asset, b.Available, b.NextNonce)
-}
-
-// Run shows a receipt.
-func (v *txCmd) Run(c *console) error {
-	k, err := c.client(v.reach)
-	if err != nil {
-		return err
-	}
-	ctx, stop := interruptible()
-	defer stop()
-	got := k.ask(ctx, request{method: http.MethodGet, path: "/v1/tx/" + url.PathEscape(v.TxID)})
-	if !got.ok() {
-		return errors.Join(k.refusal(got), got.why())
-	}
-	return k.receipt(got)
+	return at.UTC(), nil
 }

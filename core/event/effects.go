@@ -30,6 +30,7 @@ type (
 		Place    words.Place // of the record; LSN 0 when Problem is all there is to say
 		Problem  Problem
 		Nonce    words.Nonce // the expected one, for NonceAhead
+		Item     uint16      // of a batch: whose problem it is, from 1; 0: not that of one item
 		Replayed bool        // the record was there before the request
 	}
 
@@ -62,7 +63,7 @@ func (e *Effects) Reset() {
 // Mix is h after all of r.
 func (r Reply) Mix(h words.Hash64) words.Hash64 {
 	h = r.Place.Mix(h.Mix(uint64(r.Ticket)).Mix(uint64(r.After)))
-	return h.Mix(uint64(r.Problem)).Mix(uint64(r.Nonce)).MixBit(r.Replayed)
+	return h.Mix(uint64(r.Problem)).Mix(uint64(r.Nonce)).Mix(uint64(r.Item)).MixBit(r.Replayed)
 }
 
 // Status is what the node says of itself, for all who ask without asking it.
@@ -79,7 +80,10 @@ type Status struct {
 	At                   words.Time
 	Offset               time.Duration // the machine's clock is ahead of At
 	Held                 uint32        // replies that wait
-	Keys                 uint32        // idempotency keys in the window
+	Keys                 uint32        // idempotency keys and refs in the window
+	Forgot, Indexed      words.LSN     // the window holds those of frames after the one, the index those up to the other
+	Aged                 bool          // a forgotten key may be in its time: ask the index first
+	Holds                uint32        // active ones
 	Backlog              uint64        // bytes emitted and not durable
 	Fault                Fault         // how the journal failed; 0: it has not
 	Restarts             [words.Children]uint64

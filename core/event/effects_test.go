@@ -9,8 +9,10 @@ import (
 )
 
 func TestHashForgetsNothing(t *testing.T) {
-	r := event.Reply{Ticket: words.NewTicket(3, 4), After: 5, Place: words.Place{LSN: 6, Index: 7}, Problem: event.Busy, Nonce: 8}
+	r := event.Reply{Ticket: words.NewTicket(3, 4), After: 5, Place: words.Place{LSN: 6, Index: 7}, Problem: event.Busy, Nonce: 8, Item: 9}
 	flip.Every(t, &r, func() words.Hash64 { return r.Mix(1) })
+	s := event.Seen{Asked: words.Asked{1}, ID: words.TxID{2}, At: 3}
+	flip.Every(t, &s, func() words.Hash64 { return s.Mix(1) })
 }
 
 // TestResetKeepsMemory: a turn pays once for what it says.

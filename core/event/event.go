@@ -2,7 +2,11 @@
 // what the node wants done about it. Data only.
 package event
 
-import "macronode/core/words"
+import (
+	"errors"
+
+	"macronode/core/words"
+)
 
 // An Event is what happened outside.
 //
@@ -14,10 +18,22 @@ type (
 	Boot struct{ Found Recovery }
 
 	// Enrol asks for an API key to be known. It is recorded once; asking again for
-	// a key that is known is answered without a record.
+	// a key that is known is answered without a record. Caller 0 is the node itself.
 	Enrol struct {
 		Ticket words.Ticket
+		Caller words.KeyID
+		Tenant words.Tenant // the caller's
 		Key    Key
+		// Instead ends the node's own first key and puts this one in its place.
+		Instead bool
+	}
+	// Revoke ends an API key. It is recorded once; asking again is answered without
+	// a record.
+	Revoke struct {
+		Ticket words.Ticket
+		Caller words.KeyID
+		Tenant words.Tenant // the caller's
+		Key    words.KeyID
 	}
 
 	// Durable says that all frames ≤ Upto are on disk, Bytes of bodies since the
@@ -28,6 +44,19 @@ type (
 	}
 	Folded struct{ Upto words.LSN }
 
+	// Find asks what became of an idempotency key. It is answered by the place of its
+	// outcome, or NotFound: there is none yet.
+	Find struct {
+		Ticket words.Ticket
+		Caller words.KeyID
+		Tenant words.Tenant // the caller's
+		Key    words.Name
+		Upto   words.LSN // as in a Request
+		Seen   Seen
+	}
+	// Indexed says that the index holds the keys and refs of all frames ≤ Upto, and
+	// keeps them through a crash.
+	Indexed struct{ Upto words.LSN }
 	// Refused says that a flush failed: nothing ≥ From may ever be acknowledged.
 	Refused struct {
 		From words.LSN
@@ -53,7 +82,10 @@ type (
 
 func (Boot) event()      {}
 func (*Enrol) event()    {} // by pointer, like all that is large: boxing allocates
+func (*Revoke) event()   {}
+func (*Find) event()     {}
 func (Durable) event()   {}
+func (Indexed) event()   {}
 func (Folded) event()    {}
 func (Refused) event()   {}
 func (Cancel) event()    {}
@@ -101,11 +133,38 @@ const (
 
 // A Key is an API key as the node knows it: the secret is not in it.
 type Key struct {
-	ID     words.KeyID
-	Tenant words.Tenant
-	Hash   [32]byte // of the secret
-	Scopes Scopes
-	Boot   bool // the one that a node makes for itself at its first start
+	ID       words.KeyID
+	Tenant   words.Tenant
+	Hash     [32]byte // of the secret
+	Scopes   Scopes
+	Boot     bool           // the one that a node makes for itself at its first start
+	Label    words.Label    // what it is called
+	Accounts words.Patterns // the accounts that it covers
+	Assets   words.Patterns
+	Expires  words.Time // from then on it is nobody's; 0: never
+	Revoked  bool
+}
+
+// Why a key is none. Each is the caller's mistake.
+var (
+	ErrScopes = errors.New("scopes: unknown")
+	ErrFirst  = errors.New("key: the node's own first key is for all, and has no name and no end")
+	ErrDead   = errors.New("key: a new key is not revoked, and somebody's")
+)
+
+// Check says why k, new, is no key.
+func (k *Key) Check() error {
+	switch {
+	case k.Scopes&^AllScopes != 0:
+		return ErrScopes
+	case k.ID == 0 || k.Revoked || k.Tenant == 0 || k.Expires < 0:
+		return ErrDead
+	case k.Boot && (k.Label != words.Label{} || k.Expires != 0 || !k.Accounts.Any() || !k.Assets.Any()):
+		return ErrFirst
+	case k.Label != words.Label{}:
+		return words.CheckLabel(k.Label.String())
+	}
+	return nil
 }
 
 // Scopes are what a key may do.

@@ -12,7 +12,7 @@ const (
 	OverAmount                  // more than one operation may move
 	OverSupply                  // more than there may be of the asset
 	OverDay                     // more than may leave in a UTC day
-	TooMany                     // accounts, holdings or assets
+	TooMany                     // accounts, holdings, assets or holds
 	InsufficientFunds           //
 	NonceUsed                   // at or below the last
 	NonceAhead                  // beyond the next: it may become right
@@ -28,6 +28,12 @@ const (
 	Deadline                    // a read did not see in time what it waited for
 	Unknown                     // the outcome is not known yet
 	Internal                    // a bug of ours
+	AccountFrozen               // nothing may leave it
+	RefUsed                     // by an earlier operation
+	HoldState                   // captured, released or expired
+	OverHold                    // more than the hold has
+	BadExpiry                   // over, or too far ahead
+	LookAgain                   // the index was asked too long ago; never told outside
 	problems                    // how many there are
 )
 
@@ -74,6 +80,12 @@ func (p Problem) rule() rule {
 		Deadline:            {"deadline", 504, retry | blank},
 		Unknown:             {"unknown", 504, retry | blank},
 		Internal:            {"internal", 500, retry | blank},
+		AccountFrozen:       {"account_frozen", 403, 0},
+		RefUsed:             {"ref_used", 409, stored},
+		HoldState:           {"hold_state", 409, stored},
+		OverHold:            {"insufficient_funds", 409, stored},
+		BadExpiry:           {"bad_request", 400, 0},
+		LookAgain:           {"unavailable", 503, retry | blank},
 	}[p]
 }
 
@@ -104,7 +116,7 @@ func (p Problem) Detail() string {
 		OverAmount:          "The amount is more than one operation may move.",
 		OverSupply:          "There would be more of the asset than there may be.",
 		OverDay:             "More of the asset would leave the account, or be issued, than may in one UTC day.",
-		TooMany:             "There is no room for another account, holding or asset.",
+		TooMany:             "There is no room for another account, holding, asset or hold.",
 		InsufficientFunds:   "The account has less than the amount available.",
 		NonceUsed:           "The account has used this nonce.",
 		NonceAhead:          "The nonce is ahead of the one that the account must use next.",
@@ -120,6 +132,12 @@ func (p Problem) Detail() string {
 		Deadline:            "What was waited for did not happen in time.",
 		Unknown:             "The outcome is not known yet: ask again with the same idempotency key.",
 		Internal:            "The node met a fault of its own.",
+		AccountFrozen:       "The account is frozen: nothing may leave it.",
+		RefUsed:             "The ref was used by an earlier operation.",
+		HoldState:           "The hold has been captured or released, or its time is over.",
+		OverHold:            "The hold has less than the amount.",
+		BadExpiry:           "A hold expires later than now, and at most 31 days ahead.",
+		LookAgain:           "The index of earlier keys is behind; nothing was decided.",
 	}[p]
 }
 

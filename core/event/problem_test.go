@@ -38,6 +38,12 @@ var contract = []struct {
 	{event.Deadline, "deadline", 504, true, false, true},
 	{event.Unknown, "unknown", 504, true, false, true},
 	{event.Internal, "internal", 500, true, false, true},
+	{event.AccountFrozen, "account_frozen", 403, false, false, false},
+	{event.RefUsed, "ref_used", 409, false, true, false},
+	{event.HoldState, "hold_state", 409, false, true, false},
+	{event.OverHold, "insufficient_funds", 409, false, true, false},
+	{event.BadExpiry, "bad_request", 400, false, false, false},
+	{event.LookAgain, "unavailable", 503, true, false, true}, // between the node and its shell
 }
 
 func TestProblemsAreTheContracts(t *testing.T) {

@@ -11,10 +11,13 @@ import (
 // Why a request is no operation. Each is the caller's mistake.
 var (
 	ErrOp     = errors.New("operation: unknown")
-	ErrAmount = errors.New("amount: wants more than 0")
-	ErrNonce  = errors.New("nonce: wants 1..2^53-1, and none for an issue")
-	ErrSide   = errors.New("account: an issue has no from, a burn no to")
+	ErrAmount = errors.New("amount: wants more than 0, and none for a release or a freeze")
+	ErrNonce  = errors.New("nonce: wants 1..2^53-1 where an account pays, and none elsewhere")
+	ErrSide   = errors.New("account: an operation has a side that it does not know")
 	ErrSelf   = errors.New("account: from and to are the same")
+	ErrHold   = errors.New("hold: wants one for a capture or a release, and none elsewhere")
+	ErrUntil  = errors.New("expires_at: wants a time for a hold, and none elsewhere")
+	ErrItems  = errors.New("batch: wants 1..1000 items of one operation each")
 )
 
 // An Op is what is done to money. Its number stands in records.
@@ -24,52 +27,174 @@ const (
 	Issue Op = iota + 1
 	Transfer
 	Burn
-	ops // how many there are, and one
+	Hold     // keep an amount of From for somebody
+	Capture  // pay of a hold, and let go of the rest
+	Release  // let go of a hold
+	Freeze   // let nothing leave From
+	Unfreeze //
+	Batch    // several of the first six
+	ops      // how many there are, and one
 )
 
 // Known reports that o is an operation of this version.
 func (o Op) Known() bool { return o > 0 && o < ops }
 
-func (o Op) String() string { return [ops]string{"", "issue", "transfer", "burn"}[o] }
+func (o Op) String() string {
+	return [ops]string{"", "issue", "transfer", "burn", "hold", "capture", "release", "freeze", "unfreeze", "batch"}[o]
+}
 
-// Scope is what a key needs for o.
-func (o Op) Scope() Scopes { return [ops]Scopes{0, MayIssue, MayTransfer, MayBurn}[o] }
+// Scope is what a key needs for o. Of a batch, each item wants its own.
+func (o Op) Scope() Scopes {
+	return [ops]Scopes{0, MayIssue, MayTransfer, MayBurn, MayHold, MayCapture, MayHold, MayAdmin, MayAdmin, 0}[o]
+}
 
-// A Request is one operation on money, parsed, and sealed outside so that the step
-// need not hash.
+// traits say what an operation carries.
+type opTraits uint16
+
+const (
+	paysFrom  opTraits = 1 << iota // From, whose nonce it uses
+	namesFrom                      // From, without a nonce
+	namesTo
+	mayNameTo
+	movesAmount // Asset and Amount
+	namesAsset  // without an amount
+	namesHold
+	namesUntil
+)
+
+func (o Op) traits() opTraits {
+	return [ops]opTraits{
+		Issue:    namesTo | movesAmount,
+		Transfer: paysFrom | namesTo | movesAmount,
+		Burn:     paysFrom | movesAmount,
+		Hold:     paysFrom | mayNameTo | movesAmount | namesUntil,
+		Capture:  namesFrom | namesTo | movesAmount | namesHold,
+		Release:  namesFrom | namesAsset | namesHold,
+		Freeze:   namesFrom,
+		Unfreeze: namesFrom,
+	}[o]
+}
+
+// has reports any of them.
+func (t opTraits) has(any opTraits) bool { return t&any != 0 }
+
+// An Item is one operation.
+type Item struct {
+	Op     Op
+	From   words.Name // empty for an issue; of a hold's capture and release, its holder
+	To     words.Name // empty for a burn; of a hold, perhaps its beneficiary
+	Asset  words.Name // empty for a freeze
+	Amount words.Amount
+	Nonce  words.Nonce // 0 where nobody pays with one
+	Until  words.Time  // a hold's
+	Hold   words.TxID  // that is captured or released
+	Ref    words.Name  // the caller's own name for it, once for ever; perhaps empty
+	Memo   []byte      // of a freeze, its reason
+
+	Used words.TxID // what the index says of Ref; all zeros: nothing
+}
+
+// A Request is one operation on money, or several, parsed, and sealed outside so that
+// the step need not hash.
 type Request struct {
 	Ticket words.Ticket
 	Caller words.KeyID
 	Tenant words.Tenant // the caller's
 	Key    words.Name   // idempotency key
-	Asked  words.Asked  // digest of all below
-	Op     Op
-	From   words.Name // empty for an issue
-	To     words.Name // empty for a burn
-	Asset  words.Name
-	Amount words.Amount
-	Nonce  words.Nonce // 0 for an issue
-	Memo   []byte
+	Asked  words.Asked  // digest of what follows
+	Item
+	Items  []Item // of a batch: Item has its Op alone
+	Atomic bool   // a batch of all or nothing
+
+	// What the index says: Upto was read before it was asked.
+	Upto words.LSN
+	Seen Seen // of Key; at LSN 0: nothing
+}
+
+// Seen is the outcome of a key: what was asked, where its record is, and when.
+type Seen struct {
+	Asked words.Asked
+	ID    words.TxID
+	At    words.Time
+}
+
+// Mix is h after all of s.
+func (s Seen) Mix(h words.Hash64) words.Hash64 { return s.ID.Mix(s.Asked.Mix(h)).Mix(uint64(s.At)) }
+
+// Each yields the operations of r: its only one, or its items.
+func (r *Request) Each(yield func(int, *Item) bool) {
+	if r.Op != Batch {
+		yield(0, &r.Item)
+		return
+	}
+	for i := range r.Items {
+		if !yield(i, &r.Items[i]) {
+			return
+		}
+	}
+}
+
+// Takes is what the outcome of r takes: so many keys and refs in the window, and at
+// most so many bytes in the journal.
+func (r *Request) Takes() (rows, bytes int) {
+	const plain = words.MaxRecord - 2*words.MaxAccount - words.MaxAsset - 2*words.MaxKey - words.MaxMemo
+	rows, bytes = 1, words.MaxRecord // what it forgets, and a batch's header
+	for _, item := range r.Each {
+		bytes += plain + len(r.Key.Text) + len(item.From.Text) + len(item.To.Text) + len(item.Asset.Text) + len(item.Ref.Text) + len(item.Memo)
+		if len(item.Ref.Text) > 0 {
+			rows++
+		}
+	}
+	return rows, bytes
 }
 
 // Seal computes the digests of r's names and of what r asks. It returns scratch,
 // grown.
 func (r *Request) Seal(scratch []byte) []byte {
-	for _, n := range [...]*words.Name{&r.Key, &r.From, &r.To, &r.Asset} {
-		n.ID = words.ID{} // a request is used again
-		if len(n.Text) > 0 {
-			n.ID = digest.Name(n.Text)
+	identify(&r.Key)
+	b := scratch[:0]
+	if r.Op != Batch {
+		b = r.Item.seal(b, r.Op > Burn || len(r.Ref.Text) > 0) // no more than the first version had
+	} else {
+		b = binary.AppendUvarint(append(b, byte(r.Op)), uint64(len(r.Items)))
+		if r.Atomic {
+			b[0] |= 0x80
+		}
+		for i := range r.Items {
+			b = r.Items[i].seal(b, true)
 		}
 	}
-	b := append(scratch[:0], byte(r.Op))
+	r.Asked = digest.Asked(b)
+	return b
+}
+
+// Seal computes the digest of the key that is asked for.
+func (f *Find) Seal() { identify(&f.Key) }
+
+// seal appends what r asks. Digests stand in records: these bytes are for ever.
+func (r *Item) seal(b []byte, whole bool) []byte {
+	for _, n := range [...]*words.Name{&r.From, &r.To, &r.Asset, &r.Ref} {
+		identify(n)
+	}
+	b = append(b, byte(r.Op))
 	for _, text := range [...][]byte{r.From.Text, r.To.Text, r.Asset.Text, r.Memo} {
 		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 	}
-	b = binary.LittleEndian.AppendUint64(b, r.Amount.Lo)
-	b = binary.LittleEndian.AppendUint64(b, r.Amount.Hi)
-	b = binary.LittleEndian.AppendUint64(b, uint64(r.Nonce))
-	r.Asked = digest.Asked(b)
-	return b
+	for _, n := range [...]uint64{r.Amount.Lo, r.Amount.Hi, uint64(r.Nonce)} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	if !whole {
+		return b
+	}
+	b = append(binary.AppendUvarint(b, uint64(len(r.Ref.Text))), r.Ref.Text...)
+	return append(binary.LittleEndian.AppendUint64(b, uint64(r.Until)), r.Hold[:]...)
+}
+
+func identify(n *words.Name) {
+	n.ID = words.ID{} // a request is used again
+	if len(n.Text) > 0 {
+		n.ID = digest.Name(n.Text)
+	}
 }
 
 // Check says why r, sealed, is no operation: the one rule for all doors. It reads the
@@ -78,38 +203,100 @@ func (r *Request) Check() error {
 	if err := words.CheckKey(r.Key.Text); err != nil {
 		return err
 	}
-	if r.Op != Issue {
-		if err := words.CheckParty(r.From.Text); err != nil {
+	for _, item := range r.Each {
+		if err := item.check(); err != nil {
 			return err
 		}
-	}
-	if r.Op != Burn {
-		if err := words.CheckParty(r.To.Text); err != nil {
-			return err
-		}
-	}
-	if err := words.CheckAsset(r.Asset.Text); err != nil {
-		return err
-	}
-	if err := words.CheckMemo(r.Memo); err != nil {
-		return err
 	}
 	return r.Sane()
 }
 
-// Sane says why the numbers of r are no operation, in no time.
-func (r *Request) Sane() error {
-	switch {
-	case !r.Op.Known():
+func (r *Item) check() error {
+	if !r.Op.Known() {
 		return ErrOp
-	case r.Amount.Zero():
-		return ErrAmount
-	case r.Op == Issue && r.Nonce != 0 || r.Op != Issue && (r.Nonce == 0 || r.Nonce > words.MaxNonce):
-		return ErrNonce
-	case r.Op == Issue && len(r.From.Text) > 0 || r.Op == Burn && len(r.To.Text) > 0:
-		return ErrSide
-	case r.Op == Transfer && r.From.ID == r.To.ID:
-		return ErrSelf
+	}
+	t := r.Op.traits()
+	if t.has(paysFrom | namesFrom) {
+		if err := words.CheckParty(r.From.Text); err != nil {
+			return err
+		}
+	}
+	if t.has(namesTo) || len(r.To.Text) > 0 {
+		if err := words.CheckParty(r.To.Text); err != nil {
+			return err
+		}
+	}
+	if t.has(movesAmount | namesAsset) {
+		if err := words.CheckAsset(r.Asset.Text); err != nil {
+			return err
+		}
+	}
+	if len(r.Ref.Text) > 0 {
+		if err := words.CheckRef(r.Ref.Text); err != nil {
+			return err
+		}
+	}
+	return words.CheckMemo(r.Memo)
+}
+
+// Sane says why the numbers of r are no operation.
+func (r *Request) Sane() error {
+	if r.Op != Batch {
+		if len(r.Items) > 0 || r.Atomic {
+			return ErrItems
+		}
+		return r.Item.sane()
+	}
+	if len(r.Items) == 0 || len(r.Items) > words.MaxItems || !r.Item.bare() {
+		return ErrItems
+	}
+	for i := range r.Items {
+		if r.Items[i].Op > Release {
+			return ErrItems
+		}
+		if err := r.Items[i].sane(); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// bare reports that r says nothing but its operation, or what it says would be no part
+// of what is asked.
+func (r *Item) bare() bool {
+	return len(r.From.Text)+len(r.To.Text)+len(r.Asset.Text)+len(r.Ref.Text)+len(r.Memo) == 0 &&
+		r.Amount.Zero() && r.Nonce == 0 && r.Until == 0 && r.Hold == words.TxID{}
+}
+
+func (r *Item) sane() error {
+	if !r.Op.Known() || r.Op == Batch {
+		return ErrOp
+	}
+	t := r.Op.traits()
+	switch {
+	case t.has(movesAmount) == r.Amount.Zero():
+		return ErrAmount
+	case t.has(paysFrom) != (r.Nonce > 0) || r.Nonce > words.MaxNonce:
+		return ErrNonce
+	case t.has(paysFrom|namesFrom) != (len(r.From.Text) > 0),
+		t.has(namesTo) && len(r.To.Text) == 0, !t.has(namesTo|mayNameTo) && len(r.To.Text) > 0,
+		t.has(movesAmount|namesAsset) != (len(r.Asset.Text) > 0):
+		return ErrSide
+	case len(r.From.Text) > 0 && r.From.ID == r.To.ID:
+		return ErrSelf
+	case t.has(namesHold) && r.Hold.Place().LSN == 0, !t.has(namesHold) && r.Hold != words.TxID{}:
+		return ErrHold
+	case t.has(namesUntil) && r.Until <= 0, !t.has(namesUntil) && r.Until != 0:
+		return ErrUntil
+	}
+	return nil
+}
+
+// Mine is the account that a caller's key must cover for r: whose money it is, and of
+// what comes in or is captured, whose it becomes.
+func (r *Item) Mine() *words.Name {
+	if r.Op == Issue || r.Op == Capture {
+		return &r.To
+	}
+	return &r.From
 }

@@ -7,22 +7,26 @@ import (
 
 	"macronode/ci/flip"
 	"macronode/core/digest"
+	"macronode/core/event"
 	"macronode/core/words"
 )
 
 func window(keys int) Window {
-	w := New(Limits{Keys: 4, Share: 3, Tenants: 2, TTL: time.Hour}, 1)
+	w := New(Limits{Keys: 4, Share: 3, Tenants: 2, TTL: time.Hour, Trail: time.Minute}, 1)
 	for i := range keys {
-		w.Remember(Key{words.Tenant(1 + i%2), digest.Name([]byte{byte(i)})},
-			Seen{Asked: words.Asked{9}, Place: words.Place{LSN: words.LSN(i + 1)}, At: words.Time(i)})
+		w.Remember(Key{words.Tenant(1 + i%2), digest.Name([]byte{byte(i)}), false}, seen(words.LSN(i+1), words.Time(i)))
 	}
 	return w
 }
 
+func seen(at words.LSN, when words.Time) event.Seen {
+	return event.Seen{Asked: words.Asked{9}, ID: words.NewTxID(5, words.Place{LSN: at}), At: when}
+}
+
 func TestHashForgetsNothing(t *testing.T) {
-	k := Key{1, digest.Name([]byte("k"))}
+	k := Key{1, digest.Name([]byte("k")), true}
 	flip.Every(t, &k, func() words.Hash64 { return k.Mix(1) })
-	s := Seen{words.Asked{1}, words.Place{LSN: 2, Index: 3}, 4}
+	s := seen(2, 4)
 	flip.Every(t, &s, func() words.Hash64 { return s.Mix(1) })
 	n := count(1)
 	flip.Every(t, &n, func() words.Hash64 { return n.Mix(1) })
@@ -32,6 +36,9 @@ func TestHashForgetsNothing(t *testing.T) {
 	for _, table := range []string{"keys", "shares"} {
 		not = append(not, table+".seed: places rows, and is another in every process",
 			table+".index: where rows are found, which Check holds", table+".rows: held by their sum")
+	}
+	for _, log := range []string{"log", "mark", "marked"} {
+		not = append(not, "shares."+log+": the ledger's tables are marked, this one is not")
 	}
 	flip.Every(t, &w, w.Hash, not...)
 }
@@ -46,12 +53,13 @@ func TestCheckSees(t *testing.T) {
 		"nothing":                  {func(*Window) {}, ""},
 		"a key that was forgotten": {func(w *Window) { w.forgot = 1 }, "I1"},
 		"a key of an earlier frame": {func(w *Window) {
-			w.keys.Push(Key{1, words.ID{7}}, Seen{Place: words.Place{LSN: 2}})
+			w.keys.Push(Key{1, words.ID{7}, false}, seen(2, 9))
 			w.shares.Put(1, 3)
 		}, "I2"},
-		"a key that is not counted":   {func(w *Window) { w.shares.Put(1, 1) }, "I3"},
-		"a key that is counted twice": {func(w *Window) { w.shares.Put(2, 2) }, "I3"},
-		"a key of nobody":             {func(w *Window) { w.keys.Push(Key{5, words.ID{7}}, Seen{Place: words.Place{LSN: 9}}) }, "I3"},
+		"a key that is not counted":              {func(w *Window) { w.shares.Put(1, 1) }, "I3"},
+		"a key that is counted twice":            {func(w *Window) { w.shares.Put(2, 2) }, "I3"},
+		"a key older than one that is forgotten": {func(w *Window) { w.last = 1 }, "I4"},
+		"a key of nobody":                        {func(w *Window) { w.keys.Push(Key{5, words.ID{7}, false}, seen(9, 9)) }, "I3"},
 	} {
 		w := window(3)
 		c.breaks(&w)
@@ -64,11 +72,11 @@ func TestCheckSees(t *testing.T) {
 // TestBrokenSaysSo: what the caller must not do is a bug of ours.
 func TestBrokenSaysSo(t *testing.T) {
 	for what, wrong := range map[string]func(*Window){
-		"a key remembered twice":     func(w *Window) { w.Remember(Key{1, digest.Name([]byte{0})}, Seen{Place: words.Place{LSN: 9}}) },
-		"a key of a forgotten frame": func(w *Window) { w.Forget(9); w.Remember(Key{1, words.ID{7}}, Seen{Place: words.Place{LSN: 9}}) },
+		"a key remembered twice":     func(w *Window) { w.Remember(Key{1, digest.Name([]byte{0}), false}, seen(9, 9)) },
+		"a key of a forgotten frame": func(w *Window) { w.Forget(9); w.Remember(Key{1, words.ID{7}, false}, seen(9, 9)) },
 		"a key without room": func(w *Window) {
-			w.Remember(Key{1, words.ID{7}}, Seen{Place: words.Place{LSN: 9}})
-			w.Remember(Key{1, words.ID{8}}, Seen{Place: words.Place{LSN: 9}})
+			w.Remember(Key{1, words.ID{7}, false}, seen(9, 9))
+			w.Remember(Key{1, words.ID{8}, false}, seen(9, 9))
 		},
 	} {
 		func() {
@@ -86,14 +94,17 @@ func TestBrokenSaysSo(t *testing.T) {
 // TestNothingIsAllocated once the window is made.
 func TestNothingIsAllocated(t *testing.T) {
 	w, lsn := window(0), words.LSN(0)
-	k := Key{1, words.ID{7}}
+	k := Key{1, words.ID{7}, false}
 	if n := testing.AllocsPerRun(100, func() {
 		lsn++
-		if _, found, err := w.Look(k, words.Asked{}); found || err != nil || w.Admit(1) != nil {
+		if _, found, err := w.Look(k, words.Asked{}, event.Seen{}, 0); found || err != nil || w.Admit(1, 1) != nil {
 			t.Fatal("the key is not new")
 		}
-		w.Remember(k, Seen{Place: words.Place{LSN: lsn}})
-		if upto, any := w.Expired(words.Time(time.Hour/time.Millisecond), 1); any {
+		m := w.Mark()
+		w.Remember(k, seen(lsn, 0))
+		w.Undo(m)
+		w.Remember(k, seen(lsn, 0))
+		if upto, any := w.Spare(words.Time(time.Hour/time.Millisecond), lsn, 1); any {
 			w.Forget(upto)
 		}
 	}); n != 0 {

@@ -10,25 +10,33 @@ import (
 
 	"macronode/ci/story"
 	"macronode/core/digest"
+	"macronode/core/event"
 	"macronode/core/idem"
 	"macronode/core/words"
+	model "macronode/models/idem"
 )
 
 func TestWindow(t *testing.T) { play(t, "testdata/window") }
 func TestShares(t *testing.T) { play(t, "testdata/shares") }
+func TestIndex(t *testing.T)  { play(t, "testdata/index") }
 
 // teller says a story's lines to a window:
 //
-//	window keys=4 ttl=24h      a new one; 8 keys, a share of 8 and 8 tenants unless it says otherwise
+//	window keys=4 share=2      a new one; 8 keys, a share of 8 and 8 tenants unless it says otherwise; a key lives 24 hours
 //	ask order-1 pay 5          under a key, by tenant 1; #2 behind it is tenant 2. A new key is held in a frame of its own
+//	                           *ref behind it wants the ref as well, and <@3 knows of the index what it had by then
 //	at 00:10                   hours and minutes since the start
-//	sweep 2                    looks at so many of the oldest, and forgets what has had its time
+//	index @5                   the index has all frames up to that; it begins with none
+//	sweep 2                    looks at so many of the oldest, and forgets what need not be held
 //	forget @2
+//	undo pay x                 remembers a key and takes it back
 type teller struct {
 	t      *testing.T
 	window idem.Window
 	at     words.Time
 	last   words.LSN
+	mark   words.LSN // of the index
+	all    []model.Seen
 }
 
 func play(t *testing.T, path string) {
@@ -44,7 +52,7 @@ func play(t *testing.T, path string) {
 }
 
 func (s *teller) open(limits []string) {
-	l := idem.Limits{Keys: 8, Share: 8, Tenants: 8, TTL: 24 * time.Hour}
+	l := idem.Limits{Keys: 8, Share: 8, Tenants: 8, TTL: 24 * time.Hour, Trail: time.Minute}
 	for _, limit := range limits {
 		switch name, value, _ := strings.Cut(limit, "="); name {
 		case "keys":
@@ -57,7 +65,7 @@ func (s *teller) open(limits []string) {
 			s.t.Fatalf("no limit is called %s", name)
 		}
 	}
-	s.window, s.at, s.last = idem.New(l, 1), 0, 0
+	s.window, s.at, s.last, s.mark, s.all = idem.New(l, 1), 0, 0, 0, nil
 }
 
 func (s *teller) say(line []string) string {
@@ -71,15 +79,20 @@ func (s *teller) say(line []string) string {
 		}
 		s.at = words.Time(h*60+m) * 60_000
 	case "ask":
-		tenant := words.Tenant(1)
-		if last := line[len(line)-1]; last[0] == '#' {
-			tenant, line = words.Tenant(s.number(last[1:])), line[:len(line)-1]
+		return s.ask(line[1], line[2:])
+	case "index":
+		s.mark = words.LSN(s.number(line[1][1:]))
+	case "undo":
+		was, m := s.window.Hash(), s.window.Mark()
+		s.window.Remember(key(9, line[1]), event.Seen{ID: words.NewTxID(1, words.Place{LSN: s.last + 1}), At: s.at})
+		if s.window.Undo(m); s.window.Hash() != was {
+			s.t.Fatal("it is not taken back")
 		}
-		return s.ask(tenant, line[1], strings.Join(line[2:], " "))
+		return fmt.Sprintf("%d held", s.window.Len())
 	case "sweep":
-		upto, any := s.window.Expired(s.at, s.number(line[1]))
+		upto, any := s.window.Spare(s.at, s.mark, s.number(line[1]))
 		if !any {
-			return "nothing has had its time"
+			return "nothing need leave"
 		}
 		s.window.Forget(upto)
 		return fmt.Sprintf("forgot to %v, %d held", upto, s.window.Len())
@@ -92,20 +105,66 @@ func (s *teller) say(line []string) string {
 	return ""
 }
 
-func (s *teller) ask(tenant words.Tenant, name, question string) string {
-	asked := digest.Asked([]byte(question))
-	switch p, found, err := s.window.Look(key(tenant, name), asked); {
-	case errors.Is(err, idem.ErrConflict):
-		return fmt.Sprintf("%v, %v keeps its outcome", err, p)
-	case found:
-		return fmt.Sprintf("the outcome is %v", p)
+func (s *teller) ask(name string, line []string) string {
+	tenant, ref, mark := words.Tenant(1), "", s.mark
+	for len(line) > 0 {
+		last := line[len(line)-1]
+		switch last[0] {
+		case '#':
+			tenant = words.Tenant(s.number(last[1:]))
+		case '*':
+			ref = last[1:]
+		case '<':
+			mark = words.LSN(s.number(last[2:]))
+		default:
+			return s.look(tenant, name, strings.Join(line, " "), ref, mark)
+		}
+		line = line[:len(line)-1]
 	}
-	if err := s.window.Admit(tenant); err != nil {
+	s.t.Fatalf("%s asks for nothing", name)
+	return ""
+}
+
+// known is what the index said, when it had all frames up to mark.
+func (s *teller) known(t words.Tenant, name string, ref bool, mark words.LSN) (was event.Seen) {
+	for _, k := range s.all {
+		if k.Tenant == t && k.Name == name && k.Ref == ref && k.Place.LSN <= mark {
+			was = event.Seen{Asked: k.Asked, ID: words.NewTxID(1, k.Place), At: k.At}
+		}
+	}
+	return was
+}
+
+func (s *teller) look(tenant words.Tenant, name, question, ref string, mark words.LSN) string {
+	asked := digest.Asked([]byte(question))
+	switch id, found, err := s.window.Look(key(tenant, name), asked, s.known(tenant, name, false, mark), s.at); {
+	case errors.Is(err, idem.ErrConflict):
+		return fmt.Sprintf("%v, %v keeps its outcome", err, id.Place())
+	case found:
+		return fmt.Sprintf("the outcome is %v", id.Place())
+	case !s.window.Fresh(mark, s.at, ref != ""):
+		return "look again"
+	}
+	rows, r := 1, key(tenant, ref)
+	if r.Ref = true; ref != "" {
+		rows++
+		if id, used := s.window.Used(r, s.known(tenant, ref, true, mark).ID); used {
+			return fmt.Sprintf("the ref is that of %v", id.Place())
+		}
+	}
+	if err := s.window.Admit(tenant, rows); err != nil {
 		return err.Error()
 	}
 	s.last++
-	s.window.Remember(key(tenant, name), idem.Seen{Asked: asked, Place: words.Place{LSN: s.last}, At: s.at})
-	return fmt.Sprintf("new, its outcome is @%d", s.last)
+	place := words.Place{LSN: s.last}
+	seen := event.Seen{Asked: asked, ID: words.NewTxID(1, place), At: s.at}
+	s.window.Remember(key(tenant, name), seen)
+	s.all = append(s.all, model.Seen{Tenant: tenant, Name: name, Asked: asked, Place: place, At: s.at})
+	if ref != "" {
+		s.window.Remember(r, seen)
+		s.all = append(s.all, model.Seen{Tenant: tenant, Name: ref, Ref: true, Place: place, At: s.at})
+	}
+	return fmt.Sprintf("new, its outcome is %v", s.last)
 }
 
 func (s *teller) number(text string) int {

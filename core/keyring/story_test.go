@@ -14,61 +14,201 @@ import (
 
 // scopes are called as they are on the wire.
 var scopes = map[string]event.Scopes{"read": event.MayRead, "issue": event.MayIssue, "transfer": event.MayTransfer,
-	"burn": event.MayBurn, "hold": event.MayHold, "capture": event.MayCapture, "admin": event.MayAdmin, "all": event.AllScopes}
+	"burn": event.MayBurn, "hold": event.MayHold, "capture": event.MayCapture, "admin": event.MayAdmin, "all": event.AllScopes, "none": 0}
+
+// ops are called as they are on the wire.
+var ops = map[string]event.Op{"issue": event.Issue, "transfer": event.Transfer, "burn": event.Burn, "hold": event.Hold,
+	"capture": event.Capture, "release": event.Release, "freeze": event.Freeze, "unfreeze": event.Unfreeze}
+
+// bench is a ring, and the time at which it is asked.
+type bench struct {
+	testing.TB
+	ring keyring.Ring
+	at   words.Time
+}
 
 // TestKeys plays
 //
-//	ring 4                           with room for so many
-//	add 7 tenant 1 read,issue        or `add 7 tenant 1 all boot`
-//	may 7 tenant 1 issue
-//	find 7 · first
+//	ring 4                                        with room for so many
+//	add 7 tenant 1 read,issue till accounts=till:*,shop assets=EUR expires=50
+//	add 7 tenant 1 all boot
+//	revoke 7 · disown
+//	at 50                                         the time from here on
+//	may 7 tenant 1 issue                          a scope, of anything
+//	do 7 tenant 1 transfer from till:1 to ann EUR
+//	do 7 tenant 1 batch issue to till:1 EUR and burn from till:1 EUR
+//	find 7 · first · list 1
+//	reload                                        of what was dumped, in a ring of another seed
 func TestKeys(t *testing.T) {
-	ring := keyring.New(8, 1)
-	number := func(text string) int {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
+	b := &bench{TB: t, ring: keyring.New(8, 1)}
 	story.Play(t, "testdata/keys", func(w []string) string {
 		defer func() {
-			if err := ring.Check(); err != nil {
+			if err := b.ring.Check(); err != nil {
 				t.Fatalf("%v: %v", w, err)
 			}
 		}()
-		switch w[0] {
-		case "ring":
-			ring = keyring.New(number(w[1]), 1)
-			return ""
-		case "add":
-			if err := ring.Admit(); err != nil {
-				return err.Error()
-			}
-			k := event.Key{ID: words.KeyID(number(w[1])), Tenant: words.Tenant(number(w[3])), Scopes: parse(t, w[4]), Boot: len(w) > 5}
-			k.Hash[0], k.Hash[31] = byte(k.ID), 0xee
-			ring.Add(k)
-			return "known"
-		case "may":
-			if ring.Allows(words.KeyID(number(w[1])), words.Tenant(number(w[3])), parse(t, w[4])) {
-				return "yes"
-			}
-			return "no"
-		case "find":
-			k, ok := ring.Find(words.KeyID(number(w[1])))
-			if !ok {
-				return "nobody"
-			}
-			return fmt.Sprintf("key %d of tenant %d, scopes %07b, boot %v, hash %x…%x", k.ID, k.Tenant, k.Scopes, k.Boot, k.Hash[0], k.Hash[31])
-		case "first":
-			return fmt.Sprint(ring.Bootstrapped())
-		}
-		t.Fatalf("nobody knows how to %s", w[0])
-		return ""
+		return b.say(w)
 	})
 }
 
-func parse(t *testing.T, names string) (all event.Scopes) {
+func (b *bench) number(text string) int {
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+func (b *bench) id(text string) words.KeyID { return words.KeyID(b.number(text)) }
+
+func (b *bench) say(w []string) string {
+	switch w[0] {
+	case "ring":
+		b.ring = keyring.New(b.number(w[1]), 1)
+	case "at":
+		b.at = words.Time(b.number(w[1]))
+	case "add":
+		if err := b.ring.Admit(); err != nil {
+			return err.Error()
+		}
+		b.ring.Add(b.key(w))
+		return "known"
+	case "revoke":
+		b.ring.Revoke(b.id(w[1]))
+	case "disown":
+		b.ring.Disown()
+	case "may":
+		return yes(b.ring.Allows(b.at, b.id(w[1]), words.Tenant(b.number(w[3])), parse(b, w[4])))
+	case "do":
+		return yes(b.ring.Permits(b.at, b.request(w)))
+	case "find":
+		k, ok := b.ring.Find(b.id(w[1]))
+		if !ok {
+			return "nobody"
+		}
+		return tell(k)
+	case "first":
+		k, any := b.ring.First()
+		if any != b.ring.Bootstrapped() {
+			b.Fatal("the first key is there, and it is not")
+		}
+		return fmt.Sprint(any, " ", uint64(k.ID))
+	case "list":
+		var all []string
+		b.ring.Each(words.Tenant(b.number(w[1])), func(k event.Key) bool { all = append(all, tell(k)); return true })
+		return strings.Join(all, "\n")
+	case "reload":
+		b.ring = reload(b, &b.ring, 77)
+	default:
+		b.Fatalf("nobody knows how to %s", w[0])
+	}
+	return ""
+}
+
+func yes(ok bool) string {
+	if ok {
+		return "yes"
+	}
+	return "no"
+}
+
+func tell(k event.Key) string {
+	said := fmt.Sprintf("key %d of tenant %d, scopes %07b, hash %x…%x", k.ID, k.Tenant, k.Scopes, k.Hash[0], k.Hash[31])
+	for what, text := range []string{k.Label.String(), k.Accounts.String(), k.Assets.String()} {
+		if text != "" {
+			said += ", " + [...]string{"called", "accounts", "assets"}[what] + " " + text
+		}
+	}
+	if k.Expires > 0 {
+		said += fmt.Sprintf(", until %d", k.Expires)
+	}
+	if k.Boot {
+		said += ", the node's own"
+	}
+	if k.Revoked {
+		said += ", revoked"
+	}
+	return said
+}
+
+// key reads what is added.
+func (b *bench) key(w []string) event.Key {
+	k := event.Key{ID: b.id(w[1]), Tenant: words.Tenant(b.number(w[3])), Scopes: parse(b, w[4])}
+	k.Hash[0], k.Hash[31] = byte(k.ID), 0xee
+	var err error
+	for _, more := range w[5:] {
+		what, text, _ := strings.Cut(more, "=")
+		switch what {
+		case "boot":
+			k.Boot = true
+		case "accounts":
+			k.Accounts, err = words.ParsePatterns(text)
+		case "assets":
+			k.Assets, err = words.ParsePatterns(text)
+		case "expires":
+			k.Expires = words.Time(b.number(text))
+		default:
+			k.Label = words.NewLabel(what)
+		}
+		if err != nil {
+			b.Fatal(more, err)
+		}
+	}
+	return k
+}
+
+// request reads what is done.
+func (b *bench) request(w []string) *event.Request {
+	r := &event.Request{Caller: b.id(w[1]), Tenant: words.Tenant(b.number(w[3]))}
+	if w[4] != "batch" {
+		r.Item = b.item(w[4:])
+		return r
+	}
+	r.Op = event.Batch
+	for item := range strings.SplitSeq(strings.Join(w[5:], " "), " and ") {
+		r.Items = append(r.Items, b.item(strings.Fields(item)))
+	}
+	return r
+}
+
+func (b *bench) item(w []string) (item event.Item) {
+	op, known := ops[w[0]]
+	if !known {
+		b.Fatalf("no operation is called %s", w[0])
+	}
+	item.Op = op
+	for w = w[1:]; len(w) > 0; w = w[1:] {
+		switch w[0] {
+		case "from", "to":
+			side := &item.From
+			if w[0] == "to" {
+				side = &item.To
+			}
+			w = w[1:]
+			side.Text = []byte(w[0])
+		default:
+			item.Asset.Text = []byte(w[0])
+		}
+	}
+	return item
+}
+
+// reload is a ring of what was dumped of another.
+func reload(t testing.TB, from *keyring.Ring, seed words.Hash64) keyring.Ring {
+	t.Helper()
+	to := keyring.New(from.Len(), seed)
+	from.Dump(func(kind uint8, b []byte) {
+		if err := to.Load(kind, b); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if to.Hash() != from.Hash() {
+		t.Fatalf("loaded %x of %x", to.Hash(), from.Hash())
+	}
+	return to
+}
+
+func parse(t testing.TB, names string) (all event.Scopes) {
 	t.Helper()
 	for name := range strings.SplitSeq(names, ",") {
 		s, known := scopes[name]

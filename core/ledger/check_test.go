@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"macronode/core/digest"
 	"macronode/core/event"
+	"macronode/core/record"
 	"macronode/core/words"
 )
 
@@ -25,6 +27,12 @@ func TestCheckSees(t *testing.T) {
 		change(&row)
 		l.assets.Set(0, row)
 	}
+	ringAt := func(l *Ledger, change func(*account)) {
+		_, p := l.accounts.Row(0)
+		a := p.open()
+		change(&a)
+		l.accounts.Set(0, a.pack())
+	}
 	for what, c := range map[string]struct {
 		breaks func(*Ledger)
 		want   string
@@ -42,21 +50,50 @@ func TestCheckSees(t *testing.T) {
 		"an account not counted":  {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.accounts-- }) }, "M4"},
 		"a holding counted twice": {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.holdings++ }) }, "M4"},
 		"an asset not counted":    {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.assets-- }) }, "M4"},
+		"a hold not counted":      {func(l *Ledger) { tenantAt(l, func(t *tenant) { t.holds-- }) }, "M4"},
 		"an account of nobody": {func(l *Ledger) {
 			k := named{9, words.ID{1}}
-			l.placed.accounts += k.at(l.accounts.Put(k, account{}))
+			l.placed.accounts += k.at(l.accounts.Put(k, packed{}))
 		}, "M4"},
 		"an account somewhere else":  {func(l *Ledger) { l.placed.accounts++ }, "M5"},
 		"an asset somewhere else":    {func(l *Ledger) { l.placed.assets++ }, "M5"},
-		"a nonce that nobody hashed": {func(l *Ledger) { blank := l.accounts; blank.Set(0, account{7}) }, "T2"},
+		"held by no hold":            {func(l *Ledger) { holdingAt(l, func(h *holding) { h.held.Lo++ }) }, "M6"},
+		"a hold that holds nothing":  {func(l *Ledger) { holdingAt(l, func(h *holding) { h.held.Lo-- }) }, "M6"},
+		"held of an asset by nobody": {func(l *Ledger) { assetAt(l, func(a *asset) { a.held.Lo++ }) }, "M6"},
+		"more held than there is":    {pauper, "M6"},
+		"a hold of no holding":       {func(l *Ledger) { swapped(l, func(v *hold) { v.of.asset = 1 }) }, "M6"},
+		"holds beyond 128 bits":      {func(l *Ledger) { swapped(l, func(v *hold) { v.amount.Hi = 1<<64 - 1 }) }, "M6"},
+		"a ring that is too long":    {func(l *Ledger) { ringAt(l, func(a *account) { a.holds-- }) }, "M7"},
+		"a ring that is too short":   {func(l *Ledger) { ringAt(l, func(a *account) { a.holds++ }) }, "M7"},
+		"no ring":                    {func(l *Ledger) { ringAt(l, func(a *account) { a.first = 0 }) }, "M7"},
+		"a ring begun too late":      {func(l *Ledger) { ringAt(l, func(a *account) { a.first = l.holds.links[a.first-1].after + 1 }) }, "M7"},
+		"another's hold in the ring": {func(l *Ledger) { swapped(l, func(v *hold) { v.of.account = 1 }) }, "M7"},
+		"a ring in another order": {func(l *Ledger) {
+			for i := range l.holds.links[:3] {
+				at := &l.holds.links[i]
+				at.before, at.after = at.after, at.before
+			}
+		}, "M7"},
+		"a ring that goes another way back": {func(l *Ledger) { l.holds.links[0].before = l.holds.links[0].after }, "M7"},
+		"a ring that never ends":            {func(l *Ledger) { l.holds.links[1].after = 1 }, "M7"},
+		"a hold out of the heap":            {func(l *Ledger) { l.holds.heap = l.holds.heap[:2] }, "M8"},
+		"a hold twice in the heap":          {func(l *Ledger) { l.holds.heap[2] = l.holds.heap[1] }, "M8"},
+		"a heap of other times":             {func(l *Ledger) { l.holds.heap[0].until-- }, "M8"},
+		"a heap upside down":                {func(l *Ledger) { l.holds.swap(0, 2) }, "M8"},
+		"a hold that is elsewhere":          {func(l *Ledger) { l.holds.links[0].top, l.holds.links[1].top = 1, 0 }, "M8"},
+		"a hold that nobody hashed":         {func(l *Ledger) { blank := l.holds.rows; blank.Drop(0) }, "T"},
+		"a nonce that nobody hashed":        {func(l *Ledger) { blank := l.accounts; blank.Set(0, account{nonce: 7}.pack()) }, "T2"},
 	} {
 		l := small()
 		moves(&l, 1, event.Issue, "", "ann", "EUR", 10)
 		moves(&l, 1, event.Transfer, "ann", "bob", "EUR", 4)
 		moves(&l, 1, event.Burn, "bob", "", "EUR", 1)
+		for until, nonce := words.Time(1), words.Nonce(2); until <= 3; until, nonce = until+1, nonce+1 {
+			opens(t, &l, words.TxID{byte(until)}, "ann", 1, nonce, until)
+		}
 		c.breaks(&l)
 		switch err := l.Check(); {
-		case err == nil && c.want != "", err != nil && (c.want == "" || !strings.Contains(err.Error(), c.want+":")):
+		case err == nil && c.want != "", err != nil && (c.want == "" || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: %v, want %s", what, err, c.want)
 		}
 	}
@@ -73,4 +110,35 @@ func more(l *Ledger) {
 	_, other := l.holdings.Row(1)
 	h.balance, _ = over.Minus(other.balance)
 	l.holdings.Set(0, h)
+}
+
+// opens holds an amount of somebody's EUR.
+func opens(t *testing.T, l *Ledger, id words.TxID, from string, amount uint64, nonce words.Nonce, until words.Time) {
+	t.Helper()
+	r := record.Record{Op: event.Hold, Tenant: 1, From: called(from), Asset: called("EUR"), Amount: words.Units(amount), Nonce: nonce, Until: until}
+	if why := l.Decide(0, &r); why != event.None {
+		t.Fatal(why)
+	}
+	l.Apply(0, id, &r)
+}
+
+func called(s string) words.Name { return words.Name{ID: digest.Name([]byte(s)), Text: []byte(s)} }
+
+// swapped changes a hold in its place.
+func swapped(l *Ledger, change func(*hold)) {
+	id, v := l.holds.rows.Row(0)
+	l.holds.rows.Drop(0)
+	change(&v)
+	l.holds.rows.Put(id, v)
+}
+
+// pauper has less than he holds, in books that add up.
+func pauper(l *Ledger) {
+	_, ann := l.holdings.Row(0)
+	_, bob := l.holdings.Row(1)
+	rest, _ := ann.balance.Minus(words.Units(2))
+	bob.balance, _ = bob.balance.Plus(rest)
+	ann.balance = words.Units(2)
+	l.holdings.Set(0, ann)
+	l.holdings.Set(1, bob)
 }

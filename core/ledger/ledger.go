@@ -1,19 +1,18 @@
-// Package ledger is money: accounts, nonces and ceilings, which are decided and
+// Package ledger is money: accounts, nonces, holds and ceilings, which are decided and
 // changed together because they are checked together.
 //
-//	Decide: what is asked ──► the outcome, or why not      Apply: the outcome ──► state
+//	Decide: what is asked ──► the outcome, or why not ─┐
+//	Lapse:  a hold whose time is over ──► its end ─────┴──► Apply: the outcome ──► state
+//
+//	Held ──► active ──► Captured · Released · Lapsed ──► gone, and its id is never used again
 //
 // It is double entry. Money of an asset comes from its account issuance:<asset>,
 // the only one that may go below nothing, and ends in burned:<asset>; so all
-// balances of an asset add up to nothing, always.
+// balances of an asset add up to nothing, always. What is held is still its holder's
+// balance, but not available.
 package ledger
 
 import (
-	"errors"
-	"fmt"
-
-	"macronode/core/event"
-	"macronode/core/record"
 	"macronode/core/table"
 	"macronode/core/words"
 )
@@ -21,8 +20,10 @@ import (
 // Limits are how much a ledger takes, and the ceilings on what moves.
 type Limits struct {
 	Accounts, Holdings, Assets, Tenants int
+	Holds                               int // active ones
 	TenantAccounts, TenantHoldings      int // of one tenant
-	TenantAssets                        int
+	TenantAssets, TenantHolds           int
+	Items                               int          // of one batch that may be taken back; 0: as many as there may be
 	Amount                              words.Amount // one operation
 	Day                                 words.Amount // leaves one account of one asset in a UTC day
 	IssueDay                            words.Amount // is issued of one asset in a UTC day
@@ -33,220 +34,143 @@ type Limits struct {
 // Invariants:
 //
 //	M1  Σ balances of an asset + burned = issued ≤ 2^127-1
-//	M2  a nonce advances by one with each debit of its account, and by nothing else
-//	M3  a tenant's seq advances by one with each movement
-//	M4  a tenant's counts are those of its accounts, holdings and assets (limits are for
-//	    what comes: they may have been larger when these came)
+//	M2  a nonce advances by one with each debit of its account that says one, and by
+//	    nothing else
+//	M3  a tenant's seq advances by one with each counted record
+//	M4  a tenant's counts are those of its accounts, holdings, assets and holds (limits
+//	    are for what comes: they may have been larger when these came)
 //	M5  placed is the sum of what stands where
+//	M6  what is held of a holding is the sum of its active holds, and no more than its
+//	    balance; of an asset, the sum of its holdings'
+//	M7  an account's holds are a ring in the order of their ends, as long as it counts
+//	M8  every active hold is in the heap, below none that ends later
 type Ledger struct {
 	limits   Limits
 	tenants  table.Table[words.Tenant, tenant]
-	accounts table.Table[named, account]
+	accounts table.Table[named, packed]
 	assets   table.Table[named, asset]
 	holdings table.Table[pair, holding]
+	holds    holds
 	placed   places
+	marked   places // as it was at the Mark
 }
+
+// What one record changes, at most: so long are the logs of a batch.
+const (
+	accountsChanged = 2
+	holdingsChanged = 2
+)
 
 // New is an empty ledger.
 func New(l Limits, seed words.Hash64) Ledger {
-	return Ledger{
+	n := Ledger{
 		limits:   l,
 		tenants:  table.New[words.Tenant, tenant](l.Tenants, seed),
-		accounts: table.New[named, account](l.Accounts, seed),
+		accounts: table.New[named, packed](l.Accounts, seed),
 		assets:   table.New[named, asset](l.Assets, seed),
 		holdings: table.New[pair, holding](l.Holdings, seed),
+		holds:    newHolds(l.Holds, l.items(), seed),
 	}
+	n.tenants.Log(l.items())
+	n.accounts.Log(accountsChanged * l.items())
+	n.assets.Log(l.items())
+	n.holdings.Log(holdingsChanged * l.items())
+	return n
+}
+
+func (l *Limits) items() int {
+	if l.Items == 0 {
+		return words.MaxItems
+	}
+	return l.Items
 }
 
 // Bytes is the memory that New takes.
 func Bytes(l Limits) int64 {
-	return table.Bytes[words.Tenant, tenant](l.Tenants) + table.Bytes[named, account](l.Accounts) +
-		table.Bytes[named, asset](l.Assets) + table.Bytes[pair, holding](l.Holdings)
+	logs := table.LogBytes[tenant](l.items()) + table.LogBytes[packed](accountsChanged*l.items()) +
+		table.LogBytes[asset](l.items()) + table.LogBytes[holding](holdingsChanged*l.items())
+	return table.Bytes[words.Tenant, tenant](l.Tenants) + table.Bytes[named, packed](l.Accounts) +
+		table.Bytes[named, asset](l.Assets) + table.Bytes[pair, holding](l.Holdings) + holdsBytes(l.Holds, l.items()) + logs
 }
 
-// sight is what a decision looks at: the rows of one request.
-type sight struct {
-	tenant      tenant
-	asset       asset
-	account     account // From's
-	from, to    holding
-	knownTenant bool
-	knownAsset  bool
-	knownTo     bool // the account
-	holdsTo     bool // the asset, already
+// Mark begins to note what changes, up to a batch of it; Undo takes it all back, Keep
+// keeps it.
+func (l *Ledger) Mark() {
+	l.tenants.Mark()
+	l.accounts.Mark()
+	l.assets.Mark()
+	l.holdings.Mark()
+	l.holds.mark()
+	l.marked = l.placed
 }
 
-func (l *Ledger) look(r *record.Record) (s sight) {
-	s.tenant, s.knownTenant = l.tenants.Get(r.Tenant)
-	assetAt, knownAsset := l.assets.Find(named{r.Tenant, r.Asset.ID})
-	if s.knownAsset = knownAsset; knownAsset {
-		_, s.asset = l.assets.Row(assetAt)
-	}
-	if r.Op != event.Issue {
-		if at, ok := l.accounts.Find(named{r.Tenant, r.From.ID}); ok {
-			_, s.account = l.accounts.Row(at)
-			if knownAsset {
-				s.from, _ = l.holdings.Get(pair{at, assetAt})
-			}
-		}
-	}
-	if r.Op != event.Burn {
-		if at, ok := l.accounts.Find(named{r.Tenant, r.To.ID}); ok {
-			s.knownTo = true
-			if knownAsset {
-				s.to, s.holdsTo = l.holdings.Get(pair{at, assetAt})
-			}
-		}
-	}
-	return s
+func (l *Ledger) Undo() {
+	l.tenants.Undo()
+	l.accounts.Undo()
+	l.assets.Undo()
+	l.holdings.Undo()
+	l.holds.undo()
+	l.placed = l.marked
 }
 
-// Decide fills r, which carries what is asked, with its outcome, or says why not:
-// then r.Nonce is the one that the account must use next. The order of the checks
-// decides what a key remembers, so it is the contract's: nonce, amount, funds,
-// ceilings, room.
-func (l *Ledger) Decide(at words.Time, r *record.Record) event.Problem {
-	s := l.look(r)
-	if r.Op != event.Issue {
-		asked, next := r.Nonce, s.account.nonce+1
-		switch {
-		case asked > next:
-			r.Nonce = next
-			return event.NonceAhead
-		case asked < next:
-			r.Nonce = next
-			return event.NonceUsed
-		}
-	}
-	if l.limits.Amount.Less(r.Amount) {
-		return event.OverAmount
-	}
-	if why := l.debit(at, r, &s); why != event.None {
-		return why
-	}
-	if why := l.room(r, &s); why != event.None {
-		return why
-	}
-	if r.Op == event.Burn {
-		r.ToNow, _ = s.asset.burned.Plus(r.Amount) // M1: ≤ issued, which fits
-	} else {
-		r.ToNow, _ = s.to.balance.Plus(r.Amount) // M1: ≤ issued, which fits
-	}
-	r.Seq = s.tenant.seq + 1
-	return event.None
+func (l *Ledger) Keep() {
+	l.tenants.Keep()
+	l.accounts.Keep()
+	l.assets.Keep()
+	l.holdings.Keep()
+	l.holds.keep()
 }
 
-// debit takes the amount from its holder, or from what may yet be issued.
-func (l *Ledger) debit(at words.Time, r *record.Record, s *sight) event.Problem {
-	spent, day, ceiling := s.from.spent, s.from.day, l.limits.Day
-	if r.Op == event.Issue {
-		issued, fits := s.asset.issued.Plus(r.Amount)
-		if !fits || words.MaxSupply().Less(issued) {
-			return event.OverSupply
-		}
-		r.FromNow = issued
-		spent, day, ceiling = s.asset.spent, s.asset.day, l.limits.IssueDay
-	} else {
-		rest, enough := s.from.balance.Minus(r.Amount)
-		if !enough {
-			return event.InsufficientFunds
-		}
-		r.FromNow = rest
-	}
-	if day != at.Day() {
-		spent = words.Amount{}
-	}
-	spent, fits := spent.Plus(r.Amount)
-	if !fits || ceiling.Less(spent) {
-		return event.OverDay
-	}
-	r.Spent = spent
-	return event.None
-}
-
-// room sees that every row that the outcome needs can be had.
-func (l *Ledger) room(r *record.Record, s *sight) event.Problem {
-	t := &s.tenant
-	switch {
-	case !s.knownTenant && l.tenants.Room() == 0,
-		!s.knownAsset && (l.assets.Room() == 0 || int(t.assets) >= l.limits.TenantAssets):
-		return event.TooMany
-	case r.Op == event.Burn:
-		return event.None
-	case !s.knownTo && (l.accounts.Room() == 0 || int(t.accounts) >= l.limits.TenantAccounts),
-		!s.holdsTo && (l.holdings.Room() == 0 || int(t.holdings) >= l.limits.TenantHoldings):
-		return event.TooMany
-	}
-	return event.None
-}
-
-// Apply makes a movement so. It decides nothing.
-func (l *Ledger) Apply(at words.Time, r *record.Record) {
-	t, _ := l.tenants.Get(r.Tenant)
-	t.seq = r.Seq
-	assetKey := named{r.Tenant, r.Asset.ID}
-	assetAt, known := l.assets.Find(assetKey)
-	if !known {
-		assetAt = l.assets.Put(assetKey, asset{})
-		l.placed.assets += assetKey.at(assetAt)
-		t.assets++
-	}
-	_, kind := l.assets.Row(assetAt)
-	switch r.Op {
-	case event.Issue:
-		kind.issued, kind.spent, kind.day = r.FromNow, r.Spent, at.Day()
-		l.assets.Set(assetAt, kind)
-	case event.Burn:
-		kind.burned = r.ToNow
-		l.assets.Set(assetAt, kind)
-	case event.Transfer: // of what there is
-	}
-	if r.Op != event.Issue {
-		from := l.account(r.Tenant, r.From.ID, &t)
-		l.accounts.Set(from, account{r.Nonce})
-		l.holding(pair{from, assetAt}, holding{r.FromNow, r.Spent, at.Day()}, &t)
-	}
-	if r.Op != event.Burn {
-		k := pair{l.account(r.Tenant, r.To.ID, &t), assetAt}
-		v, _ := l.holdings.Get(k)
-		v.balance = r.ToNow
-		l.holding(k, v, &t)
-	}
-	l.tenants.Put(r.Tenant, t)
-}
-
-// account is the place of an account's row, which is made if there is none.
-func (l *Ledger) account(of words.Tenant, id words.ID, t *tenant) uint32 {
-	k := named{of, id}
-	at, known := l.accounts.Find(k)
-	if !known {
-		at = l.accounts.Put(k, account{})
-		l.placed.accounts += k.at(at)
-		t.accounts++
-	}
-	return at
-}
-
-// holding sets a holding's row, which is made if there is none.
-func (l *Ledger) holding(k pair, v holding, t *tenant) {
-	before := l.holdings.Len()
-	l.holdings.Put(k, v)
-	t.holdings += uint32(l.holdings.Len() - before)
-}
-
-// Balance is what an account has of an asset, and the nonce that it must use next.
-// An account that nobody has heard of has nothing and begins at 1.
-func (l *Ledger) Balance(t words.Tenant, account, asset words.ID) (has words.Amount, next words.Nonce) {
+// Balance is what an account has of an asset, what of it is held now, and the nonce that
+// it must use next. An account that nobody has heard of has nothing and begins at 1.
+func (l *Ledger) Balance(now words.Time, t words.Tenant, account, asset words.ID) (has, held words.Amount, next words.Nonce) {
 	at, ok := l.accounts.Find(named{t, account})
 	if !ok {
-		return words.Amount{}, 1
+		return has, held, 1
 	}
-	_, a := l.accounts.Row(at)
+	_, p := l.accounts.Row(at)
+	a := p.open()
 	if assetAt, ok := l.assets.Find(named{t, asset}); ok {
 		v, _ := l.holdings.Get(pair{at, assetAt})
-		has = v.balance
+		has, held = v.balance, v.held
+		for at := a.first; at > 0; at = l.holds.next(at, a.first) {
+			_, over := l.holds.rows.Row(at - 1)
+			if over.until > now {
+				break
+			}
+			if over.of.asset == assetAt {
+				held, _ = held.Minus(over.amount) // M6: ≤ held
+			}
+		}
 	}
-	return has, a.nonce + 1
+	return has, held, a.nonce + 1
+}
+
+// A Hold is an active one. Its time may be over all the same: see Until.
+type Hold struct {
+	Tenant      words.Tenant
+	From, Asset words.ID
+	To          words.ID // the beneficiary; all zeros: there is none
+	Amount      words.Amount
+	Until       words.Time
+}
+
+// Hold finds an active hold.
+func (l *Ledger) Hold(id words.TxID) (h Hold, ok bool) {
+	place, ok := l.holds.rows.Find(id)
+	if !ok {
+		return h, false
+	}
+	_, v := l.holds.rows.Row(place)
+	owner, _ := l.accounts.Row(v.of.account)
+	kind, _ := l.assets.Row(v.of.asset)
+	return Hold{owner.tenant, owner.id, kind.id, v.to, v.amount, v.until}, true
+}
+
+// Frozen reports that nothing may leave an account.
+func (l *Ledger) Frozen(t words.Tenant, account words.ID) bool {
+	p, _ := l.accounts.Get(named{t, account})
+	return p.open().frozen
 }
 
 // Supply is what was ever issued and burned of an asset.
@@ -255,19 +179,31 @@ func (l *Ledger) Supply(t words.Tenant, asset words.ID) (issued, burned words.Am
 	return s.issued, s.burned
 }
 
+// Held is what of an asset is held, by all active holds.
+func (l *Ledger) Held(t words.Tenant, asset words.ID) words.Amount {
+	s, _ := l.assets.Get(named{t, asset})
+	return s.held
+}
+
 // Seq is the last of a tenant's movements.
 func (l *Ledger) Seq(t words.Tenant) words.Seq {
 	row, _ := l.tenants.Get(t)
 	return row.seq
 }
 
-// Accounts is how many accounts there are.
+// Accounts is how many accounts there are, Holds how many holds are active, TenantHolds
+// how many of one tenant.
 func (l *Ledger) Accounts() int { return l.accounts.Len() }
+func (l *Ledger) Holds() int    { return l.holds.rows.Len() }
+func (l *Ledger) TenantHolds(t words.Tenant) int {
+	row, _ := l.tenants.Get(t)
+	return int(row.holds)
+}
 
 // Hash identifies everybody's money.
 func (l *Ledger) Hash() words.Hash64 {
 	h := words.Hash64(0).Mix(uint64(l.tenants.Hash())).Mix(uint64(l.accounts.Hash()))
-	h = h.Mix(uint64(l.assets.Hash())).Mix(uint64(l.holdings.Hash()))
+	h = h.Mix(uint64(l.assets.Hash())).Mix(uint64(l.holdings.Hash())).Mix(uint64(l.holds.rows.Hash()))
 	return h.Mix(uint64(l.placed.accounts)).Mix(uint64(l.placed.assets))
 }
 
@@ -278,63 +214,5 @@ func (l *Ledger) CopyTo(dst *Ledger) {
 	l.accounts.CopyTo(&dst.accounts)
 	l.assets.CopyTo(&dst.assets)
 	l.holdings.CopyTo(&dst.holdings)
-}
-
-// Check walks everything and returns the first invariant that does not hold.
-func (l *Ledger) Check() error {
-	if err := errors.Join(l.tenants.Check(), l.accounts.Check(), l.assets.Check(), l.holdings.Check()); err != nil {
-		return fmt.Errorf("ledger: %w", err)
-	}
-	held := make([]words.Amount, l.assets.Len())
-	counts := make([]tenant, l.tenants.Len())
-	var nobody tenant
-	count := func(t words.Tenant, add func(*tenant)) {
-		if at, ok := l.tenants.Find(t); ok {
-			add(&counts[at])
-			return
-		}
-		add(&nobody)
-	}
-	for i := range l.holdings.Len() {
-		k, v := l.holdings.Row(uint32(i))
-		sum, ok := held[k.asset].Plus(v.balance)
-		if held[k.asset] = sum; !ok {
-			return errors.New("M1: balances overflow")
-		}
-		owner, _ := l.accounts.Row(k.account)
-		count(owner.tenant, func(t *tenant) { t.holdings++ })
-	}
-	var placed places
-	for i := range l.assets.Len() {
-		k, s := l.assets.Row(uint32(i))
-		placed.assets += k.at(uint32(i))
-		sum, ok := held[i].Plus(s.burned)
-		if !ok || sum != s.issued || words.MaxSupply().Less(s.issued) {
-			return fmt.Errorf("M1: tenant %d: issued %v, held and burned %v", k.tenant, s.issued, sum)
-		}
-		count(k.tenant, func(t *tenant) { t.assets++ })
-	}
-	for i := range l.accounts.Len() {
-		k, _ := l.accounts.Row(uint32(i))
-		placed.accounts += k.at(uint32(i))
-		count(k.tenant, func(t *tenant) { t.accounts++ })
-	}
-	if nobody != (tenant{}) {
-		return fmt.Errorf("M4: nobody has %+v", nobody)
-	}
-	if placed != l.placed {
-		return fmt.Errorf("M5: placed is %x, has %x", placed, l.placed)
-	}
-	return l.checkCounts(counts)
-}
-
-func (l *Ledger) checkCounts(counts []tenant) error {
-	for i, want := range counts {
-		id, t := l.tenants.Row(uint32(i))
-		want.seq = t.seq
-		if t != want {
-			return fmt.Errorf("M4: tenant %d counts %+v, has %+v", id, t, want)
-		}
-	}
-	return nil
+	l.holds.copyTo(&dst.holds)
 }

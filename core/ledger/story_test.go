@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"macronode/ci/story"
 	"macronode/core/digest"
@@ -18,6 +19,10 @@ func TestMoney(t *testing.T)    { play(t, "testdata/money") }
 func TestCeilings(t *testing.T) { play(t, "testdata/ceilings") }
 func TestRooms(t *testing.T)    { play(t, "testdata/rooms") }
 func TestTenants(t *testing.T)  { play(t, "testdata/tenants") }
+func TestHolds(t *testing.T)    { play(t, "testdata/holds") }
+func TestLapses(t *testing.T)   { play(t, "testdata/lapses") }
+func TestFrozen(t *testing.T)   { play(t, "testdata/frozen") }
+func TestBatches(t *testing.T)  { play(t, "testdata/batches") }
 
 // teller says a story's lines to a ledger:
 //
@@ -25,13 +30,23 @@ func TestTenants(t *testing.T)  { play(t, "testdata/tenants") }
 //	issue ann 10 EUR                by tenant 1; #2 behind it is tenant 2
 //	transfer ann bob 4 EUR nonce 1
 //	burn bob 4 EUR nonce 1
-//	balance ann EUR · supply EUR
+//	hold ann 4 EUR nonce 1 for 1h [to bob]    it is called h1, the next one h2
+//	capture h1 3 to bob [of ann in EUR] · release h1 [of ann in EUR]
+//	freeze ann · unfreeze ann
+//	lapse ann · overdue             the end of one hold whose time is over
+//	mark · undo · keep
+//	balance ann EUR · supply EUR · show h1
 //	at 1970-01-02T00:00             of a day of January
+//	wait 1ms
 type teller struct {
 	t      *testing.T
 	ledger ledger.Ledger
 	at     words.Time
+	opened []opened
 }
+
+// opened is a hold of the story: h1 is the first.
+type opened struct{ of, asset string }
 
 func play(t *testing.T, path string) {
 	s := teller{t: t}
@@ -40,10 +55,10 @@ func play(t *testing.T, path string) {
 }
 
 func (s *teller) open(limits []string) {
-	l := ledger.Limits{Accounts: 8, Holdings: 8, Assets: 8, Tenants: 8, TenantAccounts: 8, TenantHoldings: 8, TenantAssets: 8,
-		Amount: most(), Day: most(), IssueDay: most()}
+	l := ledger.Limits{Accounts: 8, Holdings: 8, Assets: 8, Tenants: 8, Holds: 8,
+		TenantAccounts: 8, TenantHoldings: 8, TenantAssets: 8, TenantHolds: 8, Amount: most(), Day: most(), IssueDay: most()}
 	rooms := map[string]*int{"accounts": &l.Accounts, "holdings": &l.Holdings, "assets": &l.Assets, "tenants": &l.Tenants,
-		"tenant_accounts": &l.TenantAccounts, "tenant_holdings": &l.TenantHoldings, "tenant_assets": &l.TenantAssets}
+		"tenant_accounts": &l.TenantAccounts, "tenant_holdings": &l.TenantHoldings, "tenant_assets": &l.TenantAssets, "holds": &l.Holds, "tenant_holds": &l.TenantHolds}
 	ceilings := map[string]*words.Amount{"amount": &l.Amount, "day": &l.Day, "issue_day": &l.IssueDay}
 	for _, limit := range limits {
 		name, value, _ := strings.Cut(limit, "=")
@@ -56,7 +71,7 @@ func (s *teller) open(limits []string) {
 			s.t.Fatalf("no limit is called %s", name)
 		}
 	}
-	s.ledger, s.at = ledger.New(l, 1), 0
+	s.ledger, s.at, s.opened = ledger.New(l, 1), 0, nil
 }
 
 func (s *teller) say(line []string) string {
@@ -71,11 +86,40 @@ func (s *teller) say(line []string) string {
 	case "at":
 		return s.clock(line[1])
 	case "balance":
-		has, next := s.ledger.Balance(tenant, name(line[1]).ID, name(line[2]).ID)
+		has, held, next := s.ledger.Balance(s.at, tenant, name(line[1]).ID, name(line[2]).ID)
+		if !held.Zero() {
+			return fmt.Sprintf("%s has %v %s, %v held, nonce %d is next", line[1], has, line[2], held, next)
+		}
 		return fmt.Sprintf("%s has %v %s, nonce %d is next", line[1], has, line[2], next)
 	case "supply":
 		issued, burned := s.ledger.Supply(tenant, name(line[1]).ID)
+		if held := s.ledger.Held(tenant, name(line[1]).ID); !held.Zero() {
+			return fmt.Sprintf("%v %s were issued, %v burned, %v are held", issued, line[1], burned, held)
+		}
 		return fmt.Sprintf("%v %s were issued, %v burned", issued, line[1], burned)
+	case "show":
+		if h, active := s.ledger.Hold(s.hold(line[1])); active {
+			return fmt.Sprintf("%s holds %v until %d", line[1], h.Amount, h.Until)
+		}
+		return line[1] + " is gone"
+	case "mark":
+		s.ledger.Mark()
+		return ""
+	case "undo":
+		s.ledger.Undo()
+		return s.whole(line)
+	case "keep":
+		s.ledger.Keep()
+		return s.whole(line)
+	case "wait":
+		span, err := time.ParseDuration(line[1])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.at = s.at.Plus(span)
+		return ""
+	case "lapse", "overdue":
+		return s.lapse(tenant, line)
 	}
 	return s.move(tenant, line)
 }
@@ -89,21 +133,88 @@ func (s *teller) clock(at string) string {
 	return ""
 }
 
-// move decides, holds that a refusal has changed nothing, and applies.
-func (s *teller) move(tenant words.Tenant, line []string) string {
-	r := &record.Record{Kind: record.Moved, Tenant: tenant}
+// lapse ends a hold, of an account or of anybody.
+func (s *teller) lapse(tenant words.Tenant, line []string) string {
+	var r record.Record
+	if line[0] == "overdue" && !s.ledger.Overdue(s.at, &r) {
+		return "no hold is overdue"
+	}
+	if line[0] == "lapse" {
+		if !s.ledger.Due(s.at, tenant, name(line[1]).ID) {
+			return line[1] + " has no hold that is due"
+		}
+		s.ledger.Lapse(s.at, tenant, name(line[1]).ID, &r)
+	}
+	s.ledger.Apply(s.at, words.TxID{}, &r)
+	return fmt.Sprintf("seq %d: h%d lapsed, %v still held", r.Seq, r.Hold.Place().LSN, r.HeldNow) + s.whole(line)
+}
+
+// whole complains unless the ledger is.
+func (s *teller) whole(line []string) string {
+	if err := s.ledger.Check(); err != nil {
+		s.t.Fatalf("%v: %v", line, err)
+	}
+	return ""
+}
+
+// wish is what a line asks for.
+func (s *teller) wish(tenant words.Tenant, line []string) *record.Record {
+	r := &record.Record{Tenant: tenant}
+	said := func(word string) string { // what stands behind a word
+		for i := 1; i < len(line)-1; i++ {
+			if line[i] == word {
+				return line[i+1]
+			}
+		}
+		return ""
+	}
+	if nonce := said("nonce"); nonce != "" {
+		r.Nonce = words.Nonce(s.number(nonce))
+	}
 	switch op, w := line[0], line[1:]; op {
 	case "issue":
 		r.Op, r.To, r.Amount, r.Asset = event.Issue, name(w[0]), s.amount(w[1]), name(w[2])
 	case "transfer":
 		r.Op, r.From, r.To, r.Amount, r.Asset = event.Transfer, name(w[0]), name(w[1]), s.amount(w[2]), name(w[3])
-		r.Nonce = words.Nonce(s.number(w[5]))
 	case "burn":
 		r.Op, r.From, r.Amount, r.Asset = event.Burn, name(w[0]), s.amount(w[1]), name(w[2])
-		r.Nonce = words.Nonce(s.number(w[4]))
+	case "hold":
+		span, err := time.ParseDuration(said("for"))
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		r.Op, r.From, r.Amount, r.Asset, r.Until = event.Hold, name(w[0]), s.amount(w[1]), name(w[2]), s.at.Plus(span)
+		if to := said("to"); to != "" {
+			r.To = name(to)
+		}
+	case "capture", "release":
+		r.Op, r.Hold = event.Release, s.hold(w[0])
+		if op == "capture" {
+			r.Op, r.Amount, r.To = event.Capture, s.amount(w[1]), name(said("to"))
+		}
+		of := opened{said("of"), said("in")}
+		if n := int(r.Hold.Place().LSN); of.of == "" && n <= len(s.opened) {
+			of = s.opened[n-1]
+		}
+		r.From, r.Asset = name(of.of), name(of.asset)
+	case "freeze":
+		r.Op, r.From = event.Freeze, name(w[0])
+	case "unfreeze":
+		r.Op, r.From = event.Unfreeze, name(w[0])
 	default:
 		s.t.Fatalf("nobody knows how to %s", op)
 	}
+	return r
+}
+
+// hold is the id of what a story calls h1.
+func (s *teller) hold(called string) words.TxID {
+	return words.NewTxID(1, words.Place{LSN: words.LSN(s.number(called[1:]))})
+}
+
+// move decides, holds that a refusal has changed nothing, and applies.
+func (s *teller) move(tenant words.Tenant, line []string) string {
+	r := s.wish(tenant, line)
 	was := s.ledger.Hash()
 	why := s.ledger.Decide(s.at, r)
 	if s.ledger.Hash() != was {
@@ -112,15 +223,26 @@ func (s *teller) move(tenant words.Tenant, line []string) string {
 	if why != event.None {
 		return refused(why, r)
 	}
-	s.ledger.Apply(s.at, r)
-	if err := s.ledger.Check(); err != nil {
-		s.t.Fatalf("%v: %v", line, err)
+	id := words.TxID{}
+	if r.Op == event.Hold {
+		s.opened = append(s.opened, opened{string(r.From.Text), string(r.Asset.Text)})
+		id = s.hold(fmt.Sprintf("h%d", len(s.opened)))
 	}
+	s.ledger.Apply(s.at, id, r)
+	s.whole(line)
 	switch r.Op {
 	case event.Issue:
 		return fmt.Sprintf("seq %d: %s has %v, %v issued, %v today", r.Seq, r.To.Text, r.ToNow, r.FromNow, r.Spent)
 	case event.Burn:
 		return fmt.Sprintf("seq %d: %s has %v, sent %v today, %v burned", r.Seq, r.From.Text, r.FromNow, r.Spent, r.ToNow)
+	case event.Hold:
+		return fmt.Sprintf("seq %d: h%d, %v of %s is held", r.Seq, len(s.opened), r.HeldNow, r.From.Text)
+	case event.Capture:
+		return fmt.Sprintf("seq %d: %s has %v, %v held, sent %v today, %s has %v", r.Seq, r.From.Text, r.FromNow, r.HeldNow, r.Spent, r.To.Text, r.ToNow)
+	case event.Release:
+		return fmt.Sprintf("seq %d: %v let go, %v held", r.Seq, r.Amount, r.HeldNow)
+	case event.Freeze, event.Unfreeze:
+		return fmt.Sprintf("seq %d: %s is frozen: %v", r.Seq, r.From.Text, s.ledger.Frozen(tenant, r.From.ID))
 	default:
 		return fmt.Sprintf("seq %d: %s has %v, sent %v today, %s has %v", r.Seq, r.From.Text, r.FromNow, r.Spent, r.To.Text, r.ToNow)
 	}
@@ -128,7 +250,7 @@ func (s *teller) move(tenant words.Tenant, line []string) string {
 
 func refused(why event.Problem, r *record.Record) string {
 	said := why.Code() + ": " + why.Detail()
-	if r.Op != event.Issue {
+	if r.Nonce > 0 {
 		said += fmt.Sprintf(" Nonce %d is next.", r.Nonce)
 	}
 	if why.Stored() {

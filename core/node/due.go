@@ -29,8 +29,10 @@ func (n *Node) Due() (due words.Instant, any bool) {
 	return due, any
 }
 
-// sweeps reports that there are keys which will expire.
-func (n *Node) sweeps() bool { return n.booted && n.state.Idem.Len() > 0 && n.ready.Writes() }
+// sweeps reports that there are keys which will leave, or holds whose time will be over.
+func (n *Node) sweeps() bool {
+	return n.booted && (n.state.Idem.Len() > 0 || n.state.Ledger.Holds() > 0) && n.ready.Writes()
+}
 
 // vouches reports that the last frame wants a successor that vouches for it, or the
 // time a record of how far it has gone.

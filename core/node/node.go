@@ -16,6 +16,7 @@ import (
 	"macronode/core/record"
 	"macronode/core/state"
 	"macronode/core/supervise"
+	"macronode/core/table"
 	"macronode/core/words"
 )
 
@@ -24,6 +25,7 @@ type Config struct {
 	State    state.Limits
 	Held     int           // replies that wait
 	Waiters  int           // of them, those of a key whose first reply waits too
+	Share    int           // of them, those of one tenant; 0: all
 	Backlog  uint64        // bytes of frames that are not durable; sweeps stop at half of it
 	Reserve  uint64        // bytes of the disk that are kept for recovery and drain
 	Patience time.Duration // how long a reply may wait
@@ -39,10 +41,11 @@ type Config struct {
 //
 // Invariants:
 //
-//	N1  folded ≤ durable ≤ the last frame
+//	N1  folded ≤ durable ≤ the last frame, and indexed ≤ durable
 //	N2  replies are held in the order of After, which is that of their deadlines
 //	N3  waiters is the number of held replies that are replays
 //	N4  the backlog is empty if and only if the last frame is durable
+//	N5  crowd is, of each tenant, the number of its replies that are held
 type Node struct {
 	config Config
 	state  state.State // changed by open and record only
@@ -51,9 +54,11 @@ type Node struct {
 	super  supervise.Supervisor
 	drain  drain.Drain
 	held   queue.Queue[waiting]
+	crowd  table.Table[words.Tenant, count] // of held
 
 	durable  words.LSN
 	folded   words.LSN
+	indexed  words.LSN     // the index holds all up to here, for ever
 	keyAt    words.LSN     // the frame of the first API key, until it is folded
 	backlog  uint64        // bytes
 	flushing words.Instant // the flush at hand began
@@ -63,6 +68,7 @@ type Node struct {
 	fault    event.Fault // how the journal failed first
 	booted   bool
 	idle     bool // the last frame holds nothing but the time
+	begun    bool // the step at hand has its frame
 	report   event.Report
 
 	rec record.Record // of the step at hand
@@ -70,8 +76,13 @@ type Node struct {
 
 // New makes a node of what recovery folded; s is the node's own from now on.
 func New(c Config, s state.State, now words.Instant, dice words.Dice) *Node {
+	if c.Share == 0 {
+		c.Share = c.Held
+	}
+	seed := dice
 	return &Node{config: c, state: s, clock: clock.From(s.At), ready: ready.New(now, c.Start),
 		super: supervise.New(dice), drain: drain.New(c.Drain), held: queue.New[waiting](c.Held, queue.Reject),
+		crowd:   table.New[words.Tenant, count](c.State.Ledger.Tenants, words.Hash64(seed.Below(1<<62))),
 		durable: s.LSN, folded: s.LSN, idle: true}
 }
 
@@ -79,28 +90,41 @@ func New(c Config, s state.State, now words.Instant, dice words.Dice) *Node {
 // has grown, no loop but over what is bounded by a limit.
 func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 	at, phase := n.clock.Read(now), n.drain.Phase()
+	n.begun = false
 	n.ready.Ail(words.ClockDoubted, n.clock.Doubted())
+	n.ready.Ail(words.IndexBehind, n.state.Idem.Tight())
 	switch in := in.(type) {
 	case *event.Request:
 		n.request(now, at, in, out)
+	case *event.Find:
+		n.find(now, at, in, out)
 	case *event.Enrol:
 		n.enrol(now, at, in, out)
+	case *event.Revoke:
+		n.revoke(now, at, in, out)
 	case event.Boot:
 		n.boot(now, at, in, out)
 	case event.Durable:
 		n.sync(now, in)
 	case event.Folded:
 		n.fold(in.Upto, out)
+	case event.Indexed:
+		words.Assert(in.Upto <= n.durable, "node: indexed what is not durable")
+		n.indexed = max(n.indexed, in.Upto)
 	case event.Refused:
 		n.refuse(in.From, in.Why, out)
 	case event.Cancel:
 		n.cancel(in.Ticket)
 	case event.ChildUp:
 		n.super.Up(in.Child)
-		n.ready.Meet(in.Child.Need())
+		if need, ok := in.Child.Need(); ok {
+			n.ready.Meet(need)
+		}
 	case event.ChildDown:
 		n.super.Down(now.Mono, in.Child)
-		n.ready.Miss(in.Child.Need())
+		if need, ok := in.Child.Need(); ok {
+			n.ready.Miss(need)
+		}
 	case event.Room:
 		n.ready.Ail(words.DiskFull, in.Free < n.config.Reserve)
 	case event.Signal:
@@ -115,7 +139,7 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 func (n *Node) boot(now words.Now, at words.Time, in event.Boot, out *event.Effects) {
 	n.booted = true
 	n.ready.Meet(words.NeedJournal)
-	if n.state.Keys.Bootstrapped() {
+	if n.state.Keys.Ruled(at) {
 		n.ready.Meet(words.NeedKey)
 	}
 	n.super.Begin(out)
@@ -125,59 +149,8 @@ func (n *Node) boot(now words.Now, at words.Time, in event.Boot, out *event.Effe
 		return
 	}
 	n.rec = record.Record{Kind: record.Booted, Journal: in.Found.Journal, Cut: in.Found.Cut, Tail: in.Found.Tail}
-	n.open(now, at, out)
+	n.begin(now, at, out)
 	n.record(out)
-}
-
-// enrol makes a key known, once.
-func (n *Node) enrol(now words.Now, at words.Time, in *event.Enrol, out *event.Effects) {
-	reply := event.Reply{Ticket: in.Ticket}
-	_, known := n.state.Keys.Find(in.Key.ID)
-	switch {
-	case n.held.Full():
-		reply.Problem = event.Busy
-	case known:
-	case !n.booted || !n.ready.Writes():
-		reply.Problem = event.Unavailable
-	case in.Key.Scopes&^event.AllScopes != 0:
-		reply.Problem = event.BadRequest
-	case n.state.Keys.Admit() != nil, in.Key.Boot && n.state.Keys.Bootstrapped():
-		reply.Problem = event.TooMany
-	default:
-		n.rec = record.Record{Kind: record.KeyMade, Grant: in.Key}
-		n.open(now, at, out)
-		n.record(out)
-		if in.Key.Boot {
-			n.keyAt = n.state.LSN
-		}
-	}
-	n.reply(now, reply, out)
-}
-
-// open begins the step's only frame.
-func (n *Node) open(now words.Now, at words.Time, out *event.Effects) {
-	if n.durable == n.state.LSN {
-		n.flushing = now.Mono
-	}
-	n.state.Open(n.state.LSN+1, at)
-	off := uint32(len(out.Arena))
-	out.Arena = record.Begin(out.Arena, n.state.LSN, at)
-	size := uint32(len(out.Arena)) - off
-	out.Frames = append(out.Frames, event.Frame{LSN: n.state.LSN, Off: off, Len: size})
-	n.backlog += uint64(size)
-	n.quiet, n.idle = now.Mono, true
-}
-
-// record adds n.rec to the frame, and applies it.
-func (n *Node) record(out *event.Effects) (index uint16) {
-	f := &out.Frames[len(out.Frames)-1]
-	out.Arena, index = record.Add(out.Arena, f.Off, &n.rec)
-	n.backlog -= uint64(f.Len)
-	f.Len = uint32(len(out.Arena)) - f.Off
-	n.backlog += uint64(f.Len)
-	n.state.Apply(index, &n.rec)
-	n.idle = false
-	return index
 }
 
 // sync notes what is on disk. The next flush, if anything is left, begins now.
@@ -234,26 +207,36 @@ func (n *Node) tick(now words.Now, at words.Time, out *event.Effects) {
 	n.expire(out, now.Mono)
 	if n.sweeps() && n.sweep <= now.Mono {
 		n.sweep = now.Mono.Plus(n.config.Sweep)
-		if n.forget(now, at, out) {
+		if n.clear(now, at, out) {
 			n.sweep = now.Mono // there may be more
 			return
 		}
 	}
 	if n.vouches() && n.quiet.Plus(n.config.Vouch) <= now.Mono {
-		n.open(now, at, out)
+		n.begin(now, at, out)
 	}
 }
 
-// forget records that a bounded number of keys have had their time.
-func (n *Node) forget(now words.Now, at words.Time, out *event.Effects) bool {
-	upto, any := n.state.Idem.Expired(at, words.MaxExpire)
-	if !any || n.clock.Doubted() || !n.ready.Writes() || n.backlog > n.config.Backlog/2 {
+// clear records that a bounded number of keys have left the window, and that of holds
+// the time is over.
+func (n *Node) clear(now words.Now, at words.Time, out *event.Effects) bool {
+	if n.clock.Doubted() || !n.ready.Writes() || n.backlog > n.config.Backlog/2 {
 		return false
 	}
-	n.rec = record.Record{Kind: record.Forgot, Upto: upto}
-	n.open(now, at, out)
-	n.record(out)
-	return true
+	if upto, any := n.state.Idem.Spare(at, n.indexed, words.MaxExpire); any {
+		n.rec = record.Record{Kind: record.Forgot, Upto: upto}
+		n.begin(now, at, out)
+		n.record(out)
+	}
+	for range words.MaxExpire {
+		n.rec = record.Record{}
+		if !n.state.Ledger.Overdue(at, &n.rec) {
+			break
+		}
+		n.begin(now, at, out)
+		n.record(out)
+	}
+	return n.begun
 }
 
 // live moves the node's own life on: children, and the drain from where it stood

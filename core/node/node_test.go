@@ -18,9 +18,9 @@ import (
 // limits are a node's for n accounts and so many keys.
 func limits(n, keys int) state.Limits {
 	return state.Limits{
-		Ledger: ledger.Limits{Accounts: n, Holdings: n, Assets: 4, Tenants: 4, TenantAccounts: n, TenantHoldings: n, TenantAssets: 4,
+		Ledger: ledger.Limits{Accounts: n, Holdings: n, Assets: 4, Tenants: 4, TenantAccounts: n, TenantHoldings: n, TenantAssets: 4, Holds: n, TenantHolds: n,
 			Amount: words.Units(1e18), Day: words.Amount{Hi: 1 << 40}, IssueDay: words.Amount{Hi: 1 << 40}},
-		Idem: idem.Limits{Keys: keys, Share: keys, Tenants: 4, TTL: time.Minute},
+		Idem: idem.Limits{Keys: keys, Share: keys, Tenants: 4, TTL: time.Minute, Trail: 5 * time.Second},
 		Keys: 4,
 	}
 }
@@ -61,7 +61,7 @@ func newRich(accounts, keys int) *rich {
 	}
 	for i := range accounts {
 		r.names[i].Text = fmt.Appendf(nil, "acct:%d", i)
-		r.req = event.Request{Op: event.Issue, To: r.names[i], Amount: words.Units(1 << 40)}
+		r.req = event.Request{Item: event.Item{Op: event.Issue, To: r.names[i], Amount: words.Units(1 << 40)}}
 		r.step()
 		r.names[i] = r.req.To
 	}
@@ -81,6 +81,7 @@ func (r *rich) settle() {
 	if r.bytes > 0 {
 		r.node.Step(r.now, event.Durable{Upto: r.node.LSN(), Bytes: r.bytes}, &r.out)
 		r.node.Step(r.now, event.Folded{Upto: r.node.LSN()}, &r.out)
+		r.node.Step(r.now, event.Indexed{Upto: r.node.LSN()}, &r.out)
 		r.bytes = 0
 	}
 }
@@ -112,7 +113,7 @@ func (r *rich) transfer() {
 	from := r.dice.Below(n)
 	to := (from + 1 + r.dice.Below(n-1)) % n
 	r.nonce[from]++
-	r.req = event.Request{Op: event.Transfer, From: r.names[from], To: r.names[to], Amount: words.Units(1), Nonce: r.nonce[from]}
+	r.req = event.Request{Item: event.Item{Op: event.Transfer, From: r.names[from], To: r.names[to], Amount: words.Units(1), Nonce: r.nonce[from]}}
 	r.step()
 }
 

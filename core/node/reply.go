@@ -9,21 +9,48 @@ import (
 type waiting struct {
 	reply event.Reply
 	until words.Instant
-	gone  bool // nobody waits for it any more
+	of    words.Tenant // 0: the node itself
+	gone  bool         // nobody waits for it any more
+}
+
+// count is how many of a tenant's replies are held.
+type count uint32
+
+// Mix is h after all of c.
+func (c count) Mix(h words.Hash64) words.Hash64 { return h.Mix(uint64(c)) }
+
+// crowded reports that a tenant has as many replies waiting as it may: the rest is for
+// the others.
+func (n *Node) crowded(t words.Tenant) bool {
+	at, known := n.crowd.Find(t)
+	if !known {
+		return n.crowd.Room() == 0
+	}
+	_, waits := n.crowd.Row(at)
+	return int(waits) >= n.config.Share
+}
+
+// crowds counts a reply that comes to be held, or leaves.
+func (n *Node) crowds(t words.Tenant, more int) {
+	if t == 0 {
+		return
+	}
+	waits, _ := n.crowd.Get(t)
+	n.crowd.Put(t, count(int(waits)+more))
 }
 
 // Mix is h after all of w.
 func (w waiting) Mix(h words.Hash64) words.Hash64 {
-	return w.reply.Mix(h).Mix(uint64(w.until)).MixBit(w.gone)
+	return w.of.Mix(w.reply.Mix(h)).Mix(uint64(w.until)).MixBit(w.gone)
 }
 
 // reply lets a reply go, or holds it until all that it may tell of is folded. Some
 // tell of nothing; were they to wait, a failed journal would never answer. A replay
 // of what is folded tells of that alone.
-func (n *Node) reply(now words.Now, r event.Reply, out *event.Effects) {
+func (n *Node) reply(now words.Now, of words.Tenant, r event.Reply, out *event.Effects) {
 	switch {
 	case r.Problem.Blank():
-	case r.Replayed && r.Place.LSN <= n.folded:
+	case r.Place.LSN > 0 && r.Place.LSN <= n.folded:
 		r.After = r.Place.LSN
 	default:
 		r.After = n.state.LSN
@@ -36,7 +63,7 @@ func (n *Node) reply(now words.Now, r event.Reply, out *event.Effects) {
 		n.say(event.Reply{Ticket: r.Ticket, Problem: event.Unknown}, out)
 		return
 	}
-	n.hold(waiting{reply: r, until: now.Mono.Plus(n.config.Patience)})
+	n.hold(waiting{reply: r, of: of, until: now.Mono.Plus(n.config.Patience)})
 }
 
 func (n *Node) say(r event.Reply, out *event.Effects) {
@@ -96,12 +123,14 @@ func (n *Node) hold(w waiting) {
 	if w.reply.Replayed {
 		n.waiters++
 	}
+	n.crowds(w.of, 1)
 	err := n.held.Push(w)
 	words.Assert(err == nil, "node: admitted a reply without a place to wait")
 }
 
 func (n *Node) pop() waiting {
 	w, _ := n.held.Pop()
+	n.crowds(w.of, -1)
 	if w.reply.Replayed {
 		n.waiters--
 	}

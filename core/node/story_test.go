@@ -24,6 +24,7 @@ type stage struct {
 	now    words.Now
 	ticket words.Ticket
 	out    event.Effects
+	index  words.LSN // what the index has, and those who ask know
 	said   strings.Builder
 	sizes  []event.Frame // emitted, not durable
 }
@@ -42,6 +43,11 @@ func (s *stage) with(key, value string) {
 	switch key {
 	case "abort":
 		c.Drain.Abort = d
+	case "window":
+		c.State.Idem.Keys, err = strconv.Atoi(value)
+		c.State.Idem.Share = c.State.Idem.Keys
+	case "share":
+		c.Share, err = strconv.Atoi(value)
 	case "backlog":
 		c.Backlog, err = strconv.ParseUint(value, 10, 64)
 	default:
@@ -74,6 +80,9 @@ func (s *stage) step(e event.Event) string {
 				s.t.Fatal(err)
 			}
 			fmt.Fprintf(&s.said, " %v", r.Kind)
+			if r.Problem != event.None {
+				fmt.Fprintf(&s.said, "(%s)", r.Problem.Code())
+			}
 		}
 		s.said.WriteString("\n")
 	}
@@ -85,8 +94,14 @@ func (s *stage) step(e event.Event) string {
 		if r.Replayed {
 			what += ", replayed"
 		}
+		if r.Problem == event.LookAgain {
+			what = "look again"
+		}
 		if r.Nonce > 0 {
 			what += fmt.Sprintf(", expected nonce %d", r.Nonce)
+		}
+		if r.Item > 0 {
+			what += fmt.Sprintf(", item %d", r.Item)
 		}
 		fmt.Fprintf(&s.said, "reply %d after %v: %s\n", r.Ticket, r.After, what)
 	}
@@ -130,8 +145,26 @@ func (s *stage) say(w []string) string {
 	case "enrol":
 		s.ticket++
 		return s.step(&event.Enrol{Ticket: s.ticket, Key: event.Key{ID: words.KeyID(number(1)), Tenant: 1, Scopes: event.AllScopes, Boot: true}})
-	case "issue", "transfer", "burn":
-		return s.step(s.request(w, number))
+	case "issue", "transfer", "burn", "hold", "capture", "release", "freeze", "unfreeze", "batch":
+		return s.step(s.request(w))
+	case "find":
+		s.ticket++
+		f := &event.Find{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), Upto: s.index}
+		f.Seal()
+		return s.step(f)
+	case "indexed":
+		s.index = words.LSN(number(1))
+		return s.step(event.Indexed{Upto: s.index})
+	case "grant", "instead":
+		s.ticket++
+		k := event.Key{ID: words.KeyID(number(1)), Tenant: words.Tenant(number(2)), Scopes: event.AllScopes, Boot: w[0] == "instead"}
+		if w[0] == "instead" {
+			return s.step(&event.Enrol{Ticket: s.ticket, Key: k, Instead: true})
+		}
+		return s.step(&event.Enrol{Ticket: s.ticket, Caller: words.KeyID(number(3)), Tenant: words.Tenant(number(4)), Key: k})
+	case "revoke":
+		s.ticket++
+		return s.step(&event.Revoke{Ticket: s.ticket, Caller: words.KeyID(number(2)), Tenant: words.Tenant(number(3)), Key: words.KeyID(number(1))})
 	case "cancel":
 		return s.step(event.Cancel{Ticket: words.Ticket(number(1))})
 	case "durable":
@@ -169,18 +202,93 @@ func (s *stage) say(w []string) string {
 	return ""
 }
 
-func (s *stage) request(w []string, number func(int) uint64) *event.Request {
+// request reads what is asked:
+//
+//	issue k ann 5 · transfer k ann bob 5 1 · burn k ann 5 1
+//	hold k ann 5 1 60s · capture k @4.0 ann bob 5 · release k @4.0 ann · freeze k ann
+//	batch k all issue ann 5, transfer ann bob 5 1          or "each"
+//
+// and behind it <@3: the index was asked when it had that; =@3: it said that;
+// *inv-1: a ref, of which it said nothing; ^8 by another key than the first.
+func (s *stage) request(w []string) *event.Request {
 	s.ticket++
-	r := &event.Request{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: words.Name{Text: []byte(w[1])}, Asset: words.Name{Text: []byte("EUR/2")}}
-	switch w[0] {
-	case "issue":
-		r.Op, r.To.Text, r.Amount = event.Issue, []byte(w[2]), words.Units(number(3))
-	case "transfer":
-		r.Op, r.From.Text, r.To.Text, r.Amount, r.Nonce = event.Transfer, []byte(w[2]), []byte(w[3]), words.Units(number(4)), words.Nonce(number(5))
-	case "burn":
-		r.Op, r.From.Text, r.Amount, r.Nonce = event.Burn, []byte(w[2]), words.Units(number(3)), words.Nonce(number(4))
+	r := &event.Request{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), Upto: s.index}
+	seen := words.LSN(0)
+	for last := w[len(w)-1]; strings.ContainsAny(last[:1], "<=^"); last = w[len(w)-1] {
+		switch n := words.LSN(s.number(strings.TrimLeft(last, "<=@^"))); last[0] {
+		case '<':
+			r.Upto = n
+		case '=':
+			seen = n
+		case '^':
+			r.Caller = words.KeyID(n)
+		}
+		w = w[:len(w)-1]
+	}
+	if w[0] != "batch" {
+		r.Item = s.item(w[0], w[2:])
+	} else {
+		r.Op, r.Atomic = event.Batch, w[2] == "all"
+		for one := range strings.SplitSeq(strings.Join(w[3:], " "), ", ") {
+			f := strings.Fields(one)
+			r.Items = append(r.Items, s.item(f[0], f[1:]))
+		}
 	}
 	r.Seal(nil)
+	if seen > 0 {
+		r.Seen = event.Seen{Asked: r.Asked, ID: words.NewTxID(9, words.Place{LSN: seen}), At: s.now.Wall}
+	}
+	return r
+}
+
+func name(text string) words.Name { return words.Name{Text: []byte(text)} }
+
+func (s *stage) number(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}
+
+func (s *stage) item(op string, w []string) (r event.Item) {
+	if last := w[len(w)-1]; last[0] == '*' {
+		r.Ref, w = name(last[1:]), w[:len(w)-1]
+	}
+	amount := func(i int) words.Amount { return words.Units(s.number(w[i])) }
+	nonce := func(i int) words.Nonce { return words.Nonce(s.number(w[i])) }
+	hold := func(text string) words.TxID {
+		var p words.Place
+		if _, err := fmt.Sscanf(text, "@%d.%d", &p.LSN, &p.Index); err != nil {
+			s.t.Fatal(err)
+		}
+		return words.NewTxID(9, p)
+	}
+	r.Asset = name("EUR/2")
+	switch op {
+	case "issue":
+		r.Op, r.To, r.Amount = event.Issue, name(w[0]), amount(1)
+	case "transfer":
+		r.Op, r.From, r.To, r.Amount, r.Nonce = event.Transfer, name(w[0]), name(w[1]), amount(2), nonce(3)
+	case "burn":
+		r.Op, r.From, r.Amount, r.Nonce = event.Burn, name(w[0]), amount(1), nonce(2)
+	case "hold":
+		d, err := time.ParseDuration(w[3])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		r.Op, r.From, r.Amount, r.Nonce, r.Until = event.Hold, name(w[0]), amount(1), nonce(2), s.now.Wall.Plus(d)
+	case "capture":
+		r.Op, r.Hold, r.From, r.To, r.Amount = event.Capture, hold(w[0]), name(w[1]), name(w[2]), amount(3)
+	case "release":
+		r.Op, r.Hold, r.From = event.Release, hold(w[0]), name(w[1])
+	case "freeze":
+		r.Op, r.From, r.Asset = event.Freeze, name(w[0]), words.Name{}
+	case "unfreeze":
+		r.Op, r.From, r.Asset = event.Unfreeze, name(w[0]), words.Name{}
+	default:
+		s.t.Fatalf("no such operation: %s", op)
+	}
 	return r
 }
 

@@ -15,6 +15,8 @@ func (n *Node) Status(s *event.Status) {
 		Unmet: n.ready.Unmet(), Ailing: n.ready.Ailing(), LSN: n.state.LSN, Durable: n.durable, Folded: n.folded,
 		At: n.clock.Time(), Offset: n.clock.Offset(), Held: uint32(n.held.Len()), Keys: uint32(n.state.Idem.Len()),
 		Backlog: n.backlog, Fault: n.fault, Report: n.report}
+	s.Forgot, s.Aged = n.state.Idem.Forgot(), n.state.Idem.Aged(s.At)
+	s.Indexed, s.Holds = n.indexed, uint32(n.state.Ledger.Holds())
 	for c := range words.Children {
 		s.Restarts[c] = n.super.Restarts(c)
 	}
@@ -55,8 +57,8 @@ func (n *Node) Hash() words.Hash64 {
 	h = n.ready.Mix(h)
 	h = n.super.Mix(h)
 	h = n.drain.Mix(h)
-	h = n.held.Mix(h)
-	h = h.Mix(uint64(n.durable)).Mix(uint64(n.folded)).Mix(uint64(n.keyAt)).Mix(n.backlog)
+	h = n.held.Mix(h).Mix(uint64(n.crowd.Hash()))
+	h = h.Mix(uint64(n.durable)).Mix(uint64(n.folded)).Mix(uint64(n.indexed)).Mix(uint64(n.keyAt)).Mix(n.backlog)
 	h = h.Mix(uint64(n.flushing)).Mix(uint64(n.quiet)).Mix(uint64(n.sweep)).Mix(uint64(n.waiters))
 	h = h.MixBit(n.booted).MixBit(n.idle)
 	h = h.Mix(uint64(n.fault))
@@ -65,19 +67,20 @@ func (n *Node) Hash() words.Hash64 {
 
 // CopyTo overwrites dst, reusing its memory.
 func (n *Node) CopyTo(dst *Node) {
-	st, held := dst.state, dst.held
+	st, held, crowd := dst.state, dst.held, dst.crowd
 	n.state.CopyTo(&st)
 	n.held.CopyTo(&held)
+	n.crowd.CopyTo(&crowd)
 	*dst = *n
-	dst.state, dst.held = st, held
+	dst.state, dst.held, dst.crowd = st, held, crowd
 }
 
 // Check returns the invariants that do not hold.
 func (n *Node) Check() error {
-	if n.folded > n.durable || n.durable > n.state.LSN {
-		return fmt.Errorf("N1: folded %v, durable %v, last %v", n.folded, n.durable, n.state.LSN)
+	if n.folded > n.durable || n.durable > n.state.LSN || n.indexed > n.durable {
+		return fmt.Errorf("N1: folded %v, indexed %v, durable %v, last %v", n.folded, n.indexed, n.durable, n.state.LSN)
 	}
-	replays := uint32(0)
+	replays, crowd := uint32(0), make([]count, n.crowd.Len())
 	for i := range n.held.Len() {
 		w := n.held.At(i)
 		if i > 0 {
@@ -88,6 +91,14 @@ func (n *Node) Check() error {
 		if w.reply.Replayed {
 			replays++
 		}
+		if at, known := n.crowd.Find(w.of); known {
+			crowd[at]++
+		}
+	}
+	for i := range crowd {
+		if t, waits := n.crowd.Row(uint32(i)); waits != crowd[i] {
+			return fmt.Errorf("N5: tenant %d: %d replies are held, counted %d", t, crowd[i], waits)
+		}
 	}
 	if replays != n.waiters {
 		return fmt.Errorf("N3: %d replays are held, counted %d", replays, n.waiters)
@@ -95,5 +106,5 @@ func (n *Node) Check() error {
 	if (n.backlog == 0) != (n.durable == n.state.LSN) {
 		return fmt.Errorf("N4: backlog %d, durable %v, last %v", n.backlog, n.durable, n.state.LSN)
 	}
-	return errors.Join(n.held.Check(), n.super.Check(), n.ready.Check(), n.drain.Check(), n.state.Check())
+	return errors.Join(n.held.Check(), n.crowd.Check(), n.super.Check(), n.ready.Check(), n.drain.Check(), n.state.Check())
 }

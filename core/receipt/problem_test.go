@@ -16,16 +16,24 @@ import (
 
 // TestProblems: each is a problem of RFC 9457, and says what its table says.
 func TestProblems(t *testing.T) {
+	used := words.NewTxID(0x0123456789abcdef, words.Place{LSN: 17, Index: 2})
 	for p := event.Problem(1); p.Known(); p++ {
 		for _, f := range []struct {
 			facts  receipt.Facts
 			fields string
 			detail string
 			nonce  string
+			index  string
+			txid   string
 		}{
-			{receipt.Facts{Decision: []byte("d_1")}, "", p.Detail(), ""},
-			{receipt.Facts{Decision: []byte("d_1"), Nonce: words.MaxNonce}, " expected_nonce", p.Detail(), "9007199254740991"},
-			{receipt.Facts{Decision: []byte("d_1"), Detail: "amount: not canonical"}, "", "amount: not canonical", ""},
+			{receipt.Facts{Decision: []byte("d_1")}, "", p.Detail(), "", "", ""},
+			{receipt.Facts{Decision: []byte("d_1"), Nonce: words.MaxNonce}, " expected_nonce", p.Detail(), "9007199254740991", "", ""},
+			{receipt.Facts{Decision: []byte("d_1"), Detail: "amount: not canonical"}, "", "amount: not canonical", "", "", ""},
+			{receipt.Facts{Decision: []byte("d_1"), Item: true}, " index", p.Detail(), "", "0", ""},
+			{receipt.Facts{Decision: []byte("d_1"), Index: 3}, "", p.Detail(), "", "", ""},
+			{receipt.Facts{Decision: []byte("d_1"), Used: used}, " txid", p.Detail(), "", "", "tx_0123456789abcdef0000000000110002"},
+			{receipt.Facts{Decision: []byte("d_1"), Nonce: 4, Item: true, Index: 999, Used: used, Detail: "no"}, " expected_nonce index txid", "no",
+				"4", "999", "tx_0123456789abcdef0000000000110002"},
 		} {
 			got := string(receipt.Problem([]byte("before"), p, f.facts))
 			object, ok := strings.CutPrefix(got, "before")
@@ -38,13 +46,15 @@ func TestProblems(t *testing.T) {
 				Retryable                 bool
 				DecisionID                string      `json:"decision_id"`
 				ExpectedNonce             json.Number `json:"expected_nonce"`
+				Index                     json.Number
+				TxID                      string
 			}
 			if err := json.Unmarshal([]byte(object), &said); err != nil {
 				t.Fatalf("%v: %v in %s", p, err, object)
 			}
 			if said.Type != "urn:macronode:problem:"+p.Code() || said.Title != p.Code() || said.Code != p.Code() ||
 				said.Status != p.Status() || said.Retryable != p.Retryable() || said.Detail != f.detail ||
-				said.DecisionID != "d_1" || said.ExpectedNonce.String() != f.nonce {
+				said.DecisionID != "d_1" || said.ExpectedNonce.String() != f.nonce || said.Index.String() != f.index || said.TxID != f.txid {
 				t.Errorf("%v says %+v", p, said)
 			}
 		}
@@ -55,7 +65,7 @@ func TestProblems(t *testing.T) {
 func TestRefusalsNameTheirRecord(t *testing.T) {
 	s := scenes()[8]
 	id := receipt.RecordID(s.journal, words.Place{LSN: s.lsn, Index: s.index})
-	tx := receipt.TxID(s.journal, words.Place{LSN: s.lsn, Index: s.index})
+	tx := receipt.TxID(words.NewTxID(s.journal, words.Place{LSN: s.lsn, Index: s.index}))
 	if string(id[:]) != "d_00000000000000100000000001000001" || string(id[2:]) != string(tx[3:]) {
 		t.Errorf("the decision is %s, the transaction would be %s", id, tx)
 	}
@@ -64,43 +74,61 @@ func TestRefusalsNameTheirRecord(t *testing.T) {
 	}
 }
 
-// TestTxIDs: a txid is read back, and no two places share one.
-func TestTxIDs(t *testing.T) {
+// TestIDs: a txid and a hold's id are read back, each as what it is.
+func TestIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		journal := words.JournalID(rapid.Uint64().Draw(t, "journal"))
 		p := words.Place{LSN: words.LSN(rapid.Uint64Range(1, words.MaxLSN).Draw(t, "lsn")), Index: rapid.Uint16().Draw(t, "index")}
-		id := receipt.TxID(journal, p)
-		j, q, err := receipt.ParseTxID(string(id[:]))
-		if err != nil || j != journal || q != p {
-			t.Fatalf("%s is read as %x %v, %v", id, j, q, err)
+		id := words.NewTxID(journal, p)
+		tx, hold := receipt.TxID(id), receipt.HoldID(id)
+		if got, err := receipt.ParseTxID(string(tx[:])); err != nil || got != id || got.Journal() != journal || got.Place() != p {
+			t.Fatalf("%s is read as %x, %v", tx, got, err)
+		}
+		if got, err := receipt.ParseHoldID(string(hold[:])); err != nil || got != id {
+			t.Fatalf("%s is read as %x, %v", hold, got, err)
 		}
 	})
-	id := receipt.TxID(0x0123456789abcdef, words.Place{LSN: 0xfedcba987654, Index: 0x3210})
-	if string(id[:]) != "tx_0123456789abcdeffedcba9876543210" {
-		t.Errorf("the journal, the LSN and the index make %s", id)
+	id := words.NewTxID(0x0123456789abcdef, words.Place{LSN: 0xfedcba987654, Index: 0x3210})
+	if tx := receipt.TxID(id); string(tx[:]) != "tx_0123456789abcdeffedcba9876543210" {
+		t.Errorf("the journal, the LSN and the index make %s", tx)
+	}
+	if hold := receipt.HoldID(id); string(hold[:]) != "hold_0123456789abcdeffedcba9876543210" {
+		t.Errorf("the journal, the LSN and the index make %s", hold)
 	}
 }
 
-func TestTxIDsRefused(t *testing.T) {
-	good := "tx_0123456789abcdef0000000000010002"
-	if _, _, err := receipt.ParseTxID(good); err != nil {
-		t.Fatal(err)
-	}
-	for what, s := range map[string]string{
-		"nothing":            "",
-		"the prefix":         "tx_",
-		"no prefix":          good[3:],
-		"another prefix":     "TX_" + good[3:],
-		"a decision":         "d_" + good[3:],
-		"a digit too few":    good[:len(good)-1],
-		"a digit too many":   good + "0",
-		"a letter too far":   good[:len(good)-1] + "g",
-		"another spelling":   strings.Replace(good, "abcdef", "ABCDEF", 1),
-		"a space":            " " + good[:len(good)-1],
-		"the frame before 1": "tx_0123456789abcdef0000000000000002",
+func TestIDsRefused(t *testing.T) {
+	const digits = "0123456789abcdef0000000000010002"
+	for prefix, c := range map[string]struct {
+		other string
+		parse func(string) (words.TxID, error)
+		not   error
+	}{
+		"tx_":   {"hold_", receipt.ParseTxID, receipt.ErrTxID},
+		"hold_": {"tx_", receipt.ParseHoldID, receipt.ErrHoldID},
 	} {
-		if j, p, err := receipt.ParseTxID(s); !errors.Is(err, receipt.ErrTxID) {
-			t.Errorf("%s: %q is read as %x %v, %v", what, s, j, p, err)
+		good := prefix + digits
+		if _, err := c.parse(good); err != nil {
+			t.Fatal(err)
+		}
+		for what, s := range map[string]string{
+			"nothing":            "",
+			"the prefix":         prefix,
+			"no prefix":          digits,
+			"another prefix":     strings.ToUpper(prefix) + digits,
+			"the other's prefix": c.other + digits,
+			"a decision":         "d_" + digits,
+			"a digit too few":    good[:len(good)-1],
+			"a digit too many":   good + "0",
+			"a letter too far":   good[:len(good)-1] + "g",
+			"another spelling":   strings.Replace(good, "abcdef", "ABCDEF", 1),
+			"one great letter":   strings.Replace(good, "abcdef", "abcdeF", 1),
+			"a space":            " " + good[:len(good)-1],
+			"the frame before 1": prefix + "0123456789abcdef0000000000000002",
+		} {
+			if id, err := c.parse(s); !errors.Is(err, c.not) || id != (words.TxID{}) {
+				t.Errorf("%s: %q is read as %x, %v", what, s, id, err)
+			}
 		}
 	}
 }

@@ -1,15 +1,21 @@
 // Package receipt is the one renderer of answers: a record and its frame's roots
 // in, bytes out. The first answer, every replay and every look-up call it, so they
 // are the same bytes. Version 1 is frozen: golden vectors hold it for ever.
+//
+//	receipt: txid op from to asset amount_minor nonce idem ref ts seq index
+//	         prev_root root receipt_hash hold_id expires_at      absent ones left out
+//	change:  the receipt; of a hold whose time was over, which is nobody's answer:
+//	         txid op hold_id held_minor ts seq index prev_root root receipt_hash
+//	batch:   {"receipts":[receipt …]} of all or nothing, or the problem that nothing was
+//	         done for; {"results":[{"status":200,"receipt":…} | {"status":409,"problem":…} …]}
+//
+// The hash is over all fields but itself.
 package receipt
 
 import (
-	"encoding/hex"
 	"errors"
 	"strconv"
-	"time"
 
-	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/words"
@@ -19,114 +25,119 @@ import (
 // that answers nobody.
 var ErrNone = errors.New("receipt: no answer there")
 
+// A proof is a record where it stands.
+type proof struct {
+	in    *record.Sealed
+	at    words.Time
+	index uint16
+	r     *record.Record
+}
+
 // Render appends the answer that the record at an index of s is: a receipt, or the
-// problem that its key keeps. It returns the HTTP status that goes with it, and
-// whose answer it is.
+// problem that its key keeps; of a batch, those of all its items. It returns the HTTP
+// status that goes with it, and whose answer it is.
 func Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status int, owner words.Tenant, err error) {
-	h, _, err := record.Open(s.Body)
-	if err == nil && index >= h.Count {
-		err = ErrNone
-	}
+	var r record.Record
+	h, behind, err := find(s, index, &r)
 	if err != nil {
 		return to, 0, 0, err
 	}
-	var r record.Record
-	if _, err = record.Read(s.Body, index, &r); err != nil {
-		return to, 0, 0, err
-	}
-	switch r.Kind {
-	case record.Moved:
-		return moved(to, s, h, index, &r), event.None.Status(), r.Tenant, nil
-	case record.Refused:
-		id := RecordID(s.Journal, words.Place{LSN: s.LSN, Index: index})
-		return Problem(to, r.Problem, Facts{Decision: id[:], Nonce: r.Nonce}), r.Problem.Status(), r.Tenant, nil
+	p := proof{s, h.At, index, &r}
+	switch {
+	case r.Kind == record.Batched && r.Problem == event.None:
+		if answer, err = p.batch(to, behind, h.Count); err != nil {
+			return to, 0, 0, err
+		}
+		return answer, event.None.Status(), r.Tenant, nil
+	case r.Keyed():
+		answer, status = p.answer(to)
+		return answer, status, r.Tenant, nil
 	default:
 		return to, 0, 0, ErrNone
 	}
 }
 
-// moved writes a receipt. Its hash is over the same fields in the order of their
-// names (RFC 8785), so that anybody can compute it from the parsed receipt.
-func moved(to []byte, s *record.Sealed, h record.Head, index uint16, r *record.Record) []byte {
-	var b [1536]byte
-	canon := b[:0]
-	for i, f := range [...]field{amountMinor, asset, from, idem, indexOf, nonce, op, prevRoot, root, seq, dest, stamp, txid} {
-		canon = f.write(canon, i == 0, s, h, index, r)
+// Change appends what the record at an index of s changed in its tenant's movements:
+// one object each.
+func Change(to []byte, s *record.Sealed, index uint16) (change []byte, owner words.Tenant, err error) {
+	var r record.Record
+	h, _, err := find(s, index, &r)
+	if err == nil && !r.Counted() {
+		err = ErrNone
 	}
-	sum := digest.Sum(append(canon, '}'))
-	for i, f := range [...]field{txid, op, from, dest, asset, amountMinor, nonce, idem, stamp, seq, indexOf, prevRoot, root} {
-		to = f.write(to, i == 0, s, h, index, r)
+	if err != nil {
+		return to, 0, err
 	}
-	to = hex.AppendEncode(append(to, `,"receipt_hash":"b3:`...), sum[:])
-	return append(to, '"', '}')
+	p := proof{s, h.At, index, &r}
+	return p.receipt(to), r.Tenant, nil
 }
 
-// A field of a receipt. Absent ones are left out.
-type field uint8
-
-const (
-	txid field = iota
-	op
-	from
-	dest
-	asset
-	amountMinor
-	nonce
-	idem
-	stamp
-	seq
-	indexOf
-	prevRoot
-	root
-)
-
-func (f field) write(to []byte, first bool, s *record.Sealed, h record.Head, index uint16, r *record.Record) []byte {
-	if f == from && len(r.From.Text) == 0 || f == dest && len(r.To.Text) == 0 || f == nonce && r.Nonce == 0 {
-		return to
+// find reads the record at an index of s, and returns what stands behind it.
+func find(s *record.Sealed, index uint16, r *record.Record) (h record.Head, behind []byte, err error) {
+	if h, _, err = record.Open(s.Body); err != nil {
+		return h, nil, err
 	}
-	if first {
-		to = append(to, '{')
+	if index >= h.Count {
+		return h, nil, ErrNone
+	}
+	if _, behind, err = record.Seek(s.Body, index); err == nil {
+		behind, err = record.Next(behind, r)
+	}
+	return h, behind, err
+}
+
+// answer is the outcome of one operation, or why a batch has none.
+func (p *proof) answer(to []byte) ([]byte, int) {
+	if p.r.Problem == event.None {
+		return p.receipt(to), event.None.Status()
+	}
+	id := RecordID(p.in.Journal, words.Place{LSN: p.in.LSN, Index: p.index})
+	f := Facts{Decision: id[:], Nonce: p.r.Nonce, Used: p.r.Used}
+	if p.r.Kind == record.Batched {
+		f.Index, f.Item = p.r.Items, true
+	}
+	return Problem(to, p.r.Problem, f), p.r.Problem.Status()
+}
+
+// batch walks the items behind their header, once. A frame in which they are not is
+// none of ours.
+func (p *proof) batch(to, behind []byte, count uint16) (answer []byte, err error) {
+	if int(p.index)+int(p.r.Items) >= int(count) {
+		return to, record.ErrFrame
+	}
+	var r record.Record
+	item := proof{p.in, p.at, p.index, &r}
+	if p.r.Atomic {
+		to = append(to, `{"receipts":[`...)
 	} else {
-		to = append(to, ',')
+		to = append(to, `{"results":[`...)
 	}
-	switch f {
-	case txid:
-		id := TxID(s.Journal, words.Place{LSN: s.LSN, Index: index})
-		return text(to, `"txid":`, id[:])
-	case op:
-		return text(to, `"op":`, r.Op.String())
-	case from:
-		return text(to, `"from":`, r.From.Text)
-	case dest:
-		return text(to, `"to":`, r.To.Text)
-	case asset:
-		return text(to, `"asset":`, r.Asset.Text)
-	case amountMinor:
-		return append(r.Amount.Append(append(to, `"amount_minor":"`...)), '"')
-	case nonce:
-		return strconv.AppendUint(append(to, `"nonce":`...), uint64(r.Nonce), 10)
-	case idem:
-		return text(to, `"idem":`, r.Key.Text)
-	case stamp:
-		return append(Stamp(append(to, `"ts":"`...), h.At), '"')
-	case seq:
-		return strconv.AppendUint(append(to, `"seq":`...), uint64(r.Seq), 10)
-	case indexOf:
-		return strconv.AppendUint(append(to, `"index":`...), uint64(index), 10)
-	case prevRoot:
-		return append(hex.AppendEncode(append(to, `"prev_root":"`...), s.Prev[:]), '"')
-	case root:
-		return append(hex.AppendEncode(append(to, `"root":"`...), s.Root[:]), '"')
+	for i := range p.r.Items {
+		if behind, err = record.Next(behind, &r); err != nil {
+			return to, err
+		}
+		if !r.Keyed() || r.Kind == record.Batched || r.Tenant != p.r.Tenant || p.r.Atomic && r.Kind == record.Refused {
+			return to, record.ErrFrame
+		}
+		if item.index++; i > 0 {
+			to = append(to, ',')
+		}
+		to = item.result(to, p.r.Atomic)
 	}
-	return to
+	return append(to, ']', '}'), nil
 }
 
-// text writes a name and a text of an alphabet that needs no escapes.
-func text[T ~string | ~[]byte](to []byte, name string, s T) []byte {
-	return append(append(append(append(to, name...), '"'), s...), '"')
-}
-
-// Stamp writes t as RFC 3339 with milliseconds.
-func Stamp(to []byte, t words.Time) []byte {
-	return time.UnixMilli(int64(t)).UTC().AppendFormat(to, "2006-01-02T15:04:05.000Z")
+// result is an item's outcome as its batch shows it.
+func (p *proof) result(to []byte, bare bool) []byte {
+	if bare {
+		return p.receipt(to)
+	}
+	to = strconv.AppendInt(append(to, `{"status":`...), int64(p.r.Problem.Status()), 10)
+	if p.r.Problem == event.None {
+		to = append(to, `,"receipt":`...)
+	} else {
+		to = append(to, `,"problem":`...)
+	}
+	to, _ = p.answer(to)
+	return append(to, '}')
 }

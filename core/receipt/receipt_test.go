@@ -31,8 +31,17 @@ type vector struct {
 	Body    string `json:"body"`      // the frame's, hexadecimal
 	Index   uint16 `json:"index"`     // of the record there
 	Tenant  uint32 `json:"tenant"`    // whose answer it is
-	Status  int    `json:"status"`    // of HTTP
+	Status  int    `json:"status"`    // of HTTP; 0: it answers nobody, and is a change
 	Answer  string `json:"answer"`
+}
+
+// show renders what v is about.
+func (v *vector) show(to []byte, s *record.Sealed) ([]byte, int, words.Tenant, error) {
+	answer, status, owner, err := receipt.Render(to, s, v.Index)
+	if errors.Is(err, receipt.ErrNone) {
+		answer, owner, err = receipt.Change(to, s, v.Index)
+	}
+	return answer, status, owner, err
 }
 
 func (v *vector) sealed(t *testing.T) *record.Sealed {
@@ -88,7 +97,7 @@ func TestGolden(t *testing.T) {
 	names := map[string]bool{}
 	for _, v := range frozen {
 		names[v.Name] = true
-		got, status, owner, err := receipt.Render([]byte("before "), v.sealed(t), v.Index)
+		got, status, owner, err := v.show([]byte("before "), v.sealed(t))
 		if err != nil || status != v.Status || owner != words.Tenant(v.Tenant) {
 			t.Errorf("%s: %d of tenant %d, %v", v.Name, status, owner, err)
 		}
@@ -152,7 +161,7 @@ func (s *scene) vector(t *testing.T) vector {
 	v := vector{Name: s.name, Journal: hex.EncodeToString([]byte{byte(s.journal >> 56), byte(s.journal >> 48),
 		byte(s.journal >> 40), byte(s.journal >> 32), byte(s.journal >> 24), byte(s.journal >> 16), byte(s.journal >> 8), byte(s.journal)}),
 		Prev: hex.EncodeToString(s.prev[:]), Body: hex.EncodeToString(s.body()), Index: s.index}
-	answer, status, owner, err := receipt.Render(nil, v.sealed(t), v.Index)
+	answer, status, owner, err := v.show(nil, v.sealed(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,7 +216,7 @@ func scenes() []scene {
 	for seq := words.Seq(1); seq <= 260; seq++ {
 		crowd = append(crowd, money(event.Issue, func(r *record.Record) { r.Seq, r.Key, r.To = seq, name("k"), name("a") }))
 	}
-	return []scene{
+	return append([]scene{
 		one("issue", money(event.Issue, plain)),
 		one("transfer", money(event.Transfer, plain)),
 		one("burn", money(event.Burn, plain)),
@@ -226,7 +235,7 @@ func scenes() []scene {
 		one("refused: over the supply", refusal(event.Issue, event.OverSupply, 0)),
 		one("refused: insufficient funds", refusal(event.Burn, event.InsufficientFunds, 1)),
 		one("refused: nonce used", refusal(event.Transfer, event.NonceUsed, words.MaxNonce)),
-	}
+	}, later()...)
 }
 
 // TestGoldenScenes: what is frozen is what the scenes say, so a scene was not changed.
@@ -243,62 +252,105 @@ func TestGoldenScenes(t *testing.T) {
 	}
 }
 
-// TestEveryStoredProblemIsGolden: what a key may show again for ever.
+// TestEveryStoredProblemIsGolden: what a key may show again for ever, or else a batch
+// of one of its items.
 func TestEveryStoredProblemIsGolden(t *testing.T) {
 	shown := map[event.Problem]bool{}
 	for _, s := range scenes() {
-		shown[s.records[s.index].Problem] = true
-	}
-	for p := event.Problem(1); p.Known(); p++ {
-		if p.Stored() != shown[p] {
-			t.Errorf("%v: stored %v, golden %v", p.Detail(), p.Stored(), shown[p])
+		p := s.records[s.index].Problem
+		shown[p] = true
+		if !p.Stored() && !slices.ContainsFunc(s.records, func(r record.Record) bool { return r.Kind == record.Batched && !r.Atomic }) {
+			t.Errorf("%s: no key keeps it", s.name)
 		}
 	}
+	for p := event.Problem(1); p.Known(); p++ {
+		if p.Stored() && !shown[p] {
+			t.Errorf("%v: stored, and not golden", p.Detail())
+		}
+	}
+}
+
+// receipts are those that an answer is, or has in it.
+func receipts(t *testing.T, v *vector) (all []string) {
+	t.Helper()
+	var is struct {
+		Hash     string `json:"receipt_hash"`
+		Receipts []json.RawMessage
+		Results  []struct{ Receipt json.RawMessage }
+	}
+	if err := json.Unmarshal([]byte(v.Answer), &is); err != nil {
+		t.Fatalf("%s: %v", v.Name, err)
+	}
+	if is.Hash != "" {
+		all = append(all, v.Answer)
+	}
+	for _, r := range is.Receipts {
+		all = append(all, string(r))
+	}
+	for _, r := range is.Results {
+		if r.Receipt != nil {
+			all = append(all, string(r.Receipt))
+		}
+	}
+	return all
 }
 
 // TestAnybodyCanHash: the receipt as anybody parses it, without its hash, its names
 // sorted, hashes to what it says (RFC 8785; no name or text of ours needs more).
 func TestAnybodyCanHash(t *testing.T) {
-	receipts := 0
+	count, ops := 0, map[any]bool{}
 	for _, v := range goldens(t) {
-		if v.Status != 200 {
-			continue
+		all := receipts(t, &v)
+		if (len(all) == 0) != (v.Status > 200) {
+			t.Errorf("%s, a %d, shows %d receipts", v.Name, v.Status, len(all))
 		}
-		receipts++
-		exact := json.NewDecoder(strings.NewReader(v.Answer))
-		exact.UseNumber()
-		var fields map[string]any
-		if err := exact.Decode(&fields); err != nil {
-			t.Fatalf("%s: %v", v.Name, err)
-		}
-		said := fields["receipt_hash"]
-		delete(fields, "receipt_hash")
-		canonical, err := json.Marshal(fields)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if sum := digest.Sum(canonical); said != "b3:"+hex.EncodeToString(sum[:]) {
-			t.Errorf("%s says %v, and its fields hash to %x:\n%s", v.Name, said, sum, canonical)
+		for _, one := range all {
+			count++
+			exact := json.NewDecoder(strings.NewReader(one))
+			exact.UseNumber()
+			var fields map[string]any
+			if err := exact.Decode(&fields); err != nil {
+				t.Fatalf("%s: %v", v.Name, err)
+			}
+			said := fields["receipt_hash"]
+			delete(fields, "receipt_hash")
+			canonical, err := json.Marshal(fields)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if sum := digest.Sum(canonical); said != "b3:"+hex.EncodeToString(sum[:]) {
+				t.Errorf("%s says %v, and its fields hash to %x:\n%s", v.Name, said, sum, canonical)
+			}
+			ops[fields["op"]] = true
 		}
 	}
-	if receipts < 10 {
-		t.Errorf("%d receipts", receipts)
+	if count < 30 || len(ops) != 9 {
+		t.Errorf("%d receipts of %v", count, ops)
 	}
 }
 
 // TestFieldOrder: fields come in the contract's order, absent ones are left out.
 func TestFieldOrder(t *testing.T) {
+	plain := func(*record.Record) {}
+	all := func(r *record.Record) { r.To, r.Ref, r.Nonce = name("bob"), name("r"), 3 }
 	for _, c := range []struct {
-		op   event.Op
+		what record.Record
 		want string
 	}{
-		{event.Issue, "txid op to asset amount_minor idem ts seq index prev_root root receipt_hash"},
-		{event.Transfer, "txid op from to asset amount_minor nonce idem ts seq index prev_root root receipt_hash"},
-		{event.Burn, "txid op from asset amount_minor nonce idem ts seq index prev_root root receipt_hash"},
+		{money(event.Issue, plain), "txid op to asset amount_minor idem ts seq index prev_root root receipt_hash"},
+		{money(event.Transfer, plain), "txid op from to asset amount_minor nonce idem ts seq index prev_root root receipt_hash"},
+		{money(event.Transfer, all), "txid op from to asset amount_minor nonce idem ref ts seq index prev_root root receipt_hash"},
+		{money(event.Burn, plain), "txid op from asset amount_minor nonce idem ts seq index prev_root root receipt_hash"},
+		{held(record.Held, event.Hold, plain), "txid op from asset amount_minor nonce idem ts seq index prev_root root receipt_hash hold_id expires_at"},
+		{held(record.Held, event.Hold, all), "txid op from to asset amount_minor nonce idem ref ts seq index prev_root root receipt_hash hold_id expires_at"},
+		{held(record.Captured, event.Capture, plain), "txid op from to asset amount_minor idem ts seq index prev_root root receipt_hash hold_id"},
+		{held(record.Released, event.Release, plain), "txid op from asset amount_minor idem ts seq index prev_root root receipt_hash hold_id"},
+		{held(record.Frozen, event.Freeze, plain), "txid op from idem ts seq index prev_root root receipt_hash"},
+		{held(record.Lapsed, 0, plain), "txid op hold_id held_minor ts seq index prev_root root receipt_hash"},
 	} {
-		s := scene{lsn: 1, records: []record.Record{money(c.op, func(*record.Record) {})}}
+		s := scene{lsn: 1, records: []record.Record{c.what}}
 		if got := strings.Join(fields(t, s.vector(t).Answer), " "); got != c.want {
-			t.Errorf("%v has the fields\n%s, want\n%s", c.op, got, c.want)
+			t.Errorf("a %v of %v has the fields\n%s, want\n%s", c.what.Kind, c.what.Op, got, c.want)
 		}
 	}
 }
@@ -363,7 +415,11 @@ func TestNoAnswer(t *testing.T) {
 	}{
 		"a start":         {frame(record.Record{Kind: record.Booted}), 0, receipt.ErrNone},
 		"forgetting":      {frame(record.Record{Kind: record.Forgot}), 0, receipt.ErrNone},
-		"a key":           {frame(record.Record{Kind: record.KeyMade}), 0, receipt.ErrNone},
+		"a first key":     {frame(record.Record{Kind: record.KeyMade, Grant: new(event.Key)}), 0, receipt.ErrNone},
+		"a key":           {frame(record.Record{Kind: record.Granted, Grant: new(event.Key)}), 0, receipt.ErrNone},
+		"its end":         {frame(record.Record{Kind: record.Revoked, Grant: new(event.Key)}), 0, receipt.ErrNone},
+		"the end of all":  {frame(record.Record{Kind: record.Disowned}), 0, receipt.ErrNone},
+		"an expiry":       {frame(record.Record{Kind: record.Lapsed, Seq: 1, Hold: opened()}), 0, receipt.ErrNone},
 		"a restore":       {frame(record.Record{Kind: record.Restored}), 0, receipt.ErrNone},
 		"a time frame":    {record.Begin(nil, 1, 0), 0, receipt.ErrNone},
 		"the one after":   {issue, 1, receipt.ErrNone},
@@ -374,15 +430,21 @@ func TestNoAnswer(t *testing.T) {
 		if !errors.Is(err, c.err) || string(answer) != "before" || status != 0 || owner != 0 {
 			t.Errorf("%s: %q, %d of tenant %d, %v", what, answer, status, owner, err)
 		}
+		if what == "an expiry" {
+			continue // it is a change
+		}
+		if change, owner, err := receipt.Change([]byte("before"), &record.Sealed{LSN: 1, Body: c.body}, c.index); !errors.Is(err, c.err) || string(change) != "before" || owner != 0 {
+			t.Errorf("%s: changed %q of tenant %d, %v", what, change, owner, err)
+		}
 	}
 }
 
 // TestRenderAllocatesNothing where it is given room.
 func TestRenderAllocatesNothing(t *testing.T) {
 	for _, s := range scenes() {
-		sealed, room := seal(s.journal, s.prev, s.body()), make([]byte, 0, 2048)
+		sealed, room, v := seal(s.journal, s.prev, s.body()), make([]byte, 0, 8192), vector{Index: s.index}
 		if n := testing.AllocsPerRun(10, func() {
-			if _, _, _, err := receipt.Render(room, &sealed, s.index); err != nil {
+			if _, _, _, err := v.show(room, &sealed); err != nil {
 				t.Fatal(err)
 			}
 		}); n != 0 {

@@ -28,16 +28,64 @@ func (c *codec) record(r *Record) {
 		c.bytes(r.Root[:])
 	case Forgot:
 		uvar(c, &r.Upto)
+	case Disowned:
 	case KeyMade:
-		c.key(&r.Grant)
-	case Moved:
+		c.key(c.grant(r))
+	case Granted:
+		u64(c, &r.Caller)
+		c.key(c.grant(r))
+		c.cover(r.Grant)
+	case Revoked:
+		u64(c, &r.Caller)
+		u32(c, &r.Tenant)
+		u64(c, &c.grant(r).ID)
+	case Lapsed:
+		u32(c, &r.Tenant)
+		uvar(c, &r.Seq)
+		c.bytes(r.Hold[:])
+		c.amount(&r.HeldNow)
+	default:
 		c.asked(r)
+		c.keyed(r)
+	}
+}
+
+// keyed are the outcomes of keys.
+func (c *codec) keyed(r *Record) {
+	switch r.Kind {
+	case Moved:
 		c.moved(r)
 	case Refused:
-		c.asked(r)
-		one(c, &r.Problem)
+		c.refused(r)
+	case Batched:
+		c.batched(r)
+	case Held:
+		c.parties(r)
 		uvar(c, &r.Nonce)
-		c.bad = c.bad || !r.Problem.Known()
+		uvar(c, &r.Until)
+		c.bad = c.bad || r.Until < 0
+		uvar(c, &r.Seq)
+		c.amount(&r.HeldNow)
+		c.more(r)
+	case Captured:
+		c.bytes(r.Hold[:])
+		c.parties(r)
+		uvar(c, &r.Seq)
+		c.amount(&r.FromNow)
+		c.amount(&r.ToNow)
+		c.amount(&r.HeldNow)
+		c.amount(&r.Spent)
+		c.more(r)
+	case Released:
+		c.bytes(r.Hold[:])
+		c.parties(r)
+		uvar(c, &r.Seq)
+		c.amount(&r.HeldNow)
+		c.more(r)
+	case Frozen:
+		c.text(&r.From.Text, words.MaxAccount)
+		uvar(c, &r.Seq)
+		c.more(r)
 	default:
 		c.bad = true
 	}
@@ -49,20 +97,58 @@ func (c *codec) asked(r *Record) {
 	u64(c, &r.Caller)
 	c.text(&r.Key.Text, words.MaxKey)
 	c.bytes(r.Asked[:])
-	c.bad = c.bad || !r.Op.Known()
+	c.bad = c.bad || !r.Kind.tells(r.Op)
 }
 
-func (c *codec) moved(r *Record) {
+func (c *codec) refused(r *Record) {
+	one(c, &r.Problem)
+	c.why(r)
+}
+
+// batched is done, and how many items follow; or refused as a whole, because of one.
+func (c *codec) batched(r *Record) {
+	c.truth(&r.Atomic)
+	uvar(c, &r.Items)
+	if one(c, &r.Problem); r.Problem != event.None {
+		c.why(r)
+		c.bad = c.bad || !r.Atomic || r.Items >= words.MaxItems
+		return
+	}
+	c.bad = c.bad || r.Items == 0 || r.Items > words.MaxItems
+}
+
+// why is what a problem says beyond its kind.
+func (c *codec) why(r *Record) {
+	uvar(c, &r.Nonce)
+	if c.bad = c.bad || !r.Problem.Known(); r.Problem == event.RefUsed {
+		c.bytes(r.Used[:])
+	}
+}
+
+func (c *codec) parties(r *Record) {
 	c.text(&r.From.Text, words.MaxAccount)
 	c.text(&r.To.Text, words.MaxAccount)
 	c.text(&r.Asset.Text, words.MaxAsset)
 	c.amount(&r.Amount)
+}
+
+func (c *codec) moved(r *Record) {
+	c.parties(r)
 	uvar(c, &r.Nonce)
 	uvar(c, &r.Seq)
 	c.amount(&r.FromNow)
 	c.amount(&r.ToNow)
 	c.amount(&r.Spent)
-	c.memo(&r.Memo)
+	c.more(r)
+}
+
+// grant is the key of r, which is apart because few records have one and it is large.
+func (c *codec) grant(r *Record) *event.Key {
+	if r.Grant == nil {
+		words.Assert(c.reading, "record: a key that nobody said")
+		r.Grant = new(event.Key)
+	}
+	return r.Grant
 }
 
 func (c *codec) key(k *event.Key) {
@@ -72,6 +158,23 @@ func (c *codec) key(k *event.Key) {
 	uvar(c, &k.Scopes)
 	c.truth(&k.Boot)
 	c.bad = c.bad || k.Scopes&^event.AllScopes != 0
+}
+
+// cover is what a key is for, beyond its scopes.
+func (c *codec) cover(k *event.Key) {
+	label, accounts, assets := []byte(k.Label.String()), []byte(k.Accounts.String()), []byte(k.Assets.String())
+	c.text(&label, words.MaxLabel)
+	c.text(&accounts, words.MaxPatterns)
+	c.text(&assets, words.MaxPatterns)
+	uvar(c, &k.Expires)
+	c.bad = c.bad || len(label) > 0 && words.CheckLabel(label) != nil
+	if c.reading && !c.bad {
+		var errs [2]error
+		k.Label = words.NewLabel(label)
+		k.Accounts, errs[0] = words.ParsePatterns(accounts)
+		k.Assets, errs[1] = words.ParsePatterns(assets)
+		c.bad = errs[0] != nil || errs[1] != nil
+	}
 }
 
 // bytes are fixed in number.
@@ -128,7 +231,7 @@ func u64[T ~uint64](c *codec, v *T) {
 }
 
 // uvar is a number in as few bytes as it takes, seven bits each.
-func uvar[T ~uint16 | ~uint32 | ~uint64](c *codec, v *T) {
+func uvar[T ~uint16 | ~uint32 | ~uint64 | ~int64](c *codec, v *T) {
 	if !c.reading {
 		c.b = binary.AppendUvarint(c.b, uint64(*v))
 		return
@@ -155,18 +258,27 @@ func (c *codec) text(t *[]byte, most int) {
 	}
 }
 
-// memo is a text behind a byte that says what else there is: bit 0 a memo. The
-// other bits are for what a money record may carry one day.
-func (c *codec) memo(t *[]byte) {
+// more is what a money record may carry: bit 0 a memo, bit 1 a ref. The other bits are
+// for what comes one day.
+func (c *codec) more(r *Record) {
+	const memo, ref = 1, 2
 	var has uint8
-	if len(*t) > 0 {
-		has = 1
+	if len(r.Memo) > 0 {
+		has |= memo
 	}
-	if one(c, &has); has == 1 {
-		c.text(t, words.MaxMemo)
-		c.bad = c.bad || len(*t) == 0
+	if len(r.Ref.Text) > 0 {
+		has |= ref
 	}
-	c.bad = c.bad || has > 1
+	one(c, &has)
+	c.bad = c.bad || has > memo|ref
+	if has&memo != 0 {
+		c.text(&r.Memo, words.MaxMemo)
+		c.bad = c.bad || len(r.Memo) == 0
+	}
+	if has&ref != 0 {
+		c.text(&r.Ref.Text, words.MaxKey)
+		c.bad = c.bad || len(r.Ref.Text) == 0
+	}
 }
 
 // amount is a length and its little-endian bytes, the last not zero.

@@ -33,11 +33,43 @@ const (
 	Forgot                   // the keys of all frames ≤ Upto have left the window
 	KeyMade                  // an API key is known
 	Restored                 // from here on this is another journal: a backup was brought back
+	Batched                  // a batch was decided: its items' records follow in the frame
+	Held                     // a hold was opened; its place names it
+	Captured                 // some of a hold was paid, the rest let go
+	Released                 // a hold was let go
+	Lapsed                   // a hold's time was over
+	Frozen                   // an account was frozen, or no longer is
+	Granted                  // an API key is known, with all that it covers
+	Revoked                  // an API key is nobody's any more
+	Disowned                 // no API key of before is anybody's any more
 	kinds                    // how many there are, and one
 )
 
 func (k Kind) String() string {
-	return [kinds]string{"", "booted", "moved", "refused", "forgot", "key_made", "restored"}[k]
+	return [kinds]string{"", "booted", "moved", "refused", "forgot", "key_made", "restored",
+		"batched", "held", "captured", "released", "lapsed", "frozen", "granted", "revoked", "disowned"}[k]
+}
+
+// tells reports that a record of kind k may be what became of an o.
+func (k Kind) tells(o event.Op) bool {
+	switch k {
+	case Moved:
+		return event.Issue <= o && o <= event.Burn
+	case Batched:
+		return o == event.Batch
+	case Held:
+		return o == event.Hold
+	case Captured:
+		return o == event.Capture
+	case Released:
+		return o == event.Release
+	case Frozen:
+		return o == event.Freeze || o == event.Unfreeze
+	case Refused:
+		return o.Known() && o != event.Batch
+	default:
+		return false
+	}
 }
 
 // A Record is a fact with its outcome, never the wish that led to it. One struct
@@ -51,25 +83,53 @@ type Record struct {
 	Tail    uint32          // Booted: frames beyond the known durable one, made durable again
 	Upto    words.LSN       // Forgot; Restored: the last frame of the old journal
 	Root    words.Root      // Restored: the chain's value there
-	Grant   event.Key       // KeyMade
+	Grant   *event.Key      // KeyMade, Granted; Revoked: its ID alone
 
-	Op      event.Op // Moved, Refused: what was asked, by whom, under which key
-	Tenant  words.Tenant
-	Caller  words.KeyID
+	// What was asked, by whom, under which key: of a batch's items, the batch's.
+	Op      event.Op
+	Tenant  words.Tenant // Lapsed as well
+	Caller  words.KeyID  // Granted, Revoked as well; 0: the node itself
 	Key     words.Name
 	Asked   words.Asked
-	Problem event.Problem // Refused
-	Nonce   words.Nonce   // Moved: used, 0 for an issue. Refused: the expected one
+	Problem event.Problem // Refused; Batched: why nothing of it was done
+	Nonce   words.Nonce   // used, 0 where none is. Refused, Batched: the expected one
+	Used    words.TxID    // Refused, Batched: who has the ref
+	Items   uint16        // Batched: how many follow; of a problem, whose it is
+	Atomic  bool          // Batched
 
-	From    words.Name // Moved; empty for an issue
-	To      words.Name // Moved; empty for a burn
+	From    words.Name // of a hold, whose it is; empty for an issue
+	To      words.Name // empty for a burn; of a hold, the beneficiary, if there is one
 	Asset   words.Name
-	Amount  words.Amount
+	Amount  words.Amount // Released: of the hold
 	Seq     words.Seq
 	FromNow words.Amount // what From has after; for an issue, all that was ever issued
 	ToNow   words.Amount // what To has after; for a burn, all that was ever burned
 	Spent   words.Amount // what From sent (or the tenant issued) of Asset this UTC day, after
-	Memo    []byte
+	HeldNow words.Amount // Held, Captured, Released, Lapsed: what of From's Asset is held after
+	Until   words.Time   // Held
+	Hold    words.TxID   // Captured, Released, Lapsed
+	Ref     words.Name
+	Memo    []byte // Frozen: the reason
+}
+
+// Keyed reports that r is the outcome of an idempotency key, or of a batch's item.
+func (r *Record) Keyed() bool {
+	switch r.Kind {
+	case Moved, Refused, Batched, Held, Captured, Released, Frozen:
+		return true
+	default:
+		return false
+	}
+}
+
+// Counted reports that r has a place among its tenant's movements.
+func (r *Record) Counted() bool {
+	switch r.Kind {
+	case Moved, Held, Captured, Released, Lapsed, Frozen:
+		return true
+	default:
+		return false
+	}
 }
 
 // Sealed is a frame in its place in the chain. Nobody writes to its Body.
@@ -115,6 +175,13 @@ func Add(to []byte, off uint32, r *Record) (grown []byte, index uint16) {
 	words.Assert(!c.bad && size <= words.MaxRecord, "record: one that could not be read back")
 	binary.LittleEndian.PutUint16(c.b[at+1:], uint16(size))
 	return c.b, index
+}
+
+// Count is how many records the frame that starts at off has; Cut makes it that many,
+// when those behind have been taken away.
+func Count(arena []byte, off uint32) uint16 { return binary.LittleEndian.Uint16(arena[off+1:]) }
+func Cut(arena []byte, off uint32, records uint16) {
+	binary.LittleEndian.PutUint16(arena[off+1:], records)
 }
 
 // Open reads the head of a body and returns its records, still as bytes.
@@ -166,32 +233,40 @@ func Next(from []byte, r *Record) ([]byte, error) {
 	return from[end:], nil
 }
 
-// Read finds the record with an index in a body.
-func Read(body []byte, index uint16, r *Record) (h Head, err error) {
-	h, rest, err := Open(body)
+// Seek returns what stands in a body from the record with an index on.
+func Seek(body []byte, index uint16) (h Head, rest []byte, err error) {
+	h, rest, err = Open(body)
 	if err != nil || index >= h.Count {
-		return h, ErrFrame
+		return h, nil, ErrFrame
 	}
 	for range index { // skipped by their lengths
 		if len(rest) < prefixSize {
-			return h, ErrFrame
+			return h, nil, ErrFrame
 		}
 		end := prefixSize + int(binary.LittleEndian.Uint16(rest[1:]))
 		if end > len(rest) {
-			return h, ErrFrame
+			return h, nil, ErrFrame
 		}
 		rest = rest[end:]
 	}
-	_, err = Next(rest, r)
+	return h, rest, nil
+}
+
+// Read finds the record with an index in a body.
+func Read(body []byte, index uint16, r *Record) (h Head, err error) {
+	h, rest, err := Seek(body, index)
+	if err == nil {
+		_, err = Next(rest, r)
+	}
 	return h, err
 }
 
 // Identify computes the digests of r's names, for those who apply it.
 func (r *Record) Identify() {
-	if r.Kind != Moved && r.Kind != Refused {
+	if !r.Keyed() {
 		return
 	}
-	for _, n := range [...]*words.Name{&r.Key, &r.From, &r.To, &r.Asset} {
+	for _, n := range [...]*words.Name{&r.Key, &r.From, &r.To, &r.Asset, &r.Ref} {
 		if len(n.Text) > 0 {
 			n.ID = digest.Name(n.Text)
 		}

@@ -83,15 +83,17 @@ func frames() []sentence {
 // fields are about what stands in records.
 func fields() []sentence {
 	return []sentence{
+		{"a movement with a ref", true, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(2, 1, 'r'))},
+		{"with a memo and a ref", true, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(3, 1, 'm', 1, 'r'))},
 		{"a movement", true, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(0))},
 		{"with a memo", true, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(1, 1, 'm'))},
 		{"a refusal", true, body(k(Refused), questioned(issue), n(byte(event.OverAmount), 0))},
 
 		{"no operation", false, body(k(Moved), questioned(0), transferred(n(1, 5)), n(0))},
-		{"an operation of tomorrow", false, body(k(Moved), questioned(byte(event.Burn)+1), transferred(n(1, 5)), n(0))},
-		{"a refused operation of tomorrow", false, body(k(Refused), questioned(byte(event.Burn)+1), n(byte(event.OverAmount), 0))},
+		{"an operation of tomorrow", false, body(k(Moved), questioned(byte(event.Batch)+1), transferred(n(1, 5)), n(0))},
+		{"a refused operation of tomorrow", false, body(k(Refused), questioned(byte(event.Batch)+1), n(byte(event.OverAmount), 0))},
 		{"no problem", false, body(k(Refused), questioned(issue), n(0, 0))},
-		{"a problem of tomorrow", false, body(k(Refused), questioned(issue), n(byte(event.Internal)+1, 0))},
+		{"a problem of tomorrow", false, body(k(Refused), questioned(issue), n(byte(event.LookAgain)+1, 0))},
 
 		{"an amount with a zero on top", false, body(k(Moved), questioned(issue), transferred(n(2, 5, 0)), n(0))},
 		{"an amount of 136 bits", false, body(k(Moved), questioned(issue), transferred(append(n(17), bytes.Repeat(n(1), 17)...)), n(0))},
@@ -104,8 +106,12 @@ func fields() []sentence {
 
 		{"a memo that is said and not there", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(1))},
 		{"an empty memo", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(1, 0))},
-		{"a flag of tomorrow", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(2))},
-		{"a memo and a flag of tomorrow", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(3, 1, 'm'))},
+		{"a flag of tomorrow", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(4))},
+		{"a memo and a flag of tomorrow", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(5, 1, 'm'))},
+		{"a ref that is said and not there", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(2))},
+		{"an empty ref", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(2, 0))},
+		{"a ref beyond its limit", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(2), overlong(words.MaxKey))},
+		{"a memo, and an empty ref", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(3, 1, 'm', 0))},
 		{"a memo beyond its limit", false, body(k(Moved), questioned(issue), transferred(n(1, 5)), n(1), overlong(words.MaxMemo))},
 		{"a key beyond its limit", false, body(k(Refused), n(issue), zeros(12), overlong(words.MaxKey), zeros(16), n(byte(event.OverAmount), 0))},
 		{"an account beyond its limit", false, body(k(Moved), questioned(issue), overlong(words.MaxAccount), n(1, 'b', 1, 'E', 1, 5, 1, 1, 0, 0, 0, 0))},
@@ -114,10 +120,79 @@ func fields() []sentence {
 	}
 }
 
+// kept is from "a", to "b", asset "E", 5, nonce 1, until, seq 1, all of it held.
+func kept(until ...byte) []byte {
+	return bytes.Join([][]byte{n(1, 'a', 1, 'b', 1, 'E', 1, 5, 1), until, n(1, 1, 5)}, nil)
+}
+
+// granted is a key, its label, its accounts, its assets, and that it never expires.
+func granted(label, accounts, assets string) []byte {
+	b := append(zeros(8), grant(n(0x7f), 0)...)
+	for _, text := range []string{label, accounts, assets} {
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	return append(b, 0)
+}
+
+// later are about the kinds that came with holds and batches.
+func later() []sentence {
+	batch, hold, free := byte(event.Batch), byte(event.Hold), byte(event.Freeze)
+	funds, used := byte(event.InsufficientFunds), byte(event.RefUsed)
+	captured := bytes.Join([][]byte{zeros(16), n(1, 'a', 1, 'b', 1, 'E', 1, 5, 1), n(0, 0, 0, 0), n(0)}, nil)
+	released := bytes.Join([][]byte{zeros(16), n(1, 'a', 0, 1, 'E', 1, 5, 1), n(0), n(0)}, nil)
+	return []sentence{
+		{"a batch", true, body(k(Batched), questioned(batch), n(0, 1, 0))},
+		{"of all or nothing", true, body(k(Batched), questioned(batch), n(1, 0xe8, 7, 0))},
+		{"nothing of it", true, body(k(Batched), questioned(batch), n(1, 0, funds, 3))},
+		{"for a ref", true, body(k(Batched), questioned(batch), n(1, 0xe7, 7, used, 0), zeros(16))},
+		{"a batch of nothing", false, body(k(Batched), questioned(batch), n(0, 0, 0))},
+		{"of too much", false, body(k(Batched), questioned(batch), n(1, 0xe9, 7, 0))},
+		{"refused because of an item that there is not", false, body(k(Batched), questioned(batch), n(1, 0xe8, 7, funds, 3))},
+		{"refused, and each item is alone", false, body(k(Batched), questioned(batch), n(0, 0, funds, 3))},
+		{"refused for a ref that nobody has", false, body(k(Batched), questioned(batch), n(1, 0, used, 0))},
+		{"refused for what is no problem", false, body(k(Batched), questioned(batch), n(1, 0, byte(event.LookAgain)+1, 0))},
+		{"a batch of one operation", false, body(k(Batched), questioned(issue), n(0, 1, 0))},
+		{"neither all nor each", false, body(k(Batched), questioned(batch), n(2, 1, 0))},
+
+		{"a refused ref", true, body(k(Refused), questioned(issue), n(used, 0), zeros(16))},
+		{"a ref that nobody has", false, body(k(Refused), questioned(issue), n(used, 0))},
+		{"funds that somebody has", false, body(k(Refused), questioned(issue), n(funds, 0), zeros(16))},
+		{"a batch that is refused as if it were one operation", false, body(k(Refused), questioned(batch), n(funds, 0))},
+
+		{"a hold", true, body(k(Held), questioned(hold), kept(9), n(0))},
+		{"a hold of somebody else's making", false, body(k(Held), questioned(free), kept(9), n(0))},
+		{"a hold that was over before 1970", false, body(k(Held), questioned(hold), kept(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1), n(0))},
+		{"a movement that is a hold", false, body(k(Moved), questioned(hold), transferred(n(1, 5)), n(0))},
+		{"a capture", true, body(k(Captured), questioned(byte(event.Capture)), captured)},
+		{"a capture that is a release", false, body(k(Captured), questioned(byte(event.Release)), captured)},
+		{"a capture of half a hold", false, body(k(Captured), questioned(byte(event.Capture)), captured[8:])},
+		{"a release", true, body(k(Released), questioned(byte(event.Release)), released)},
+		{"a release that is a capture", false, body(k(Released), questioned(byte(event.Capture)), released)},
+		{"a hold that is over", true, body(k(Lapsed), zeros(4), n(1), zeros(16), n(0))},
+		{"a hold that is half over", false, body(k(Lapsed), zeros(4), n(1), zeros(15))},
+
+		{"a freeze", true, body(k(Frozen), questioned(free), n(1, 'a', 1, 0))},
+		{"a thaw", true, body(k(Frozen), questioned(byte(event.Unfreeze)), n(1, 'a', 1, 0))},
+		{"a freeze that is an issue", false, body(k(Frozen), questioned(issue), n(1, 'a', 1, 0))},
+
+		{"a key that covers all", true, body(k(Granted), granted("", "", ""))},
+		{"one with a name and patterns", true, body(k(Granted), granted("a.b:c_d-1", "a,b*,*", "E/2"))},
+		{"a key with no good name", false, body(k(Granted), granted("no good", "", ""))},
+		{"a long name", false, body(k(Granted), granted(strings.Repeat("a", words.MaxLabel+1), "", ""))},
+		{"no pattern between two commas", false, body(k(Granted), granted("", "a,,b", ""))},
+		{"a star within", false, body(k(Granted), granted("", "", "a*b"))},
+		{"more patterns than there is room for", false, body(k(Granted), granted("", strings.Repeat("a", words.MaxPatterns+1), ""))},
+		{"a revocation", true, body(k(Revoked), zeros(8+4+8))},
+		{"half a revocation", false, body(k(Revoked), zeros(8+4+4))},
+		{"the end of all keys", true, body(k(Disowned))},
+		{"and more", false, body(k(Disowned), n(0))},
+	}
+}
+
 // TestRefuses: what no version 1 node writes is no frame of version 1, and each
 // refusal is told from the good record beside it.
 func TestRefuses(t *testing.T) {
-	for _, c := range slices.Concat(frames(), fields()) {
+	for _, c := range slices.Concat(frames(), fields(), later()) {
 		written, err := again(c.body)
 		if _, _, whole := Whole(c.body); !errors.Is(whole, err) {
 			t.Errorf("%s: whole says %v, reading %v", c.rule, whole, err)
@@ -179,17 +254,28 @@ func TestWritesNothingUnreadable(t *testing.T) {
 		"no kind":                  {},
 		"a kind of tomorrow":       {Kind: kinds},
 		"no operation":             good(func(r *Record) { r.Op = 0 }),
-		"an operation of tomorrow": good(func(r *Record) { r.Op = event.Burn + 1 }),
+		"an operation of tomorrow": good(func(r *Record) { r.Op = event.Batch + 1 }),
+		"a transfer that is held":  good(func(r *Record) { r.Op = event.Hold }),
+		"a long ref":               good(func(r *Record) { r.Ref = long(words.MaxKey + 1) }),
+		"a batch of nothing":       good(func(r *Record) { r.Kind, r.Op = Batched, event.Batch }),
+		"a batch of too much":      good(func(r *Record) { r.Kind, r.Op, r.Items = Batched, event.Batch, words.MaxItems+1 }),
+		"half of a batch refused":  good(func(r *Record) { r.Kind, r.Op, r.Problem = Batched, event.Batch, event.RefUsed }),
+		"a key of no good name":    {Kind: Granted, Grant: &event.Key{Label: words.NewLabel("no good")}},
 		"a long key":               good(func(r *Record) { r.Key = long(words.MaxKey + 1) }),
 		"a long from":              good(func(r *Record) { r.From = long(words.MaxAccount + 1) }),
 		"a long to":                good(func(r *Record) { r.To = long(words.MaxAccount + 1) }),
 		"a long asset":             good(func(r *Record) { r.Asset = long(words.MaxAsset + 1) }),
 		"a long memo":              good(func(r *Record) { r.Memo = make([]byte, words.MaxMemo+1) }),
 		"no problem":               good(func(r *Record) { r.Kind = Refused }),
-		"a scope of tomorrow":      {Kind: KeyMade, Grant: event.Key{Scopes: event.AllScopes + 1}},
+		"a scope of tomorrow":      {Kind: KeyMade, Grant: &event.Key{Scopes: event.AllScopes + 1}},
 	} {
 		if why := broken(func() { Add(Begin(nil, 1, 0), 0, r) }); why != "record: one that could not be read back" {
 			t.Errorf("%s: %q", rule, why)
+		}
+	}
+	for _, k := range []Kind{KeyMade, Granted, Revoked} {
+		if why := broken(func() { Add(Begin(nil, 1, 0), 0, &Record{Kind: k}) }); why != "record: a key that nobody said" {
+			t.Errorf("%v of nobody: %q", k, why)
 		}
 	}
 	if why := broken(func() { Add(Begin(nil, 1, 0), 0, good(func(*Record) {})) }); why != "" {

@@ -32,7 +32,8 @@ func (d *desk) shown(p words.Place) (record.Record, string) {
 func (d *desk) has(account string) (words.Amount, words.Nonce) {
 	r := record.Record{Kind: record.Moved, From: name(account), Asset: name("EUR")}
 	r.Identify()
-	return d.state.Ledger.Balance(1, r.From.ID, r.Asset.ID)
+	has, _, next := d.state.Ledger.Balance(d.state.At, 1, r.From.ID, r.Asset.ID)
+	return has, next
 }
 
 // TestRonWalletDoubleMint: four identical issues at once minted twice, because key and
@@ -87,7 +88,7 @@ func TestRonWalletPhantomReceipt(t *testing.T) {
 	}
 
 	late := words.Time(limits().Idem.TTL / time.Millisecond)
-	upto, any := d.state.Idem.Expired(late, 1)
+	upto, any := d.state.Idem.Spare(late, d.state.LSN, 1)
 	if !any || upto != first.LSN {
 		t.Fatalf("expired to %v %v", upto, any)
 	}
@@ -128,7 +129,7 @@ func TestRonLedgerTornTail(t *testing.T) {
 	if was != d.state.Hash() {
 		t.Fatalf("found %x, was %x", was, d.state.Hash())
 	}
-	torn := d.frame(2, record.Record{Kind: record.Forgot, Upto: 1}, record.Record{Kind: record.KeyMade, Grant: event.Key{ID: 1}})
+	torn := d.frame(2, record.Record{Kind: record.Forgot, Upto: 1}, record.Record{Kind: record.KeyMade, Grant: &event.Key{ID: 1}})
 	for cut := range torn {
 		if err := found.Fold(torn[:cut], nil); !errors.Is(err, record.ErrFrame) || found.Hash() != was {
 			t.Fatalf("torn at %d of %d: %v, %x was %x", cut, len(torn), err, found.Hash(), was)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"macronode/core/event"
 	"macronode/core/idem"
 	"macronode/core/keyring"
 	"macronode/core/ledger"
@@ -16,7 +17,7 @@ import (
 // Why a frame cannot be folded.
 var (
 	ErrOrder = errors.New("state: a frame out of order")
-	ErrRoom  = errors.New("state: more than the limits have room for") // the journal was written with larger ones
+	ErrRoom  = errors.New("state: more than the limits have room for, or more than can be so") // the journal was written with larger ones
 )
 
 // Limits are how much room a state takes.
@@ -36,7 +37,8 @@ type State struct {
 	Idem    idem.Window
 	Keys    keyring.Ring
 
-	rec record.Record // of the fold at hand: it would be an allocation a frame
+	batch bool          // the open frame has a batch: what follows are its items
+	rec   record.Record // of the fold at hand: it would be an allocation a frame
 }
 
 // New is what there is before the first frame.
@@ -52,11 +54,12 @@ func Bytes(l Limits) int64 {
 // Open begins the next frame: one without records still moves the time.
 func (s *State) Open(lsn words.LSN, at words.Time) {
 	words.Assert(lsn == s.LSN+1 && at >= s.At, "state: a frame out of order")
-	s.LSN, s.At = lsn, at
+	s.LSN, s.At, s.batch = lsn, at, false
 }
 
 // Apply makes the index-th record of the open frame so. Its names are identified.
 func (s *State) Apply(index uint16, r *record.Record) {
+	id := words.NewTxID(s.Journal, words.Place{LSN: s.LSN, Index: index})
 	switch r.Kind {
 	case record.Booted:
 		s.Boots++
@@ -65,20 +68,52 @@ func (s *State) Apply(index uint16, r *record.Record) {
 		s.Journal = r.Journal
 	case record.Forgot:
 		s.Idem.Forget(r.Upto)
-	case record.KeyMade:
-		s.Keys.Add(r.Grant)
-	case record.Refused:
-		s.remember(index, r)
-	case record.Moved:
-		s.remember(index, r)
-		s.Ledger.Apply(s.At, r)
+	case record.KeyMade, record.Granted:
+		s.Keys.Add(*r.Grant)
+	case record.Revoked:
+		s.Keys.Revoke(r.Grant.ID)
+	case record.Disowned:
+		s.Keys.Disown()
+	default:
+		s.remember(id, r)
+		if r.Counted() {
+			s.Ledger.Apply(s.At, id, r)
+		}
 	}
 }
 
-func (s *State) remember(index uint16, r *record.Record) {
-	place := words.Place{LSN: s.LSN, Index: index}
-	s.Idem.Remember(idem.Key{Tenant: r.Tenant, Name: r.Key.ID}, idem.Seen{Asked: r.Asked, Place: place, At: s.At})
+// remember holds what became of a key, once for all of a batch, and who has a ref.
+func (s *State) remember(id words.TxID, r *record.Record) {
+	if r.Keyed() && !s.batch {
+		s.Idem.Remember(idem.Key{Tenant: r.Tenant, Name: r.Key.ID}, event.Seen{Asked: r.Asked, ID: id, At: s.At})
+		s.batch = r.Kind == record.Batched
+	}
+	if len(r.Ref.Text) > 0 {
+		s.Idem.Remember(idem.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, event.Seen{ID: id, At: s.At})
+	}
 }
+
+// Mark is where s stands, the open frame's beginning or any record in it; Undo takes
+// back all that came since, Keep keeps it.
+type Mark struct {
+	lsn   words.LSN
+	at    words.Time
+	batch bool
+	idem  idem.Mark
+}
+
+func (s *State) Mark() Mark {
+	s.Ledger.Mark()
+	return Mark{s.LSN, s.At, s.batch, s.Idem.Mark()}
+}
+
+func (s *State) Undo(m Mark) {
+	s.LSN, s.At, s.batch = m.lsn, m.at, m.batch
+	s.Idem.Undo(m.idem)
+	s.Ledger.Undo()
+}
+
+func (s *State) Keep() { s.Ledger.Keep() }
 
 // Fold is Open and Apply of a whole body, as it was read: all of it, or an error and
 // nothing. But for ErrRoom: a state that is too small is of no use from there on. Each,
@@ -111,15 +146,26 @@ func (s *State) Fold(body []byte, each func(words.Place, *record.Record)) error 
 
 // fits reports that there is a row for all that r needs.
 func (s *State) fits(r *record.Record) bool {
-	switch r.Kind {
-	case record.KeyMade:
-		return s.Keys.Admit() == nil
-	case record.Refused:
-		return s.Idem.Fits(r.Tenant)
-	case record.Moved:
-		return s.Idem.Fits(r.Tenant) && s.Ledger.Fits(r)
+	more := 0
+	if r.Keyed() && !s.batch {
+		more++
+	}
+	if len(r.Ref.Text) > 0 {
+		more++
+	}
+	switch {
+	case r.Kind == record.Forgot:
+		return r.Upto < s.LSN
+	case r.Kind == record.KeyMade, r.Kind == record.Granted:
+		_, known := s.Keys.Find(r.Grant.ID)
+		return !known && s.Keys.Admit() == nil && !(r.Grant.Boot && r.Kind == record.Granted)
+	case r.Kind == record.Revoked:
+		_, known := s.Keys.Find(r.Grant.ID)
+		return known
+	case more > 0 && !s.Idem.Fits(r.Tenant, more):
+		return false
 	default:
-		return true
+		return !r.Counted() || s.Ledger.Fits(r)
 	}
 }
 

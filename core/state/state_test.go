@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"testing"
 	"time"
 
@@ -29,14 +30,15 @@ type desk struct {
 	state  state.State
 	frames [][]byte
 	body   []byte // of the open frame
+	batch  bool   // which has one
 }
 
 func limits() state.Limits {
 	most := words.MaxSupply()
 	return state.Limits{
 		Ledger: ledger.Limits{Accounts: 6, Holdings: 8, Assets: 4, Tenants: 3, TenantAccounts: 4, TenantHoldings: 5, TenantAssets: 2,
-			Amount: words.Units(1000), Day: words.Units(1500), IssueDay: most},
-		Idem: idem.Limits{Keys: 12, Share: 8, Tenants: 3, TTL: time.Minute},
+			Holds: 6, TenantHolds: 4, Amount: words.Units(1000), Day: words.Units(1500), IssueDay: most},
+		Idem: idem.Limits{Keys: 16, Share: 12, Tenants: 3, TTL: time.Minute},
 		Keys: 3,
 	}
 }
@@ -46,7 +48,7 @@ func newDesk(t tb) *desk { return &desk{tb: t, state: state.New(limits(), 1)} }
 func (d *desk) open(at words.Time) {
 	lsn := d.state.LSN + 1
 	d.state.Open(lsn, max(at, d.state.At))
-	d.body = record.Begin(nil, lsn, d.state.At)
+	d.body, d.batch = record.Begin(nil, lsn, d.state.At), false
 }
 
 func (d *desk) add(r record.Record) words.Place {
@@ -55,10 +57,17 @@ func (d *desk) add(r record.Record) words.Place {
 	d.body, index = record.Add(d.body, 0, &r)
 	d.state.Apply(index, &r)
 	place := words.Place{LSN: d.state.LSN, Index: index}
-	if r.Kind == record.Moved || r.Kind == record.Refused { // its key knows where it is
-		p, found, err := d.state.Idem.Look(idem.Key{Tenant: r.Tenant, Name: r.Key.ID}, r.Asked)
-		if p != place || !found || err != nil {
-			d.Fatalf("%v at %v: its key says %v, %v, %v", r.Kind, place, p, found, err)
+	if r.Keyed() && !d.batch { // its key knows where it is
+		id, found, err := d.state.Idem.Look(idem.Key{Tenant: r.Tenant, Name: r.Key.ID}, r.Asked, event.Seen{}, d.state.At)
+		if id != words.NewTxID(d.state.Journal, place) || !found || err != nil {
+			d.Fatalf("%v at %v: its key says %v, %v, %v", r.Kind, place, id, found, err)
+		}
+		d.batch = r.Kind == record.Batched
+	}
+	if len(r.Ref.Text) > 0 { // so does its ref
+		id, used := d.state.Idem.Used(idem.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, words.TxID{})
+		if id != words.NewTxID(d.state.Journal, place) || !used {
+			d.Fatalf("%v at %v: its ref says %v, %v", r.Kind, place, id, used)
 		}
 	}
 	return place
@@ -95,16 +104,20 @@ func (d *desk) decide(at words.Time, q *event.Request) (r record.Record, p words
 	if err := q.Check(); err != nil {
 		d.Fatalf("%v", err)
 	}
-	switch p, found, err := d.state.Idem.Look(idem.Key{Tenant: q.Tenant, Name: q.Key.ID}, q.Asked); {
+	rows, _ := q.Takes()
+	id, found, err := d.state.Idem.Look(idem.Key{Tenant: q.Tenant, Name: q.Key.ID}, q.Asked, event.Seen{}, max(at, d.state.At))
+	switch p = id.Place(); {
 	case errors.Is(err, idem.ErrConflict):
 		return r, p, false, event.IdempotencyConflict
 	case found:
 		return r, p, true, event.None
-	case d.state.Idem.Admit(q.Tenant) != nil:
+	case d.state.Idem.Admit(q.Tenant, rows) != nil:
 		return r, p, false, event.IdempotencyFull
 	}
-	r = record.Record{Kind: record.Moved, Op: q.Op, Tenant: q.Tenant, Key: q.Key, Asked: q.Asked,
-		From: q.From, To: q.To, Asset: q.Asset, Amount: q.Amount, Nonce: q.Nonce}
+	r = d.wish(q, &q.Item)
+	if _, used := d.state.Idem.Used(idem.Key{Tenant: q.Tenant, Name: q.Ref.ID, Ref: true}, words.TxID{}); rows > 1 && used {
+		return record.Record{}, p, false, event.RefUsed
+	}
 	if why = d.state.Ledger.Decide(max(at, d.state.At), &r); why == event.None {
 		return r, p, false, why
 	}
@@ -114,15 +127,24 @@ func (d *desk) decide(at words.Time, q *event.Request) (r record.Record, p words
 	return record.Record{Kind: record.Refused, Op: q.Op, Tenant: q.Tenant, Key: q.Key, Asked: q.Asked, Problem: why, Nonce: r.Nonce}, p, false, why
 }
 
+// wish is the record of an operation before it is decided.
+func (d *desk) wish(q *event.Request, item *event.Item) record.Record {
+	return record.Record{Op: item.Op, Tenant: q.Tenant, Key: q.Key, Asked: q.Asked, From: item.From, To: item.To, Asset: item.Asset,
+		Amount: item.Amount, Nonce: item.Nonce, Until: item.Until, Hold: item.Hold, Ref: item.Ref}
+}
+
 func name(s string) words.Name { return words.Name{Text: []byte(s)} }
 
 func issue(key, to string, amount uint64) *event.Request {
-	return &event.Request{Op: event.Issue, Tenant: 1, Key: name(key), To: name(to), Asset: name("EUR"), Amount: words.Units(amount)}
+	return &event.Request{Tenant: 1,
+		Key:  name(key),
+		Item: event.Item{Op: event.Issue, To: name(to), Asset: name("EUR"), Amount: words.Units(amount)}}
 }
 
 func transfer(key, from, to string, amount uint64, nonce words.Nonce) *event.Request {
-	return &event.Request{Op: event.Transfer, Tenant: 1, Key: name(key), From: name(from), To: name(to), Asset: name("EUR"),
-		Amount: words.Units(amount), Nonce: nonce}
+	return &event.Request{Tenant: 1,
+		Key:  name(key),
+		Item: event.Item{Op: event.Transfer, From: name(from), To: name(to), Asset: name("EUR"), Amount: words.Units(amount), Nonce: nonce}}
 }
 
 // life draws what happens to a desk.
@@ -141,10 +163,16 @@ func (l *life) request() *event.Request {
 	}
 	q := issue(key, []string{"ann", "bob", "cy"}[l.pick(3)], uint64(1+l.pick(1100)))
 	q.Tenant = words.Tenant(1 + l.pick(3))
-	if l.pick(2) == 0 {
+	if l.pick(4) == 0 {
+		q.Ref = name(string(rune('r' + l.pick(6))))
+	}
+	if op := l.pick(4); op < 2 {
 		q.Op, q.From, q.To = event.Transfer, name("ann"), name("bob")
+		if op == 1 {
+			q.Op, q.Until = event.Hold, l.at.Plus(time.Duration(1+l.pick(20))*time.Second)
+		}
 		q.Seal(nil)
-		_, next := l.state.Ledger.Balance(q.Tenant, q.From.ID, q.Asset.ID)
+		_, _, next := l.state.Ledger.Balance(l.at, q.Tenant, q.From.ID, q.Asset.ID)
 		q.Nonce = max(1, next+words.Nonce(l.pick(3))-1)
 	}
 	l.asked[key] = q
@@ -155,7 +183,15 @@ func (l *life) request() *event.Request {
 func (l *life) step() (body []byte) {
 	l.at += words.Time(l.pick(9_000))
 	before := len(l.frames)
-	switch l.pick(12) {
+	switch l.pick(15) {
+	case 14:
+		l.batch()
+	case 13:
+		if r := (record.Record{}); l.state.Ledger.Overdue(l.at, &r) {
+			l.frame(l.at, r)
+		}
+	case 12:
+		l.grant()
 	case 0:
 		l.frame(l.at)
 	case 1:
@@ -165,10 +201,10 @@ func (l *life) step() (body []byte) {
 	case 3:
 		if l.state.Keys.Admit() == nil {
 			l.keys++
-			l.frame(l.at, record.Record{Kind: record.KeyMade, Grant: event.Key{ID: l.keys, Tenant: 1, Scopes: event.MayRead, Boot: l.keys == 1}})
+			l.frame(l.at, record.Record{Kind: record.KeyMade, Grant: &event.Key{ID: l.keys, Tenant: 1, Scopes: event.MayRead, Boot: l.keys == 1}})
 		}
 	case 4, 5:
-		if upto, any := l.state.Idem.Expired(l.at, 3); any {
+		if upto, any := l.state.Idem.Spare(l.at, l.state.LSN, 3); any {
 			l.frame(l.at, record.Record{Kind: record.Forgot, Upto: upto})
 		}
 	case 6: // several of one frame
@@ -186,6 +222,46 @@ func (l *life) step() (body []byte) {
 		return nil
 	}
 	return l.frames[before]
+}
+
+// batch is a frame of several operations under one key.
+func (l *life) batch() {
+	q := l.request()
+	q.Seal(nil)
+	if _, found := l.state.Idem.Find(idem.Key{Tenant: q.Tenant, Name: q.Key.ID}, event.Seen{}, l.at); found || l.state.Idem.Admit(q.Tenant, 5) != nil {
+		return
+	}
+	l.open(l.at)
+	l.add(record.Record{Kind: record.Batched, Op: event.Batch, Tenant: q.Tenant, Key: q.Key, Asked: q.Asked, Items: 3})
+	for range 3 {
+		item := l.request()
+		item.Tenant, item.Key, item.Asked = q.Tenant, q.Key, q.Asked
+		item.Seal(nil)
+		r := l.wish(item, &item.Item)
+		_, used := l.state.Idem.Used(idem.Key{Tenant: q.Tenant, Name: r.Ref.ID, Ref: true}, words.TxID{})
+		if why := l.state.Ledger.Decide(l.state.At, &r); why != event.None || used && len(r.Ref.Text) > 0 {
+			r.Kind, r.Problem, r.Ref = record.Refused, max(why, event.OverAmount), words.Name{}
+		}
+		l.add(r)
+	}
+	l.close()
+}
+
+// grant makes a key, or ends one, or all.
+func (l *life) grant() {
+	switch what := l.pick(4); {
+	case what < 2 && l.state.Keys.Admit() == nil:
+		l.keys++
+		label := words.NewLabel("till")
+		l.frame(l.at, record.Record{Kind: record.Granted, Grant: &event.Key{ID: l.keys, Tenant: 1, Label: label, Expires: l.at}})
+	case what == 2 && l.keys > 0:
+		id := 1 + words.KeyID(l.pick(int(l.keys)))
+		if k, _ := l.state.Keys.Find(id); !k.Revoked {
+			l.frame(l.at, record.Record{Kind: record.Revoked, Grant: &event.Key{ID: id}})
+		}
+	case what == 3 && l.pick(3) == 0:
+		l.frame(l.at, record.Record{Kind: record.Disowned})
+	}
 }
 
 // walk lives, and holds that whoever folds the frames has the same, wherever its
@@ -214,7 +290,7 @@ func walk(t tb, pick func(n int) int, steps int) *life {
 			t.Fatalf("%v", err)
 		}
 		if folded.Hash() != l.state.Hash() || folded.Check() != nil || l.state.Check() != nil || copied.Check() != nil {
-			t.Fatalf("frame %v: folded %x (%v), not %x (%v); the copy: %v", l.state.LSN, folded.Hash(), folded.Check(), l.state.Hash(), l.state.Check(), copied.Check())
+			t.Fatalf("frame %v of%s: folded %x (%v), not %x (%v); the copy: %v", l.state.LSN, kinds(body), folded.Hash(), folded.Check(), l.state.Hash(), l.state.Check(), copied.Check())
 		}
 		if copied.Hash() != left {
 			t.Fatalf("frame %v changed what was copied before", l.state.LSN)
@@ -223,19 +299,27 @@ func walk(t tb, pick func(n int) int, steps int) *life {
 	return l
 }
 
+func kinds(body []byte) (all string) {
+	_, rest, _ := record.Open(body)
+	for r := (record.Record{}); len(rest) > 0; all += " " + r.Kind.String() {
+		rest, _ = record.Next(rest, &r)
+	}
+	return all
+}
+
 // sees holds that each record is shown in its place, before it is so.
 func sees(t tb, body []byte, s *state.State) func(words.Place, *record.Record) {
-	next, was := uint16(0), s.Hash()
+	next, was, told := uint16(0), s.Hash(), true
 	return func(p words.Place, r *record.Record) {
 		var want record.Record
 		h, err := record.Read(body, next, &want)
-		if want.Identify(); err != nil || (p != words.Place{LSN: h.LSN, Index: next}) || fmt.Sprint(*r) != fmt.Sprint(want) {
+		if want.Identify(); err != nil || (p != words.Place{LSN: h.LSN, Index: next}) || !reflect.DeepEqual(*r, want) {
 			t.Fatalf("at %v: %+v, not %+v, %v", p, *r, want, err)
 		}
-		if next > 0 && s.Hash() == was || r.Kind == record.Moved && s.Ledger.Seq(r.Tenant) != r.Seq-1 {
+		if next > 0 && told && s.Hash() == was || r.Counted() && s.Ledger.Seq(r.Tenant) != r.Seq-1 {
 			t.Fatalf("%v is shown too early or too late", p)
 		}
-		next, was = next+1, s.Hash()
+		next, was, told = next+1, s.Hash(), r.Kind != record.Refused // of a batch, it changes nothing
 	}
 }
 
@@ -261,7 +345,8 @@ func TestFoldsAll(t *testing.T) {
 			t.Errorf("seed %d: folded from the start %x, not %x", seed, again.Hash(), l.state.Hash())
 		}
 	}
-	for _, k := range []record.Kind{record.Booted, record.Moved, record.Refused, record.Forgot, record.KeyMade, record.Restored} {
+	for _, k := range []record.Kind{record.Booted, record.Moved, record.Refused, record.Forgot, record.KeyMade, record.Restored,
+		record.Batched, record.Held, record.Lapsed, record.Granted, record.Revoked, record.Disowned} {
 		if seen[k] < 10 {
 			t.Errorf("%v was folded %d times", k, seen[k])
 		}
@@ -273,7 +358,7 @@ func TestFoldRefuses(t *testing.T) {
 	d := newDesk(t)
 	d.frame(1000, record.Record{Kind: record.Booted, Journal: 7})
 	d.ask(2000, issue("a", "ann", 10))
-	third := d.frame(3000, record.Record{Kind: record.KeyMade, Grant: event.Key{ID: 1}}, record.Record{Kind: record.Forgot, Upto: 1})
+	third := d.frame(3000, record.Record{Kind: record.KeyMade, Grant: &event.Key{ID: 1}}, record.Record{Kind: record.Forgot, Upto: 1})
 	begin := func(lsn words.LSN, at words.Time) []byte { return record.Begin(nil, lsn, at) }
 
 	s := state.New(limits(), 5)
@@ -334,6 +419,7 @@ func TestFoldNeedsRoom(t *testing.T) {
 		"accounts": func(l *state.Limits) *int { return &l.Ledger.Accounts },
 		"holdings": func(l *state.Limits) *int { return &l.Ledger.Holdings },
 		"assets":   func(l *state.Limits) *int { return &l.Ledger.Assets },
+		"holds":    func(l *state.Limits) *int { return &l.Ledger.Holds },
 		"tenants":  func(l *state.Limits) *int { return &l.Ledger.Tenants },
 		"seen":     func(l *state.Limits) *int { return &l.Idem.Keys },
 		"askers":   func(l *state.Limits) *int { return &l.Idem.Tenants },
@@ -361,7 +447,7 @@ func TestFoldNeedsRoom(t *testing.T) {
 	}
 
 	lower := limits()
-	lower.Ledger.TenantAccounts, lower.Ledger.TenantHoldings, lower.Ledger.TenantAssets, lower.Idem.Share = 0, 0, 0, 0
+	lower.Ledger.TenantAccounts, lower.Ledger.TenantHoldings, lower.Ledger.TenantAssets, lower.Ledger.TenantHolds, lower.Idem.Share = 0, 0, 0, 0, 0
 	if s, err := fold(lower); err != nil || s.Check() != nil || s.Hash() != l.state.Hash() {
 		t.Errorf("with less for each tenant: %v, %v", err, s.Check())
 	}

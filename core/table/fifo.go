@@ -71,6 +71,16 @@ func (f *Fifo[K, V]) Pop() {
 	f.head, f.count = f.at(1), f.count-1
 }
 
+// Unpush drops the youngest row.
+func (f *Fifo[K, V]) Unpush() {
+	words.Assert(f.count > 0, "table: unpush of nothing")
+	r := &f.rows[f.at(f.count-1)]
+	s, _ := f.find(r.key)
+	f.sum -= r.hash()
+	f.index.free(s)
+	f.count--
+}
+
 // at is where in the ring the i-th oldest row is, or would be.
 func (f *Fifo[K, V]) at(i int) int {
 	if i += f.head; i >= len(f.rows) {

@@ -3,6 +3,7 @@
 //
 //	Table:  key ──► slot ──► place of the row; rows stay where they are for ever
 //	Fifo:   the same over a ring: the oldest row is the only one that leaves
+//	Pool:   the same with free places: any row leaves, and another takes its place
 //
 // There is no Go map in state, because its order is chance and its growth a pause;
 // no pointer leaves, so that CopyTo is a copy. Places depend on history: equal for
@@ -20,9 +21,10 @@ import (
 var (
 	ErrLost = errors.New("T1: a row is not found from its key")
 	ErrSum  = errors.New("T2: the sum is not that of the rows")
+	ErrFree = errors.New("T3: a place is neither taken nor free, or both") // of a Pool
 )
 
-// Table maps K to V, and keeps every row it was given.
+// Table maps K to V, and keeps every row it was given but for those that came last.
 //
 // Invariants:
 //
@@ -33,6 +35,16 @@ type Table[K, V Item] struct {
 	sum   words.Hash64
 	index index
 	rows  []row[K, V]
+
+	marked bool
+	mark   int      // how many rows there were at the Mark
+	log    []was[V] // of those, what changed since, the latest last
+}
+
+// was is a value that a row had.
+type was[V Item] struct {
+	place uint32
+	val   V
 }
 
 type row[K, V Item] struct {
@@ -51,6 +63,12 @@ func New[K, V Item](limit int, seed words.Hash64) Table[K, V] {
 func Bytes[K, V Item](limit int) int64 {
 	return int64(limit)*int64(unsafe.Sizeof(row[K, V]{})) + int64(slotsFor(limit))*int64(unsafe.Sizeof(slot{}))
 }
+
+// Log takes room to come back: for so many changes of rows after a Mark.
+func (t *Table[K, V]) Log(changes int) { t.log = make([]was[V], 0, changes) }
+
+// LogBytes is the memory that Log takes.
+func LogBytes[V Item](changes int) int64 { return Flat[was[V]](changes) }
 
 // Len is how many rows there are, Room how many more may come.
 func (t *Table[K, V]) Len() int  { return len(t.rows) }
@@ -96,9 +114,46 @@ func (t *Table[K, V]) Put(k K, v V) (place uint32) {
 // Set changes the value of the row at a place.
 func (t *Table[K, V]) Set(place uint32, v V) {
 	r := &t.rows[place]
+	if t.marked && int(place) < t.mark {
+		words.Assert(len(t.log) < cap(t.log), "table: more changes than may be taken back")
+		t.log = append(t.log, was[V]{place, r.val})
+	}
 	t.sum -= r.hash()
 	r.val = v
 	t.sum += r.hash()
+}
+
+// Mark begins to note what changes; Undo takes it all back, Keep keeps it.
+func (t *Table[K, V]) Mark() {
+	words.Assert(!t.marked, "table: marked twice")
+	t.marked, t.mark = true, len(t.rows)
+}
+
+func (t *Table[K, V]) Undo() {
+	words.Assert(t.marked, "table: undo without a mark")
+	t.marked = false
+	for len(t.rows) > t.mark {
+		t.Unput()
+	}
+	for i := len(t.log) - 1; i >= 0; i-- {
+		t.Set(t.log[i].place, t.log[i].val)
+	}
+	t.log = t.log[:0]
+}
+
+func (t *Table[K, V]) Keep() {
+	words.Assert(t.marked, "table: keeps without a mark")
+	t.marked, t.log = false, t.log[:0]
+}
+
+// Unput drops the row that came last.
+func (t *Table[K, V]) Unput() {
+	words.Assert(len(t.rows) > 0, "table: unput of nothing")
+	r := &t.rows[len(t.rows)-1]
+	s, _ := t.find(r.key)
+	t.sum -= r.hash()
+	t.index.free(s)
+	t.rows = t.rows[:len(t.rows)-1]
 }
 
 // find is the slot of k, or the free one where it belongs.
@@ -114,6 +169,10 @@ func (t *Table[K, V]) find(k K) (s int, tag uint32) {
 
 // CopyTo overwrites dst, reusing its memory.
 func (t *Table[K, V]) CopyTo(dst *Table[K, V]) {
+	words.Assert(!t.marked && !dst.marked, "table: copied while marked")
+	if cap(dst.log) != cap(t.log) {
+		dst.Log(cap(t.log))
+	}
 	if len(t.rows) > 0 || len(dst.rows) > 0 || len(t.index.slots) != len(dst.index.slots) {
 		t.index.copyTo(&dst.index) // untouched memory stays untouched
 	}

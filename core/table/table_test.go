@@ -32,10 +32,27 @@ func tableAgrees[K interface {
 	~uint32
 	table.Item
 }](t *rapid.T) {
-	limit := rapid.IntRange(0, 20).Draw(t, "limit")
+	limit, changes := rapid.IntRange(0, 20).Draw(t, "limit"), rapid.IntRange(0, 6).Draw(t, "changes")
 	seed := words.Hash64(rapid.Uint64().Draw(t, "seed"))
 	tab, twin, places := table.New[K, number](limit, seed), map[K]number{}, map[K]uint32{}
+	tab.Log(changes)
 	spare := table.New[K, number](3, 0)
+	var (
+		marked bool
+		then   map[K]number // at the mark
+		noted  int          // changes since, of rows that were there
+	)
+	set := func(t *rapid.T, k K, v number, do func()) {
+		if _, known := then[k]; marked && known {
+			if noted == changes {
+				mustBreak(t, "a change more than may be taken back", do)
+				return
+			}
+			noted++
+		}
+		do()
+		twin[k] = v
+	}
 	key := rapid.Uint32Range(0, 29)
 	value := rapid.Custom(func(t *rapid.T) number { return number(rapid.Uint32().Draw(t, "value")) })
 	t.Repeat(map[string]func(*rapid.T){
@@ -46,11 +63,13 @@ func tableAgrees[K interface {
 				mustBreak(t, "a put without room", func() { tab.Put(k, v) })
 				return
 			}
-			place := tab.Put(k, v)
-			if was, ok := places[k]; ok && was != place {
-				t.Fatalf("%v moved from %d to %d", k, was, place)
-			}
-			twin[k], places[k] = v, place
+			set(t, k, v, func() {
+				place := tab.Put(k, v)
+				if was, ok := places[k]; ok && was != place {
+					t.Fatalf("%v moved from %d to %d", k, was, place)
+				}
+				places[k] = place
+			})
 		},
 		"set": func(t *rapid.T) {
 			if len(twin) == 0 {
@@ -58,10 +77,48 @@ func tableAgrees[K interface {
 			}
 			k := rapid.SampledFrom(slices.Sorted(maps.Keys(twin))).Draw(t, "key")
 			v := value.Draw(t, "value")
-			tab.Set(places[k], v)
-			twin[k] = v
+			set(t, k, v, func() { tab.Set(places[k], v) })
+		},
+		"unput": func(t *rapid.T) {
+			if len(twin) == 0 {
+				mustBreak(t, "an unput of nothing", tab.Unput)
+				return
+			}
+			if marked {
+				t.Skip("the mark counts the rows")
+			}
+			last, _ := tab.Row(uint32(tab.Len() - 1))
+			tab.Unput()
+			delete(twin, last)
+			delete(places, last)
+		},
+		"mark": func(t *rapid.T) {
+			if marked {
+				mustBreak(t, "a second mark", tab.Mark)
+				mustBreak(t, "a copy in between", func() { tab.CopyTo(&spare) })
+				return
+			}
+			tab.Mark()
+			marked, then, noted = true, maps.Clone(twin), 0
+		},
+		"undo": func(t *rapid.T) {
+			if !marked {
+				mustBreak(t, "an undo of nothing", tab.Undo)
+				mustBreak(t, "a keep of nothing", tab.Keep)
+				return
+			}
+			if marked = false; rapid.Bool().Draw(t, "keep") {
+				tab.Keep()
+				return
+			}
+			tab.Undo()
+			twin = then
+			maps.DeleteFunc(places, func(k K, _ uint32) bool { _, known := twin[k]; return !known })
 		},
 		"copy": func(t *rapid.T) { // the copy lives on, what was copied is spoilt
+			if marked {
+				t.Skip("marked")
+			}
 			tab.CopyTo(&spare)
 			for k := range twin {
 				tab.Set(places[k], ^twin[k])
@@ -169,6 +226,14 @@ func fifoAgrees[K interface {
 			fifo.Pop()
 			twin = twin[1:]
 		},
+		"unpush": func(t *rapid.T) {
+			if len(twin) == 0 {
+				mustBreak(t, "an unpush of nothing", fifo.Unpush)
+				return
+			}
+			fifo.Unpush()
+			twin = twin[:len(twin)-1]
+		},
 		"copy": func(*rapid.T) { // the copy lives on, what was copied is emptied
 			fifo.CopyTo(&spare)
 			for fifo.Len() > 0 {
@@ -206,27 +271,132 @@ func fifoAgrees[K interface {
 	})
 }
 
-// TestRoomIsTakenOnce: a table that is filled, changed, emptied and copied takes no
+func TestPoolAgrees(t *testing.T) {
+	t.Run("number", func(t *testing.T) { rapid.Check(t, poolAgrees[number]) })
+	t.Run("clash", func(t *testing.T) { rapid.Check(t, poolAgrees[clash]) })
+}
+
+// poolAgrees walks a pool and a plain map through the same random life.
+func poolAgrees[K interface {
+	~uint32
+	table.Item
+}](t *rapid.T) {
+	limit := rapid.IntRange(0, 9).Draw(t, "limit")
+	pool, twin, places := table.NewPool[K, number](limit, words.Hash64(rapid.Uint64().Draw(t, "seed"))), map[K]number{}, map[K]uint32{}
+	spare := table.NewPool[K, number](3, 0)
+	key := rapid.Uint32Range(0, 29)
+	put := func(t *rapid.T) {
+		k, v := K(key.Draw(t, "key")), number(rapid.Uint32().Draw(t, "value"))
+		_, known := twin[k]
+		switch {
+		case len(twin) == limit:
+			mustBreak(t, "a put without room", func() { pool.Put(k, v) })
+		case known:
+			mustBreak(t, "a second put", func() { pool.Put(k, v) })
+		default:
+			twin[k], places[k] = v, pool.Put(k, v)
+		}
+	}
+	some := func(t *rapid.T) K {
+		if len(twin) == 0 {
+			t.Skip("no row")
+		}
+		return rapid.SampledFrom(slices.Sorted(maps.Keys(twin))).Draw(t, "key")
+	}
+	t.Repeat(map[string]func(*rapid.T){
+		"put":   put,
+		"again": put,
+		"drop": func(t *rapid.T) {
+			k := some(t)
+			pool.Drop(places[k])
+			mustBreak(t, "a second drop", func() { pool.Drop(places[k]) })
+			delete(twin, k)
+			delete(places, k)
+		},
+		"there and back": func(t *rapid.T) { // several leave, and come back in the opposite order
+			var gone []K
+			for range rapid.IntRange(0, len(twin)).Draw(t, "many") {
+				k := some(t)
+				pool.Drop(places[k])
+				gone = append(gone, k)
+				delete(twin, k)
+			}
+			for _, k := range slices.Backward(gone) {
+				if place := pool.Put(k, number(k)); place != places[k] {
+					t.Fatalf("%v came back to %d from %d", k, place, places[k])
+				}
+				twin[k] = number(k)
+			}
+		},
+		"copy": func(*rapid.T) { // the copy lives on, what was copied is filled
+			pool.CopyTo(&spare)
+			for k := range K(limit) {
+				if _, known := pool.Find(100 + k); !known && pool.Room() > 0 {
+					pool.Put(100+k, 7)
+				}
+			}
+			pool, spare = spare, pool
+		},
+		"": func(t *rapid.T) {
+			if err := pool.Check(); err != nil {
+				t.Fatal(err)
+			}
+			if pool.Len() != len(twin) || pool.Room() != limit-len(twin) || pool.Places() < len(twin) {
+				t.Fatalf("%d rows in %d places and room for %d, the map has %d of %d", pool.Len(), pool.Places(), pool.Room(), len(twin), limit)
+			}
+			for k := range K(30) {
+				place, ok := pool.Find(k)
+				want, known := twin[k]
+				if ok != known || ok && place != places[k] {
+					t.Fatalf("%v is at %d, %v; the map has it at %d, %v", k, place, ok, places[k], known)
+				}
+				if !ok {
+					continue
+				}
+				if atK, atV := pool.Row(place); atK != k || atV != want {
+					t.Fatalf("at %d is %v: %v, want %v: %v", place, atK, atV, k, want)
+				}
+			}
+			if again := rebuilt(t, twin); again != pool.Hash() {
+				t.Fatalf("hash %x, of a table %x", pool.Hash(), again)
+			}
+		},
+	})
+}
+
+// TestRoomIsTakenOnce: a table that is filled, changed, undone, emptied and copied takes no
 // memory.
 func TestRoomIsTakenOnce(t *testing.T) {
 	const limit = 100
 	tab, tabCopy := table.New[number, number](limit, 1), table.New[number, number](limit, 1)
 	fifo, fifoCopy := table.NewFifo[number, number](limit, 1), table.NewFifo[number, number](limit, 1)
+	pool, poolCopy := table.NewPool[number, number](limit, 1), table.NewPool[number, number](limit, 1)
+	tab.Log(limit)
+	tabCopy.Log(limit)
 	taken := testing.AllocsPerRun(10, func() {
 		for i := range number(limit) {
 			tab.Put(i, i+1)
 			fifo.Push(i, i+1)
+			pool.Put(i, i+1)
 		}
+		tab.Mark()
+		for i := range number(limit) {
+			tab.Put(i, i)
+		}
+		tab.Undo()
 		tab.CopyTo(&tabCopy)
 		fifo.CopyTo(&fifoCopy)
+		pool.CopyTo(&poolCopy)
 		for fifo.Len() > 0 {
 			fifo.Pop()
+			pool.Drop(uint32(pool.Len() - 1))
 		}
 	})
 	if taken != 0 {
 		t.Errorf("%v allocations", taken)
 	}
-	if err := errors.Join(tabCopy.Check(), fifoCopy.Check()); err != nil || tabCopy.Len() != limit || fifoCopy.Len() != limit {
-		t.Errorf("the copies hold %d and %d: %v", tabCopy.Len(), fifoCopy.Len(), err)
+	if err := errors.Join(tabCopy.Check(), fifoCopy.Check(), poolCopy.Check()); err != nil || tabCopy.Len() != limit ||
+		fifoCopy.Len() != limit || poolCopy.Len() != limit {
+		t.Errorf("the copies hold %d, %d and %d: %v", tabCopy.Len(), fifoCopy.Len(), poolCopy.Len(), err)
 	}
 }

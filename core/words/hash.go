@@ -27,6 +27,16 @@ func mix16(h Hash64, b *[16]byte) Hash64 {
 	return h.Mix(binary.LittleEndian.Uint64(b[:8])).Mix(binary.LittleEndian.Uint64(b[8:]))
 }
 
+func mixText(h Hash64, text []byte) Hash64 {
+	h = h.Mix(uint64(len(text)))
+	for len(text) > 0 {
+		var raw [8]byte
+		text = text[copy(raw[:], text):]
+		h = h.Mix(binary.LittleEndian.Uint64(raw[:]))
+	}
+	return h
+}
+
 // Mix is h after all of i.
 func (i ID) Mix(h Hash64) Hash64 { return mix16(h, (*[16]byte)(&i)) }
 
@@ -41,3 +51,6 @@ func (t Tenant) Mix(h Hash64) Hash64 { return h.Mix(uint64(t)) }
 
 // Mix is h after all of k.
 func (k KeyID) Mix(h Hash64) Hash64 { return h.Mix(uint64(k)) }
+
+// Mix is h after all of t.
+func (t TxID) Mix(h Hash64) Hash64 { return mix16(h, (*[16]byte)(&t)) }

@@ -36,13 +36,14 @@ const (
 	ClockDoubted  // the machine's clock is not believed
 	Restarting    // a child restarts too often
 	LateStart     // a dependency missed the start deadline
+	IndexBehind   // the window of keys fills, because the index does not follow
 
 	conditions // how many there are
 )
 
 func (c Condition) String() string {
 	return [conditions]string{"journal", "key", "http", "admin", "sampler",
-		"journal_stalled", "journal_failed", "disk_full", "clock", "restarts", "late_start"}[c]
+		"journal_stalled", "journal_failed", "disk_full", "clock", "restarts", "late_start", "index_behind"}[c]
 }
 
 // Conditions is a set of them.
@@ -75,10 +76,20 @@ const (
 	ChildHTTP Child = iota
 	ChildAdmin
 	ChildSampler
-	Children // how many there are
+	ChildIndexer // views of the journal
+	ChildKeeper  // snapshots, and the archive
+	ChildAudit   // its file
+	Children     // how many there are
 )
 
-func (c Child) String() string { return [Children]string{"http", "admin", "sampler"}[c] }
+func (c Child) String() string {
+	return [Children]string{"http", "admin", "sampler", "indexer", "keeper", "audit"}[c]
+}
 
-// Need is the dependency that c is.
-func (c Child) Need() Condition { return [Children]Condition{NeedHTTP, NeedAdmin, NeedSampler}[c] }
+// Need is the dependency that c is; without the others the node is ready all the same.
+func (c Child) Need() (need Condition, ok bool) {
+	if c > ChildSampler {
+		return 0, false
+	}
+	return [...]Condition{NeedHTTP, NeedAdmin, NeedSampler}[c], true
+}

@@ -11,6 +11,8 @@ var (
 	ErrReserved = errors.New("account: issuance: and burned: are the ledger's own")
 	ErrAsset    = errors.New("asset: wants 1..32 of A-Z a-z 0-9 / _ -")
 	ErrKey      = errors.New("idempotency key: wants 1..64 of A-Z a-z 0-9 _ : . -")
+	ErrRef      = errors.New("ref: wants 1..64 of A-Z a-z 0-9 _ : . -")
+	ErrLabel    = errors.New("name: wants 1..64 of A-Z a-z 0-9 _ : . -")
 	ErrMemo     = errors.New("memo: wants at most 256 bytes of UTF-8 without control characters")
 )
 
@@ -28,6 +30,23 @@ type Name struct {
 	ID   ID
 	Text []byte
 }
+
+// A Label is a short text that is flat, so that it can stand in a row of a table.
+type Label struct {
+	size uint8
+	text [MaxLabel]byte
+}
+
+// NewLabel is a label of s, which has been checked.
+func NewLabel[T ~string | ~[]byte](s T) (l Label) {
+	l.size = uint8(copy(l.text[:], s))
+	return l
+}
+
+func (l *Label) String() string { return string(l.text[:l.size]) }
+
+// Mix is h after all of l.
+func (l *Label) Mix(h Hash64) Hash64 { return mixText(h, l.text[:l.size]) }
 
 // CheckAccount says why s is no account. Reserved ones are accounts.
 func CheckAccount[T ~string | ~[]byte](s T) error {
@@ -58,6 +77,10 @@ func CheckAsset[T ~string | ~[]byte](s T) error { return wants(s, MaxAsset, "/_-
 
 // CheckKey says why s is no idempotency key.
 func CheckKey[T ~string | ~[]byte](s T) error { return wants(s, MaxKey, "_:.-", ErrKey) }
+
+// CheckRef says why s is no ref, CheckLabel why it is nothing to call an API key.
+func CheckRef[T ~string | ~[]byte](s T) error   { return wants(s, MaxKey, "_:.-", ErrRef) }
+func CheckLabel[T ~string | ~[]byte](s T) error { return wants(s, MaxLabel, "_:.-", ErrLabel) }
 
 // CheckMemo says why s is no memo. The empty one is.
 func CheckMemo(s []byte) error {

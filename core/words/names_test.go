@@ -23,6 +23,8 @@ var grammars = []struct {
 	{"account", words.CheckAccount[string], words.ErrAccount, regexp.MustCompile(`\A[A-Za-z0-9:/_-]{1,256}\z`)},
 	{"asset", words.CheckAsset[string], words.ErrAsset, regexp.MustCompile(`\A[A-Za-z0-9/_-]{1,32}\z`)},
 	{"key", words.CheckKey[string], words.ErrKey, regexp.MustCompile(`\A[A-Za-z0-9_:.-]{1,64}\z`)},
+	{"ref", words.CheckRef[string], words.ErrRef, regexp.MustCompile(`\A[A-Za-z0-9_:.-]{1,64}\z`)},
+	{"label", words.CheckLabel[string], words.ErrLabel, regexp.MustCompile(`\A[A-Za-z0-9_:.-]{1,64}\z`)},
 }
 
 // TestNamesAgree: each byte, at each place, and each length.

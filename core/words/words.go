@@ -3,7 +3,10 @@
 // not here is not ours yet.
 package words
 
-import "fmt"
+import (
+	"encoding/binary"
+	"fmt"
+)
 
 type (
 	// LSN is the place of a frame in the journal, from 1, without gaps.
@@ -26,6 +29,10 @@ type (
 	Epoch uint64
 	// ID is the digest of a name: tables hold it in the name's place.
 	ID [16]byte
+	// TxID names the record at a place of a journal, across nodes and restores: the
+	// journal's id (64 bits), the LSN (48) and the index (16), big-endian. A hold is
+	// named by the record that opened it.
+	TxID [16]byte
 	// Asked is the digest of a parsed request body: the same key may only ask the same.
 	Asked [16]byte
 	// Root is the chain's value after a frame.
@@ -47,6 +54,20 @@ func (t Ticket) Slot() uint32 { return uint32(t) }
 // NewTicket is the generation-th use of a slot.
 func NewTicket(slot, generation uint32) Ticket {
 	return Ticket(uint64(generation)<<32 | uint64(slot))
+}
+
+// NewTxID names the record at p of a journal.
+func NewTxID(j JournalID, p Place) (t TxID) {
+	binary.BigEndian.PutUint64(t[:8], uint64(j))
+	binary.BigEndian.PutUint64(t[8:], uint64(p.LSN)<<16|uint64(p.Index))
+	return t
+}
+
+// Journal and Place are what t was made of; the LSN of no record is 0.
+func (t TxID) Journal() JournalID { return JournalID(binary.BigEndian.Uint64(t[:8])) }
+func (t TxID) Place() Place {
+	n := binary.BigEndian.Uint64(t[8:])
+	return Place{LSN: LSN(n >> 16), Index: uint16(n)}
 }
 
 func (l LSN) String() string { return fmt.Sprintf("@%d", uint64(l)) }

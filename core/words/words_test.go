@@ -1,11 +1,14 @@
 package words_test
 
 import (
+	"bytes"
 	"fmt"
 	"math/bits"
 	"slices"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
 
 	"macronode/ci/flip"
 	"macronode/core/words"
@@ -15,6 +18,32 @@ func TestTicket(t *testing.T) {
 	k := words.NewTicket(0xfffffffe, 0xfffffffd)
 	if k.Slot() != 0xfffffffe || k != 0xfffffffd_fffffffe {
 		t.Errorf("%x has slot %x", uint64(k), k.Slot())
+	}
+}
+
+// TestTxID: the journal, the LSN and the index, big-endian, so that those of a journal
+// are in the order of their places; and what was put in comes out.
+func TestTxID(t *testing.T) {
+	id := words.NewTxID(0x0123456789abcdef, words.Place{LSN: 0xfedcba987654, Index: 0x3210})
+	if got := fmt.Sprintf("%x", id); got != "0123456789abcdeffedcba9876543210" {
+		t.Errorf("the journal, the LSN and the index make %s", got)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		j := words.JournalID(rapid.Uint64().Draw(t, "journal"))
+		place := func(what string) words.Place {
+			return words.Place{LSN: words.LSN(rapid.Uint64Range(0, words.MaxLSN).Draw(t, what)), Index: rapid.Uint16().Draw(t, "index")}
+		}
+		p, q := place("a"), place("b")
+		a, b := words.NewTxID(j, p), words.NewTxID(j, q)
+		if a.Journal() != j || a.Place() != p {
+			t.Fatalf("%x is of %x at %v", a, a.Journal(), a.Place())
+		}
+		if before := p.LSN < q.LSN || p.LSN == q.LSN && p.Index < q.Index; (bytes.Compare(a[:], b[:]) < 0) != before || (a == b) != (p == q) {
+			t.Fatalf("%v before %v: %v, and %x, %x", p, q, before, a, b)
+		}
+	})
+	if (words.TxID{}).Place().LSN != 0 {
+		t.Error("no id names a frame")
 	}
 }
 
@@ -82,8 +111,13 @@ func TestConditions(t *testing.T) {
 
 func TestChildren(t *testing.T) {
 	for c, want := range map[words.Child]string{words.ChildHTTP: "http", words.ChildAdmin: "admin", words.ChildSampler: "sampler"} {
-		if c.String() != want || c.Need().String() != want {
-			t.Errorf("%d is %v and needed as %v", c, c, c.Need())
+		if need, ok := c.Need(); c.String() != want || !ok || need.String() != want {
+			t.Errorf("%d is %v and needed as %v, %v", c, c, need, ok)
+		}
+	}
+	for c, want := range map[words.Child]string{words.ChildIndexer: "indexer", words.ChildKeeper: "keeper", words.ChildAudit: "audit"} {
+		if need, ok := c.Need(); c.String() != want || ok {
+			t.Errorf("%d is %v and needed as %v", c, c, need)
 		}
 	}
 }
@@ -139,10 +173,12 @@ func TestHashForgetsNothing(t *testing.T) {
 		dice   words.Dice
 		tenant words.Tenant
 		key    words.KeyID
+		tx     words.TxID
 		truth  bool
 	)
 	flip.Every(t, &id, func() words.Hash64 { return id.Mix(1) })
 	flip.Every(t, &asked, func() words.Hash64 { return asked.Mix(1) })
+	flip.Every(t, &tx, func() words.Hash64 { return tx.Mix(1) })
 	flip.Every(t, &place, func() words.Hash64 { return place.Mix(1) })
 	flip.Every(t, &amount, func() words.Hash64 { return amount.Mix(1) })
 	flip.Every(t, &dice, func() words.Hash64 { return dice.Mix(1) })

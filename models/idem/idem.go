@@ -1,5 +1,5 @@
-// Package idem is what idempotency keys mean, in the fewest words: a list of who
-// asked what and when, oldest first. It shares no code with core/idem, so that the
+// Package idem is what idempotency keys and refs mean, in the fewest words: a list of
+// who asked what and when, oldest first. It shares no code with core/idem, so that the
 // two cannot be wrong in the same way.
 package idem
 
@@ -9,39 +9,81 @@ import (
 	"macronode/core/words"
 )
 
-// Seen is a key with its outcome.
+// Seen is a key, or a ref, with its outcome.
 type Seen struct {
 	Tenant words.Tenant
 	Name   string
+	Ref    bool
 	Asked  words.Asked
 	Place  words.Place
 	At     words.Time
 }
 
-// State is what is held, and how much of it may be.
+// State is all that was ever remembered, what of it is still held, and how much may be.
 type State struct {
 	Keys, Share, Tenants int
-	TTL                  time.Duration
+	TTL, Trail           time.Duration
 
-	Held []Seen
-	Met  []words.Tenant // all who ever had a key
+	All    []Seen
+	Held   []Seen
+	Forgot words.LSN
+	Met    []words.Tenant // all who ever had a key
 }
 
-// Look answers new, held or conflict, and where the outcome is.
-func (s *State) Look(t words.Tenant, name string, asked words.Asked) (string, words.Place) {
-	for _, h := range s.Held {
-		if h.Tenant == t && h.Name == name {
-			if h.Asked == asked {
-				return "held", h.Place
+// Truth is the last outcome of a key: of those of frames up to one, or held.
+func (s *State) Truth(t words.Tenant, name string, ref bool, upto words.LSN) (last Seen, any bool) {
+	for _, list := range [][]Seen{s.All, s.Held} {
+		for _, h := range list {
+			known := h.Place.LSN <= upto || h.Place.LSN > s.Forgot
+			if h.Tenant == t && h.Name == name && h.Ref == ref && known {
+				last, any = h, true
 			}
-			return "conflict", h.Place
 		}
+	}
+	return last, any
+}
+
+// Lives reports that a key has not had its time.
+func (s *State) Lives(k Seen, at words.Time) bool {
+	return k.Ref || time.Duration(at-k.At)*time.Millisecond < s.TTL
+}
+
+// Look answers new, held, conflict or again, and where the outcome is, to whoever knows
+// all frames up to one.
+func (s *State) Look(t words.Tenant, name string, asked words.Asked, upto words.LSN, at words.Time) (string, words.Place) {
+	last, any := s.Truth(t, name, false, upto)
+	held := any && last.Place.LSN > s.Forgot
+	switch {
+	case any && (held || s.Lives(last, at)):
+		if last.Asked == asked {
+			return "held", last.Place
+		}
+		return "conflict", last.Place
+	case !s.Fresh(upto, at, false):
+		return "again", words.Place{}
 	}
 	return "new", words.Place{}
 }
 
-// Admit says why a new key of t is not held: full, share, or nothing.
-func (s *State) Admit(t words.Tenant) string {
+// Fresh reports that whoever knows all frames up to one knows of every key that is
+// forgotten and lives, and where it asks for refs, of those.
+func (s *State) Fresh(upto words.LSN, at words.Time, refs bool) bool {
+	if upto >= s.Forgot {
+		return true
+	}
+	for _, h := range s.All {
+		if !refs && !h.Ref && h.Place.LSN <= s.Forgot && s.Lives(h, at) {
+			return false
+		}
+		if !refs && h.Ref && h.Place.LSN <= s.Forgot && time.Duration(at-h.At)*time.Millisecond < s.TTL {
+			return false // it says no more than that something of its age may live
+		}
+	}
+	return !refs
+}
+
+// Admit says why so many new keys of t are not held: full, share, or nothing.
+func (s *State) Admit(t words.Tenant, more int) string {
 	own, met := 0, false
 	for _, h := range s.Held {
 		if h.Tenant == t {
@@ -52,9 +94,9 @@ func (s *State) Admit(t words.Tenant) string {
 		met = met || other == t
 	}
 	switch {
-	case len(s.Held) == s.Keys, !met && len(s.Met) == s.Tenants:
+	case len(s.Held)+more > s.Keys, !met && len(s.Met) == s.Tenants:
 		return "full"
-	case own >= s.Share:
+	case own+more > s.Share:
 		return "share"
 	}
 	return ""
@@ -62,7 +104,7 @@ func (s *State) Admit(t words.Tenant) string {
 
 // Remember holds a key that was new and admitted.
 func (s *State) Remember(k Seen) {
-	s.Held = append(s.Held, k)
+	s.Held, s.All = append(s.Held, k), append(s.All, k)
 	for _, t := range s.Met {
 		if t == k.Tenant {
 			return
@@ -71,13 +113,15 @@ func (s *State) Remember(k Seen) {
 	s.Met = append(s.Met, k.Tenant)
 }
 
-// Expired is the last frame of those, among the oldest so many keys, that have had
-// their time.
-func (s *State) Expired(at words.Time, most int) (upto words.LSN, any bool) {
+// Spare is the last frame of those, among the oldest so many keys, that the index has,
+// that have been held long enough, and that are over or too many.
+func (s *State) Spare(at words.Time, indexed words.LSN, most int) (upto words.LSN, any bool) {
 	for i, h := range s.Held {
-		if age := time.Duration(at-h.At) * time.Millisecond; i < most && age >= s.TTL {
-			upto, any = h.Place.LSN, true
+		age := time.Duration(at-h.At) * time.Millisecond
+		if i >= most || h.Place.LSN > indexed || age < s.Trail || age < s.TTL && len(s.Held)-i <= s.Keys/2 {
+			break
 		}
+		upto, any = h.Place.LSN, true
 	}
 	return upto, any
 }
@@ -90,5 +134,5 @@ func (s *State) Forget(upto words.LSN) {
 			rest = append(rest, h)
 		}
 	}
-	s.Held = rest
+	s.Held, s.Forgot = rest, max(s.Forgot, upto)
 }

@@ -4,38 +4,47 @@
 package ledger
 
 import (
+	"bytes"
+	"maps"
 	"math/big"
+	"slices"
 
 	"macronode/core/words"
 )
 
 // Limits are how much the books take, and the ceilings on what moves.
 type Limits struct {
-	Tenants, Accounts, Holdings, Assets          int
-	TenantAccounts, TenantHoldings, TenantAssets int // of one tenant
-	Amount, Day, IssueDay, Supply                *big.Int
+	Tenants, Accounts, Holdings, Assets, Holds                int
+	TenantAccounts, TenantHoldings, TenantAssets, TenantHolds int // of one tenant
+	AccountHolds                                              int
+	HoldFor                                                   int64 // ms
+	Amount, Day, IssueDay, Supply                             *big.Int
 }
 
-// An Op is what somebody wants. Kind is issue, transfer or burn.
+// An Op is what somebody wants. Kind is issue, transfer, burn, hold, capture, release,
+// freeze or unfreeze.
 type Op struct {
 	At              words.Time
 	Tenant          words.Tenant
 	Kind            string
 	From, To, Asset string
-	Amount          *big.Int
+	Amount          *big.Int // of a release: nothing
 	Nonce           words.Nonce
+	Until           words.Time
+	Hold            words.TxID // that is opened, captured or released
 }
 
-// State is everybody's books.
+// State is everybody's books. Nothing in it is ever changed but by replacing it.
 type State struct {
-	limits                     Limits
-	books                      map[words.Tenant]*book
-	accounts, holdings, assets int // in all books
+	limits Limits
+	books  map[words.Tenant]*book
+	holds  map[words.TxID]hold // the active ones
 }
 
 type book struct {
 	seq      words.Seq
 	nonces   map[string]words.Nonce // of each account, the last used
+	frozen   map[string]bool
 	holdings map[holding]*big.Int
 	issued   map[string]*big.Int // of each asset
 	burned   map[string]*big.Int
@@ -44,6 +53,14 @@ type book struct {
 
 type holding struct{ account, asset string }
 
+type hold struct {
+	holding
+	tenant words.Tenant
+	to     string
+	amount *big.Int
+	until  words.Time
+}
+
 // left is what left an account on a day; what is issued leaves nobody.
 type left struct {
 	holding
@@ -51,102 +68,167 @@ type left struct {
 }
 
 // New is empty books.
-func New(l Limits) *State { return &State{limits: l, books: map[words.Tenant]*book{}} }
+func New(l Limits) *State {
+	return &State{limits: l, books: map[words.Tenant]*book{}, holds: map[words.TxID]hold{}}
+}
+
+// Clone is the same books, apart.
+func (s *State) Clone() *State {
+	c := &State{limits: s.limits, books: map[words.Tenant]*book{}, holds: maps.Clone(s.holds)}
+	for _, t := range slices.Sorted(maps.Keys(s.books)) {
+		b := *s.books[t]
+		b.nonces, b.frozen, b.holdings = maps.Clone(b.nonces), maps.Clone(b.frozen), maps.Clone(b.holdings)
+		b.issued, b.burned, b.left = maps.Clone(b.issued), maps.Clone(b.burned), maps.Clone(b.left)
+		c.books[t] = &b
+	}
+	return c
+}
 
 // of is a tenant's book; who has none sees an empty one.
 func (s *State) of(t words.Tenant) *book {
 	if b := s.books[t]; b != nil {
 		return b
 	}
-	return &book{nonces: map[string]words.Nonce{}, holdings: map[holding]*big.Int{},
+	return &book{nonces: map[string]words.Nonce{}, frozen: map[string]bool{}, holdings: map[holding]*big.Int{},
 		issued: map[string]*big.Int{}, burned: map[string]*big.Int{}, left: map[left]*big.Int{}}
 }
 
-// Do moves the money and answers nothing, or says why not and does nothing.
+// Do does it and answers nothing, or says why not and does nothing.
 func (s *State) Do(o Op) (why string) {
-	b, today := s.of(o.Tenant), o.leaves()
-	if why := s.refuses(b, o, today); why != "" {
+	b := s.of(o.Tenant)
+	if why := s.refuses(b, o); why != "" {
 		return why
 	}
 	s.books[o.Tenant] = b
 	b.seq++
-	add(b.left, today, o.Amount)
-	if b.issued[o.Asset] == nil {
-		b.issued[o.Asset] = new(big.Int)
-		s.assets++
+	if o.debits() {
+		add(b.left, o.leaves(), o.Amount)
 	}
-	if o.Kind == "issue" {
+	switch o.Kind {
+	case "issue":
 		add(b.issued, o.Asset, o.Amount)
-	} else {
-		b.nonces[o.From] = o.Nonce
+	case "transfer", "capture":
 		add(b.holdings, holding{o.From, o.Asset}, new(big.Int).Neg(o.Amount))
-	}
-	if o.Kind == "burn" {
+	case "burn":
+		add(b.holdings, holding{o.From, o.Asset}, new(big.Int).Neg(o.Amount))
 		add(b.burned, o.Asset, o.Amount)
-		return ""
+	case "hold":
+		s.holds[o.Hold] = hold{holding{o.From, o.Asset}, o.Tenant, o.To, o.Amount, o.Until}
+	case "freeze", "unfreeze":
+		b.nonces[o.From] += 0
+		b.frozen[o.From] = o.Kind == "freeze"
 	}
-	if _, known := b.nonces[o.To]; !known {
-		b.nonces[o.To] = 0
-		s.accounts++
+	if o.Kind == "capture" || o.Kind == "release" {
+		delete(s.holds, o.Hold)
 	}
-	if b.holdings[holding{o.To, o.Asset}] == nil {
-		s.holdings++
+	if o.pays() {
+		b.nonces[o.From] = o.Nonce
 	}
-	add(b.holdings, holding{o.To, o.Asset}, o.Amount)
+	if o.credits() {
+		b.nonces[o.To] += 0
+		add(b.holdings, holding{o.To, o.Asset}, o.Amount)
+	}
 	return ""
 }
 
-// refuses asks in the contract's order: nonce, amount, funds, ceilings, room.
-func (s *State) refuses(b *book, o Op, today left) string {
+func (o Op) pays() bool    { return o.Kind == "transfer" || o.Kind == "burn" || o.Kind == "hold" }
+func (o Op) credits() bool { return o.Kind == "issue" || o.Kind == "transfer" || o.Kind == "capture" }
+func (o Op) debits() bool  { return o.credits() || o.Kind == "burn" }
+
+// refuses asks in the contract's order: nonce, amount, accounts and holds, funds,
+// ceilings, room.
+func (s *State) refuses(b *book, o Op) string {
 	next := b.nonces[o.From] + 1
 	switch {
-	case o.Kind != "issue" && o.Nonce > next:
+	case o.pays() && o.Nonce > next:
 		return "nonce ahead"
-	case o.Kind != "issue" && o.Nonce < next:
+	case o.pays() && o.Nonce < next:
 		return "nonce used"
-	case o.Amount.Cmp(s.limits.Amount) > 0:
+	case o.Amount != nil && o.Amount.Cmp(s.limits.Amount) > 0:
 		return "amount"
+	case b.frozen[o.From] && (o.pays() || o.Kind == "capture"):
+		return "frozen"
+	case o.Kind == "hold" && (o.Until <= o.At || int64(o.Until-o.At) > s.limits.HoldFor):
+		return "expiry"
+	case (o.Kind == "capture" || o.Kind == "release") && !s.may(o):
+		return "hold"
+	}
+	if why := s.poor(b, o); why != "" {
+		return why
+	}
+	if s.full(b, o) {
+		return "room"
+	}
+	return ""
+}
+
+// may reports that the hold is there for what o wants of it.
+func (s *State) may(o Op) bool {
+	h, active := s.holds[o.Hold]
+	return active && h.until > o.At && h.tenant == o.Tenant && h.holding == holding{o.From, o.Asset} &&
+		(o.Kind == "release" || h.to == "" || h.to == o.To)
+}
+
+// poor says what money is missing, or what there is too much of.
+func (s *State) poor(b *book, o Op) string {
+	today, ceiling := sum(b.left[o.leaves()], o.Amount), s.limits.Day
+	if o.Kind == "issue" {
+		ceiling = s.limits.IssueDay
+	}
+	free := sum(b.holdings[holding{o.From, o.Asset}])
+	free.Sub(free, s.Kept(0, o.Tenant, o.From, o.Asset))
+	switch {
 	case o.Kind == "issue" && sum(b.issued[o.Asset], o.Amount).Cmp(s.limits.Supply) > 0:
 		return "supply"
-	case o.Kind != "issue" && sum(b.holdings[holding{o.From, o.Asset}]).Cmp(o.Amount) < 0:
+	case o.pays() && free.Cmp(o.Amount) < 0:
 		return "funds"
-	case o.Kind == "issue" && sum(b.left[today], o.Amount).Cmp(s.limits.IssueDay) > 0:
+	case o.Kind == "capture" && s.holds[o.Hold].amount.Cmp(o.Amount) < 0:
+		return "over hold"
+	case o.debits() && today.Cmp(ceiling) > 0:
 		return "day"
-	case o.Kind != "issue" && sum(b.left[today], o.Amount).Cmp(s.limits.Day) > 0:
-		return "day"
-	case s.full(b, o):
-		return "room"
 	}
 	return ""
 }
 
 // full reports that there is no room, of all or of the tenant's own.
 func (s *State) full(b *book, o Op) bool {
-	if !s.Fits(o) || b.issued[o.Asset] == nil && len(b.issued) == s.limits.TenantAssets {
-		return true
-	}
-	if o.Kind == "burn" {
-		return false
-	}
-	_, known := b.nonces[o.To]
-	return !known && len(b.nonces) == s.limits.TenantAccounts ||
-		b.holdings[holding{o.To, o.Asset}] == nil && len(b.holdings) == s.limits.TenantHoldings
+	account, had, asset, held := s.wants(b, o)
+	return !s.Fits(o) || asset && len(b.issued) == s.limits.TenantAssets ||
+		account && len(b.nonces) == s.limits.TenantAccounts ||
+		had && len(b.holdings) == s.limits.TenantHoldings ||
+		held && s.Holds(o.Tenant) >= s.limits.TenantHolds
+}
+
+// wants says which rows o needs that are not there: an account, a holding, an asset, a
+// hold.
+func (s *State) wants(b *book, o Op) (account, had, asset, held bool) {
+	_, from := b.nonces[o.From]
+	_, to := b.nonces[o.To]
+	freezes := o.Kind == "freeze" || o.Kind == "unfreeze"
+	account = o.credits() && !to || freezes && !from
+	had = o.credits() && b.holdings[holding{o.To, o.Asset}] == nil
+	return account, had, !freezes && b.issued[o.Asset] == nil, o.Kind == "hold"
 }
 
 // Fits reports that there is room for what o needs, whatever its tenant may have.
 func (s *State) Fits(o Op) bool {
 	b := s.of(o.Tenant)
-	switch {
-	case s.books[o.Tenant] == nil && len(s.books) == s.limits.Tenants:
-		return false
-	case b.issued[o.Asset] == nil && s.assets == s.limits.Assets:
-		return false
-	case o.Kind == "burn":
-		return true
+	accounts, holdings, assets := 0, 0, 0
+	for _, t := range slices.Sorted(maps.Keys(s.books)) {
+		accounts += len(s.books[t].nonces)
+		holdings += len(s.books[t].holdings)
+		assets += len(s.books[t].issued)
 	}
-	_, known := b.nonces[o.To]
-	return (known || s.accounts < s.limits.Accounts) &&
-		(b.holdings[holding{o.To, o.Asset}] != nil || s.holdings < s.limits.Holdings)
+	account, had, asset, held := s.wants(b, o)
+	mine := 0
+	for _, id := range s.active() {
+		if h := s.holds[id]; h.tenant == o.Tenant && h.account == o.From {
+			mine++
+		}
+	}
+	return (s.books[o.Tenant] != nil || len(s.books) < s.limits.Tenants) &&
+		(!account || accounts < s.limits.Accounts) && (!had || holdings < s.limits.Holdings) &&
+		(!asset || assets < s.limits.Assets) && (!held || len(s.holds) < s.limits.Holds && mine < s.limits.AccountHolds)
 }
 
 // leaves is whom the amount leaves, and when.
@@ -158,11 +240,83 @@ func (o Op) leaves() left {
 	return left{holding{o.From, o.Asset}, int64(o.At) / day}
 }
 
+// Over is the hold that ended first, of an account or (of "") of anybody; false when no
+// time is over.
+func (s *State) Over(at words.Time, t words.Tenant, account string) (id words.TxID, tenant words.Tenant, over bool) {
+	for _, next := range s.active() {
+		h := s.holds[next]
+		if h.until > at || account != "" && (h.tenant != t || h.account != account) {
+			continue
+		}
+		if first := s.holds[id]; !over || h.until < first.until { // of one time, by id
+			id, tenant, over = next, h.tenant, true
+		}
+	}
+	return id, tenant, over
+}
+
+// Lapse ends a hold.
+func (s *State) Lapse(id words.TxID) {
+	s.of(s.holds[id].tenant).seq++
+	delete(s.holds, id)
+}
+
+// active are the holds, by id.
+func (s *State) active() []words.TxID {
+	return slices.SortedFunc(maps.Keys(s.holds), func(a, b words.TxID) int { return bytes.Compare(a[:], b[:]) })
+}
+
+// held is how much the holds that are meant hold.
+func (s *State) held(meant func(hold) bool) *big.Int {
+	all := new(big.Int)
+	for _, id := range s.active() {
+		if h := s.holds[id]; meant(h) {
+			all.Add(all, h.amount)
+		}
+	}
+	return all
+}
+
+// Hold finds an active hold.
+func (s *State) Hold(id words.TxID) (o Op, ok bool) {
+	h, ok := s.holds[id]
+	return Op{Tenant: h.tenant, From: h.account, To: h.to, Asset: h.asset, Amount: h.amount, Until: h.until, Hold: id}, ok
+}
+
+// Active are the ids of all holds, in order.
+func (s *State) Active() []words.TxID { return s.active() }
+
+// Holds is how many holds a tenant has.
+func (s *State) Holds(t words.Tenant) int {
+	n := 0
+	for _, id := range s.active() {
+		if s.holds[id].tenant == t {
+			n++
+		}
+	}
+	return n
+}
+
 // Balance is what an account has of an asset, and the nonce that it must use next.
 func (s *State) Balance(t words.Tenant, account, asset string) (*big.Int, words.Nonce) {
 	b := s.of(t)
 	return sum(b.holdings[holding{account, asset}]), b.nonces[account] + 1
 }
+
+// Kept is what of it is held by holds that end after a time; at none, by all active ones.
+func (s *State) Kept(after words.Time, t words.Tenant, account, asset string) *big.Int {
+	return s.held(func(h hold) bool {
+		return h.tenant == t && h.holding == holding{account, asset} && h.until > after
+	})
+}
+
+// Held is what of an asset is held.
+func (s *State) Held(t words.Tenant, asset string) *big.Int {
+	return s.held(func(h hold) bool { return h.tenant == t && h.asset == asset })
+}
+
+// Frozen reports that nothing may leave an account.
+func (s *State) Frozen(t words.Tenant, account string) bool { return s.of(t).frozen[account] }
 
 // Supply is what was ever issued and burned of an asset.
 func (s *State) Supply(t words.Tenant, asset string) (issued, burned *big.Int) {
@@ -177,7 +331,13 @@ func (s *State) Left(o Op) *big.Int { return sum(s.of(o.Tenant).left[o.leaves()]
 func (s *State) Seq(t words.Tenant) words.Seq { return s.of(t).seq }
 
 // Accounts is how many accounts there are.
-func (s *State) Accounts() int { return s.accounts }
+func (s *State) Accounts() int {
+	n := 0
+	for _, t := range slices.Sorted(maps.Keys(s.books)) {
+		n += len(s.books[t].nonces)
+	}
+	return n
+}
 
 // sum is a new number; nil is nothing.
 func sum(numbers ...*big.Int) *big.Int {

@@ -7,12 +7,185 @@ import (
 	"time"
 )
 
+// Defines values for EntryDirection.
+const (
+	Credit EntryDirection = "credit"
+	Debit  EntryDirection = "debit"
+	None   EntryDirection = "none"
+)
+
+// Valid indicates whether the value is a known member of the EntryDirection enum.
+func (e EntryDirection) Valid() bool {
+	switch e {
+	case Credit:
+		return true
+	case Debit:
+		return true
+	case None:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EntryOp.
+const (
+	EntryOpBurn     EntryOp = "burn"
+	EntryOpCapture  EntryOp = "capture"
+	EntryOpExpire   EntryOp = "expire"
+	EntryOpFreeze   EntryOp = "freeze"
+	EntryOpHold     EntryOp = "hold"
+	EntryOpIssue    EntryOp = "issue"
+	EntryOpRelease  EntryOp = "release"
+	EntryOpTransfer EntryOp = "transfer"
+	EntryOpUnfreeze EntryOp = "unfreeze"
+)
+
+// Valid indicates whether the value is a known member of the EntryOp enum.
+func (e EntryOp) Valid() bool {
+	switch e {
+	case EntryOpBurn:
+		return true
+	case EntryOpCapture:
+		return true
+	case EntryOpExpire:
+		return true
+	case EntryOpFreeze:
+		return true
+	case EntryOpHold:
+		return true
+	case EntryOpIssue:
+		return true
+	case EntryOpRelease:
+		return true
+	case EntryOpTransfer:
+		return true
+	case EntryOpUnfreeze:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for HoldState.
+const (
+	HoldStateActive   HoldState = "active"
+	HoldStateCaptured HoldState = "captured"
+	HoldStateExpired  HoldState = "expired"
+	HoldStateReleased HoldState = "released"
+)
+
+// Valid indicates whether the value is a known member of the HoldState enum.
+func (e HoldState) Valid() bool {
+	switch e {
+	case HoldStateActive:
+		return true
+	case HoldStateCaptured:
+		return true
+	case HoldStateExpired:
+		return true
+	case HoldStateReleased:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ItemOp.
+const (
+	ItemOpBurn     ItemOp = "burn"
+	ItemOpCapture  ItemOp = "capture"
+	ItemOpHold     ItemOp = "hold"
+	ItemOpIssue    ItemOp = "issue"
+	ItemOpRelease  ItemOp = "release"
+	ItemOpTransfer ItemOp = "transfer"
+)
+
+// Valid indicates whether the value is a known member of the ItemOp enum.
+func (e ItemOp) Valid() bool {
+	switch e {
+	case ItemOpBurn:
+		return true
+	case ItemOpCapture:
+		return true
+	case ItemOpHold:
+		return true
+	case ItemOpIssue:
+		return true
+	case ItemOpRelease:
+		return true
+	case ItemOpTransfer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for KeyState.
+const (
+	KeyStateActive  KeyState = "active"
+	KeyStateExpired KeyState = "expired"
+	KeyStateRevoked KeyState = "revoked"
+)
+
+// Valid indicates whether the value is a known member of the KeyState enum.
+func (e KeyState) Valid() bool {
+	switch e {
+	case KeyStateActive:
+		return true
+	case KeyStateExpired:
+		return true
+	case KeyStateRevoked:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for Op.
+const (
+	OpBurn     Op = "burn"
+	OpCapture  Op = "capture"
+	OpFreeze   Op = "freeze"
+	OpHold     Op = "hold"
+	OpIssue    Op = "issue"
+	OpRelease  Op = "release"
+	OpTransfer Op = "transfer"
+	OpUnfreeze Op = "unfreeze"
+)
+
+// Valid indicates whether the value is a known member of the Op enum.
+func (e Op) Valid() bool {
+	switch e {
+	case OpBurn:
+		return true
+	case OpCapture:
+		return true
+	case OpFreeze:
+		return true
+	case OpHold:
+		return true
+	case OpIssue:
+		return true
+	case OpRelease:
+		return true
+	case OpTransfer:
+		return true
+	case OpUnfreeze:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ProblemCode.
 const (
+	ProblemCodeAccountFrozen        ProblemCode = "account_frozen"
 	ProblemCodeBadRequest           ProblemCode = "bad_request"
 	ProblemCodeBusy                 ProblemCode = "busy"
 	ProblemCodeDeadline             ProblemCode = "deadline"
 	ProblemCodeForbidden            ProblemCode = "forbidden"
+	ProblemCodeHoldState            ProblemCode = "hold_state"
 	ProblemCodeIdempotencyConflict  ProblemCode = "idempotency_conflict"
 	ProblemCodeIdempotencyFull      ProblemCode = "idempotency_full"
 	ProblemCodeInProgress           ProblemCode = "in_progress"
@@ -23,6 +196,7 @@ const (
 	ProblemCodeNonceConflict        ProblemCode = "nonce_conflict"
 	ProblemCodeNotFound             ProblemCode = "not_found"
 	ProblemCodePayloadTooLarge      ProblemCode = "payload_too_large"
+	ProblemCodeRefUsed              ProblemCode = "ref_used"
 	ProblemCodeUnauthorized         ProblemCode = "unauthorized"
 	ProblemCodeUnavailable          ProblemCode = "unavailable"
 	ProblemCodeUnknown              ProblemCode = "unknown"
@@ -32,6 +206,8 @@ const (
 // Valid indicates whether the value is a known member of the ProblemCode enum.
 func (e ProblemCode) Valid() bool {
 	switch e {
+	case ProblemCodeAccountFrozen:
+		return true
 	case ProblemCodeBadRequest:
 		return true
 	case ProblemCodeBusy:
@@ -39,6 +215,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeDeadline:
 		return true
 	case ProblemCodeForbidden:
+		return true
+	case ProblemCodeHoldState:
 		return true
 	case ProblemCodeIdempotencyConflict:
 		return true
@@ -60,6 +238,8 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodePayloadTooLarge:
 		return true
+	case ProblemCodeRefUsed:
+		return true
 	case ProblemCodeUnauthorized:
 		return true
 	case ProblemCodeUnavailable:
@@ -73,21 +253,54 @@ func (e ProblemCode) Valid() bool {
 	}
 }
 
-// Defines values for ReceiptOp.
+// Defines values for Scope.
 const (
-	Burn     ReceiptOp = "burn"
-	Issue    ReceiptOp = "issue"
-	Transfer ReceiptOp = "transfer"
+	ScopeAdmin    Scope = "admin"
+	ScopeBurn     Scope = "burn"
+	ScopeCapture  Scope = "capture"
+	ScopeHold     Scope = "hold"
+	ScopeIssue    Scope = "issue"
+	ScopeRead     Scope = "read"
+	ScopeTransfer Scope = "transfer"
 )
 
-// Valid indicates whether the value is a known member of the ReceiptOp enum.
-func (e ReceiptOp) Valid() bool {
+// Valid indicates whether the value is a known member of the Scope enum.
+func (e Scope) Valid() bool {
 	switch e {
-	case Burn:
+	case ScopeAdmin:
 		return true
-	case Issue:
+	case ScopeBurn:
 		return true
-	case Transfer:
+	case ScopeCapture:
+		return true
+	case ScopeHold:
+		return true
+	case ScopeIssue:
+		return true
+	case ScopeRead:
+		return true
+	case ScopeTransfer:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for EntriesParamsFormat.
+const (
+	Csv    EntriesParamsFormat = "csv"
+	Json   EntriesParamsFormat = "json"
+	Ndjson EntriesParamsFormat = "ndjson"
+)
+
+// Valid indicates whether the value is a known member of the EntriesParamsFormat enum.
+func (e EntriesParamsFormat) Valid() bool {
+	switch e {
+	case Csv:
+		return true
+	case Json:
+		return true
+	case Ndjson:
 		return true
 	default:
 		return false
@@ -97,11 +310,87 @@ func (e ReceiptOp) Valid() bool {
 // Account defines model for Account.
 type Account = string
 
+// AccountReceipt Durable proof that an account was frozen, or is no longer.
+type AccountReceipt struct {
+	// From An account that money may be moved of or to: none of the ledger's own.
+	From Party          `json:"from"`
+	Idem IdempotencyKey `json:"idem"`
+
+	// Index The place in its frame.
+	Index int `json:"index"`
+	Op    Op  `json:"op"`
+
+	// PrevRoot BLAKE3, in hexadecimal.
+	PrevRoot Root `json:"prev_root"`
+
+	// ReceiptHash BLAKE3 over the receipt's canonical JSON (RFC 8785) without this member.
+	ReceiptHash string `json:"receipt_hash"`
+
+	// Root BLAKE3, in hexadecimal.
+	Root Root `json:"root"`
+
+	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	Seq  Seq       `json:"seq"`
+	Ts   time.Time `json:"ts"`
+	Txid TxID      `json:"txid"`
+}
+
+// AccountView An account.
+type AccountView struct {
+	Account  Account   `json:"account"`
+	Balances []Holding `json:"balances"`
+	Frozen   bool      `json:"frozen"`
+
+	// NextNonce The number that an account must use next, exactly once; the first is 1.
+	NextNonce Nonce `json:"next_nonce"`
+}
+
+// AccountsPage Accounts.
+type AccountsPage struct {
+	Accounts []AccountView `json:"accounts"`
+	AsOf     Stamp         `json:"as_of"`
+
+	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	AsOfSeq Seq `json:"as_of_seq"`
+
+	// NextCursor Absent where nothing comes behind.
+	NextCursor *Cursor `json:"next_cursor,omitempty"`
+}
+
 // Amount Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 type Amount = string
 
 // Asset defines model for Asset.
 type Asset = string
+
+// AssetView How much there is of an asset.
+type AssetView struct {
+	Asset Asset `json:"asset"`
+
+	// BurnedMinor Minor units, or none.
+	BurnedMinor Quantity `json:"burned_minor"`
+
+	// HeldMinor Minor units, or none.
+	HeldMinor Quantity `json:"held_minor"`
+
+	// IssuedMinor Minor units, or none.
+	IssuedMinor Quantity `json:"issued_minor"`
+
+	// OutstandingMinor Issued and not burned.
+	OutstandingMinor Quantity `json:"outstanding_minor"`
+}
+
+// AssetsPage Assets.
+type AssetsPage struct {
+	AsOf Stamp `json:"as_of"`
+
+	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	AsOfSeq Seq         `json:"as_of_seq"`
+	Assets  []AssetView `json:"assets"`
+
+	// NextCursor Absent where nothing comes behind.
+	NextCursor *Cursor `json:"next_cursor,omitempty"`
+}
 
 // Balance What an account has of an asset.
 type Balance struct {
@@ -128,6 +417,47 @@ type Balance struct {
 	StaleMs int64 `json:"stale_ms"`
 }
 
+// Batch What became of a batch: of an atomic one the receipts, of an independent one the results, of its items in order.
+type Batch struct {
+	Receipts *[]Receipt `json:"receipts,omitempty"`
+	Results  *[]Result  `json:"results,omitempty"`
+}
+
+// BatchItem An operation, with the members that it has alone, and the hold_id of a capture or a release.
+type BatchItem struct {
+	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
+	AmountMinor *Amount `json:"amount_minor,omitempty"`
+	Asset       *Asset  `json:"asset,omitempty"`
+
+	// Beneficiary An account that money may be moved of or to: none of the ledger's own.
+	Beneficiary *Party     `json:"beneficiary,omitempty"`
+	ExpiresAt   *time.Time `json:"expires_at,omitempty"`
+
+	// From An account that money may be moved of or to: none of the ledger's own.
+	From   *Party  `json:"from,omitempty"`
+	HoldId *HoldID `json:"hold_id,omitempty"`
+
+	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	Memo Memo `json:"memo,omitempty"`
+
+	// Nonce The number that an account must use next, exactly once; the first is 1.
+	Nonce *Nonce `json:"nonce,omitempty"`
+	Op    ItemOp `json:"op"`
+
+	// Ref The caller's own name for an operation, once for ever within its tenant.
+	Ref *Ref `json:"ref,omitempty"`
+
+	// To An account that money may be moved of or to: none of the ledger's own.
+	To *Party `json:"to,omitempty"`
+}
+
+// BatchRequest Operations in order. No item has an idempotency key of its own: what protects one alone is its ref.
+type BatchRequest struct {
+	// Atomic All or nothing.
+	Atomic bool        `json:"atomic"`
+	Items  []BatchItem `json:"items"`
+}
+
 // BurnRequest Money goes out of being.
 type BurnRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
@@ -142,80 +472,54 @@ type BurnRequest struct {
 
 	// Nonce The number that an account must use next, exactly once; the first is 1.
 	Nonce Nonce `json:"nonce"`
+
+	// Ref The caller's own name for an operation, once for ever within its tenant.
+	Ref *Ref `json:"ref,omitempty"`
 }
 
-// DecisionID defines model for DecisionID.
-type DecisionID = string
-
-// IdempotencyKey defines model for IdempotencyKey.
-type IdempotencyKey = string
-
-// IssueRequest Money comes into being.
-type IssueRequest struct {
+// CaptureRequest Some of a hold is paid.
+type CaptureRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
-	Asset       Asset  `json:"asset"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
-	Memo Memo `json:"memo,omitempty"`
-
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To The beneficiary, where one was named.
 	To Party `json:"to"`
 }
 
-// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
-type Memo = string
-
-// Nonce The number that an account must use next, exactly once; the first is 1.
-type Nonce = int64
-
-// Party An account that money may be moved of or to: none of the ledger's own.
-type Party = string
-
-// Problem RFC 9457.
-type Problem struct {
-	Code       ProblemCode `json:"code"`
-	DecisionId DecisionID  `json:"decision_id"`
-	Detail     string      `json:"detail"`
-
-	// ExpectedNonce The number that an account must use next, exactly once; the first is 1.
-	ExpectedNonce *Nonce `json:"expected_nonce,omitempty"`
-
-	// Retryable The same request, with the same key, may fare better.
-	Retryable bool   `json:"retryable"`
-	Status    int    `json:"status"`
-	Title     string `json:"title"`
-	Type      string `json:"type"`
-}
-
-// ProblemCode defines model for Problem.Code.
-type ProblemCode string
-
-// Quantity Minor units, or none.
-type Quantity = string
-
-// Receipt Durable proof that it was done.
-type Receipt struct {
+// Change A movement: its receipt; of a hold whose time was over, what is held after it.
+type Change struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
-	AmountMinor Amount `json:"amount_minor"`
-	Asset       Asset  `json:"asset"`
+	AmountMinor *Amount `json:"amount_minor,omitempty"`
+	Asset       *Asset  `json:"asset,omitempty"`
+
+	// ExpiresAt Of a hold.
+	ExpiresAt *Stamp `json:"expires_at,omitempty"`
 
 	// From An account that money may be moved of or to: none of the ledger's own.
-	From *Party         `json:"from,omitempty"`
-	Idem IdempotencyKey `json:"idem"`
+	From *Party `json:"from,omitempty"`
+
+	// HeldMinor Minor units, or none.
+	HeldMinor *Quantity       `json:"held_minor,omitempty"`
+	HoldId    *HoldID         `json:"hold_id,omitempty"`
+	Idem      *IdempotencyKey `json:"idem,omitempty"`
 
 	// Index The place in its frame.
 	Index int `json:"index"`
 
 	// Nonce The number that an account must use next, exactly once; the first is 1.
-	Nonce *Nonce    `json:"nonce,omitempty"`
-	Op    ReceiptOp `json:"op"`
+	Nonce *Nonce `json:"nonce,omitempty"`
+
+	// Op expire: the time of a hold was over.
+	Op EntryOp `json:"op"`
 
 	// PrevRoot BLAKE3, in hexadecimal.
 	PrevRoot Root `json:"prev_root"`
 
 	// ReceiptHash BLAKE3 over the receipt's canonical JSON (RFC 8785) without this member.
 	ReceiptHash string `json:"receipt_hash"`
+
+	// Ref The caller's own name for an operation, once for ever within its tenant.
+	Ref *Ref `json:"ref,omitempty"`
 
 	// Root BLAKE3, in hexadecimal.
 	Root Root `json:"root"`
@@ -229,14 +533,444 @@ type Receipt struct {
 	Txid TxID      `json:"txid"`
 }
 
-// ReceiptOp defines model for Receipt.Op.
-type ReceiptOp string
+// ChangesPage Movements in order.
+type ChangesPage struct {
+	AsOf Stamp `json:"as_of"`
+
+	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	AsOfSeq Seq      `json:"as_of_seq"`
+	Changes []Change `json:"changes"`
+
+	// NextAfterSeq Where the next page begins.
+	NextAfterSeq Seq `json:"next_after_seq"`
+}
+
+// Cursor Where the next page begins. It means nothing to others than this node.
+type Cursor = string
+
+// DecisionID defines model for DecisionID.
+type DecisionID = string
+
+// EntriesPage A page of a statement.
+type EntriesPage struct {
+	Account Account `json:"account"`
+	AsOf    Stamp   `json:"as_of"`
+
+	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	AsOfSeq Seq     `json:"as_of_seq"`
+	Entries []Entry `json:"entries"`
+
+	// NextAfterSeq Where the next page begins. Absent where nothing comes behind.
+	NextAfterSeq *Seq `json:"next_after_seq,omitempty"`
+}
+
+// Entry A movement as its account sees it.
+type Entry struct {
+	// AmountMinor Minor units, or none.
+	AmountMinor Quantity `json:"amount_minor"`
+	Asset       *Asset   `json:"asset,omitempty"`
+
+	// BalanceMinor After it.
+	BalanceMinor Signed `json:"balance_minor"`
+
+	// Direction none: the balance stays as it is.
+	Direction EntryDirection `json:"direction"`
+
+	// HeldMinor Of that, after it.
+	HeldMinor Quantity `json:"held_minor"`
+	HoldId    *HoldID  `json:"hold_id,omitempty"`
+
+	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	Memo Memo `json:"memo,omitempty"`
+
+	// Nonce The number that an account must use next, exactly once; the first is 1.
+	Nonce *Nonce `json:"nonce,omitempty"`
+
+	// Op expire: the time of a hold was over.
+	Op EntryOp `json:"op"`
+
+	// Other The account on the other side.
+	Other *Account `json:"other,omitempty"`
+
+	// Ref The caller's own name for an operation, once for ever within its tenant.
+	Ref *Ref `json:"ref,omitempty"`
+
+	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	Seq  Seq   `json:"seq"`
+	Ts   Stamp `json:"ts"`
+	Txid TxID  `json:"txid"`
+}
+
+// EntryDirection none: the balance stays as it is.
+type EntryDirection string
+
+// EntryOp expire: the time of a hold was over.
+type EntryOp string
+
+// FreezeRequest Why.
+type FreezeRequest struct {
+	// Reason 1 to 256 bytes of UTF-8 without control characters. It is kept with the record.
+	Reason string `json:"reason"`
+}
+
+// Hold A hold, and what became of it.
+type Hold struct {
+	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
+	AmountMinor Amount `json:"amount_minor"`
+	Asset       Asset  `json:"asset"`
+
+	// Beneficiary An account that money may be moved of or to: none of the ledger's own.
+	Beneficiary *Party `json:"beneficiary,omitempty"`
+
+	// CapturedMinor Minor units, or none.
+	CapturedMinor Quantity `json:"captured_minor"`
+
+	// EndedTxid The record that ended it.
+	EndedTxid *TxID `json:"ended_txid,omitempty"`
+	ExpiresAt Stamp `json:"expires_at"`
+
+	// From An account that money may be moved of or to: none of the ledger's own.
+	From       Party     `json:"from"`
+	HoldId     HoldID    `json:"hold_id"`
+	OpenedAt   Stamp     `json:"opened_at"`
+	OpenedTxid TxID      `json:"opened_txid"`
+	State      HoldState `json:"state"`
+}
+
+// HoldID defines model for HoldID.
+type HoldID = string
+
+// HoldRequest Money is kept for somebody.
+type HoldRequest struct {
+	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
+	AmountMinor Amount `json:"amount_minor"`
+	Asset       Asset  `json:"asset"`
+
+	// Beneficiary To whom alone it may be paid.
+	Beneficiary *Party `json:"beneficiary,omitempty"`
+
+	// ExpiresAt RFC 3339: later than now, at most 31 days ahead. What is less than a millisecond is lost.
+	ExpiresAt time.Time `json:"expires_at"`
+
+	// From An account that money may be moved of or to: none of the ledger's own.
+	From Party `json:"from"`
+
+	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	Memo Memo `json:"memo,omitempty"`
+
+	// Nonce The number that an account must use next, exactly once; the first is 1.
+	Nonce Nonce `json:"nonce"`
+}
+
+// HoldState defines model for HoldState.
+type HoldState string
+
+// Holding What an account has of an asset.
+type Holding struct {
+	// AmountMinor Minor units. Below zero for issuance:ASSET alone.
+	AmountMinor Signed `json:"amount_minor"`
+	Asset       Asset  `json:"asset"`
+
+	// AvailableMinor Minor units. Below zero for issuance:ASSET alone.
+	AvailableMinor Signed `json:"available_minor"`
+
+	// HeldMinor Minor units, or none.
+	HeldMinor Quantity `json:"held_minor"`
+}
+
+// HoldsPage Holds of an account.
+type HoldsPage struct {
+	AsOf Stamp `json:"as_of"`
+
+	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	AsOfSeq Seq    `json:"as_of_seq"`
+	Holds   []Hold `json:"holds"`
+
+	// NextCursor Absent where nothing comes behind.
+	NextCursor *Cursor `json:"next_cursor,omitempty"`
+}
+
+// IdempotencyKey defines model for IdempotencyKey.
+type IdempotencyKey = string
+
+// IssueRequest Money comes into being.
+type IssueRequest struct {
+	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
+	AmountMinor Amount `json:"amount_minor"`
+	Asset       Asset  `json:"asset"`
+
+	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	Memo Memo `json:"memo,omitempty"`
+
+	// Ref The caller's own name for an operation, once for ever within its tenant.
+	Ref *Ref `json:"ref,omitempty"`
+
+	// To An account that money may be moved of or to: none of the ledger's own.
+	To Party `json:"to"`
+}
+
+// ItemOp defines model for ItemOp.
+type ItemOp string
+
+// Key An API key without its secret.
+type Key struct {
+	// Accounts At most 255 bytes, with a byte between two; none: every name.
+	Accounts Patterns `json:"accounts"`
+
+	// Assets At most 255 bytes, with a byte between two; none: every name.
+	Assets    Patterns `json:"assets"`
+	ExpiresAt *Stamp   `json:"expires_at,omitempty"`
+	Id        KeyID    `json:"id"`
+
+	// Name Empty for the one that the node made.
+	Name   string   `json:"name"`
+	Scopes []Scope  `json:"scopes"`
+	State  KeyState `json:"state"`
+
+	// Tenant default, or the number of another tenant.
+	Tenant Tenant `json:"tenant"`
+}
+
+// KeyID defines model for KeyID.
+type KeyID = string
+
+// KeyRequest What an API key shall be.
+type KeyRequest struct {
+	// Accounts At most 255 bytes, with a byte between two. Whoever means every name leaves it away.
+	Accounts *SomePatterns `json:"accounts,omitempty"`
+
+	// Assets At most 255 bytes, with a byte between two. Whoever means every name leaves it away.
+	Assets *SomePatterns `json:"assets,omitempty"`
+
+	// ExpiresAt RFC 3339. From then on it is nobody's; absent: never.
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+	Name      string     `json:"name"`
+	Scopes    []Scope    `json:"scopes"`
+
+	// Tenant Another tenant than the caller's: from the tenant default alone.
+	Tenant *Tenant `json:"tenant,omitempty"`
+}
+
+// KeyState defines model for KeyState.
+type KeyState string
+
+// KeysPage API keys.
+type KeysPage struct {
+	Keys []Key `json:"keys"`
+
+	// NextCursor Absent where nothing comes behind.
+	NextCursor *Cursor `json:"next_cursor,omitempty"`
+}
+
+// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+type Memo = string
+
+// NewKey A new API key.
+type NewKey struct {
+	// Accounts At most 255 bytes, with a byte between two; none: every name.
+	Accounts Patterns `json:"accounts"`
+
+	// Assets At most 255 bytes, with a byte between two; none: every name.
+	Assets    Patterns `json:"assets"`
+	ExpiresAt *Stamp   `json:"expires_at,omitempty"`
+	Id        KeyID    `json:"id"`
+
+	// Key The key with its secret: shown this once.
+	Key string `json:"key"`
+
+	// Name Empty for the one that the node made.
+	Name   string   `json:"name"`
+	Scopes []Scope  `json:"scopes"`
+	State  KeyState `json:"state"`
+
+	// Tenant default, or the number of another tenant.
+	Tenant Tenant `json:"tenant"`
+}
+
+// Nonce The number that an account must use next, exactly once; the first is 1.
+type Nonce = int64
+
+// Op defines model for Op.
+type Op string
+
+// Outcome A receipt of any operation, or of a batch its receipts or results.
+type Outcome struct {
+	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
+	AmountMinor *Amount `json:"amount_minor,omitempty"`
+	Asset       *Asset  `json:"asset,omitempty"`
+
+	// ExpiresAt Of a hold.
+	ExpiresAt *Stamp `json:"expires_at,omitempty"`
+
+	// From An account that money may be moved of or to: none of the ledger's own.
+	From   *Party          `json:"from,omitempty"`
+	HoldId *HoldID         `json:"hold_id,omitempty"`
+	Idem   *IdempotencyKey `json:"idem,omitempty"`
+
+	// Index The place in its frame.
+	Index *int `json:"index,omitempty"`
+
+	// Nonce The number that an account must use next, exactly once; the first is 1.
+	Nonce *Nonce `json:"nonce,omitempty"`
+	Op    *Op    `json:"op,omitempty"`
+
+	// PrevRoot BLAKE3, in hexadecimal.
+	PrevRoot *Root `json:"prev_root,omitempty"`
+
+	// ReceiptHash BLAKE3 over the receipt's canonical JSON (RFC 8785) without this member.
+	ReceiptHash *string    `json:"receipt_hash,omitempty"`
+	Receipts    *[]Receipt `json:"receipts,omitempty"`
+
+	// Ref The caller's own name for an operation, once for ever within its tenant.
+	Ref     *Ref      `json:"ref,omitempty"`
+	Results *[]Result `json:"results,omitempty"`
+
+	// Root BLAKE3, in hexadecimal.
+	Root *Root `json:"root,omitempty"`
+
+	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	Seq *Seq `json:"seq,omitempty"`
+
+	// To An account that money may be moved of or to: none of the ledger's own.
+	To   *Party     `json:"to,omitempty"`
+	Ts   *time.Time `json:"ts,omitempty"`
+	Txid *TxID      `json:"txid,omitempty"`
+}
+
+// Party An account that money may be moved of or to: none of the ledger's own.
+type Party = string
+
+// PastBalance What an account had of an asset.
+type PastBalance struct {
+	Account Account `json:"account"`
+
+	// AmountMinor Minor units. Below zero for issuance:ASSET alone.
+	AmountMinor Signed `json:"amount_minor"`
+	AsOf        Stamp  `json:"as_of"`
+
+	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	AsOfSeq Seq   `json:"as_of_seq"`
+	Asset   Asset `json:"asset"`
+
+	// AvailableMinor Minor units. Below zero for issuance:ASSET alone.
+	AvailableMinor Signed `json:"available_minor"`
+
+	// HeldMinor Minor units, or none.
+	HeldMinor Quantity `json:"held_minor"`
+}
+
+// Pattern A name, or with a * at the end all names that begin so.
+type Pattern = string
+
+// Patterns At most 255 bytes, with a byte between two; none: every name.
+type Patterns = []Pattern
+
+// Problem RFC 9457.
+type Problem struct {
+	Code       ProblemCode `json:"code"`
+	DecisionId DecisionID  `json:"decision_id"`
+	Detail     string      `json:"detail"`
+
+	// ExpectedNonce The number that an account must use next, exactly once; the first is 1.
+	ExpectedNonce *Nonce `json:"expected_nonce,omitempty"`
+
+	// Index Of a batch: the item that was in its way.
+	Index *int `json:"index,omitempty"`
+
+	// Retryable The same request, with the same key, may fare better.
+	Retryable bool   `json:"retryable"`
+	Status    int    `json:"status"`
+	Title     string `json:"title"`
+
+	// Txid Of ref_used: who has it.
+	Txid *TxID  `json:"txid,omitempty"`
+	Type string `json:"type"`
+}
+
+// ProblemCode defines model for Problem.Code.
+type ProblemCode string
+
+// Quantity Minor units, or none.
+type Quantity = string
+
+// Receipt Durable proof that it was done. Of a release, the amount is all of the hold.
+type Receipt struct {
+	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
+	AmountMinor Amount `json:"amount_minor"`
+	Asset       Asset  `json:"asset"`
+
+	// ExpiresAt Of a hold.
+	ExpiresAt *Stamp `json:"expires_at,omitempty"`
+
+	// From An account that money may be moved of or to: none of the ledger's own.
+	From   *Party         `json:"from,omitempty"`
+	HoldId *HoldID        `json:"hold_id,omitempty"`
+	Idem   IdempotencyKey `json:"idem"`
+
+	// Index The place in its frame.
+	Index int `json:"index"`
+
+	// Nonce The number that an account must use next, exactly once; the first is 1.
+	Nonce *Nonce `json:"nonce,omitempty"`
+	Op    Op     `json:"op"`
+
+	// PrevRoot BLAKE3, in hexadecimal.
+	PrevRoot Root `json:"prev_root"`
+
+	// ReceiptHash BLAKE3 over the receipt's canonical JSON (RFC 8785) without this member.
+	ReceiptHash string `json:"receipt_hash"`
+
+	// Ref The caller's own name for an operation, once for ever within its tenant.
+	Ref *Ref `json:"ref,omitempty"`
+
+	// Root BLAKE3, in hexadecimal.
+	Root Root `json:"root"`
+
+	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	Seq Seq `json:"seq"`
+
+	// To An account that money may be moved of or to: none of the ledger's own.
+	To   *Party    `json:"to,omitempty"`
+	Ts   time.Time `json:"ts"`
+	Txid TxID      `json:"txid"`
+}
+
+// Ref The caller's own name for an operation, once for ever within its tenant.
+type Ref = string
+
+// ReleaseRequest Nothing is to be said.
+type ReleaseRequest = map[string]interface{}
+
+// Result What became of an item: a receipt, or a problem.
+type Result struct {
+	// Problem RFC 9457.
+	Problem *Problem `json:"problem,omitempty"`
+
+	// Receipt Durable proof that it was done. Of a release, the amount is all of the hold.
+	Receipt *Receipt `json:"receipt,omitempty"`
+	Status  int      `json:"status"`
+}
 
 // Root BLAKE3, in hexadecimal.
 type Root = string
 
+// Scope defines model for Scope.
+type Scope string
+
 // Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
 type Seq = int64
+
+// Signed Minor units. Below zero for issuance:ASSET alone.
+type Signed = string
+
+// SomePatterns At most 255 bytes, with a byte between two. Whoever means every name leaves it away.
+type SomePatterns = []Pattern
+
+// Stamp defines model for Stamp.
+type Stamp = time.Time
+
+// Tenant default, or the number of another tenant.
+type Tenant = string
 
 // TransferRequest Money moves. The two accounts differ.
 type TransferRequest struct {
@@ -253,6 +987,9 @@ type TransferRequest struct {
 	// Nonce The number that an account must use next, exactly once; the first is 1.
 	Nonce Nonce `json:"nonce"`
 
+	// Ref The caller's own name for an operation, once for ever within its tenant.
+	Ref *Ref `json:"ref,omitempty"`
+
 	// To An account that money may be moved of or to: none of the ledger's own.
 	To Party `json:"to"`
 }
@@ -260,23 +997,50 @@ type TransferRequest struct {
 // TxID defines model for TxID.
 type TxID = string
 
+// AfterSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+type AfterSeq = Seq
+
+// AtLeast The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+type AtLeast = Seq
+
 // CorrId defines model for CorrId.
 type CorrId = string
+
+// Limit defines model for Limit.
+type Limit = int
 
 // Traceparent defines model for Traceparent.
 type Traceparent = string
 
+// Accounts Accounts.
+type Accounts = AccountsPage
+
+// Assets Assets.
+type Assets = AssetsPage
+
 // BadRequest RFC 9457.
 type BadRequest = Problem
+
+// BalanceAt What an account had of an asset.
+type BalanceAt = PastBalance
 
 // Busy RFC 9457.
 type Busy = Problem
 
+// Changes Movements in order.
+type Changes = ChangesPage
+
 // Conflict RFC 9457.
 type Conflict = Problem
 
+// Entries A page of a statement.
+type Entries = EntriesPage
+
 // Forbidden RFC 9457.
 type Forbidden = Problem
+
+// Holds Holds of an account.
+type Holds = HoldsPage
 
 // IdempotencyConflict RFC 9457.
 type IdempotencyConflict = Problem
@@ -284,14 +1048,20 @@ type IdempotencyConflict = Problem
 // Internal RFC 9457.
 type Internal = Problem
 
+// Keys API keys.
+type Keys = KeysPage
+
 // NotFound RFC 9457.
 type NotFound = Problem
 
 // PayloadTooLarge RFC 9457.
 type PayloadTooLarge = Problem
 
-// TheReceipt Durable proof that it was done.
-type TheReceipt = Receipt
+// RevokedKey An API key without its secret.
+type RevokedKey = Key
+
+// TheReceipt A receipt of any operation, or of a batch its receipts or results.
+type TheReceipt = Outcome
 
 // Unauthorized RFC 9457.
 type Unauthorized = Problem
@@ -307,6 +1077,109 @@ type UnsupportedMedia = Problem
 
 // OpenapiParams defines parameters for Openapi.
 type OpenapiParams struct {
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// AccountsParams defines parameters for Accounts.
+type AccountsParams struct {
+	Prefix *string `form:"prefix,omitempty" json:"prefix,omitempty"`
+
+	// Cursor The next_cursor of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many at most; 100 where nothing is said.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
+	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// BalanceAtParams defines parameters for BalanceAt.
+type BalanceAtParams struct {
+	Asset Asset `form:"asset" json:"asset"`
+	Seq   *Seq  `form:"seq,omitempty" json:"seq,omitempty"`
+
+	// Time RFC 3339, and over.
+	Time *time.Time `form:"time,omitempty" json:"time,omitempty"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// EntriesParams defines parameters for Entries.
+type EntriesParams struct {
+	// AfterSeq What comes after this seq; from the beginning where nothing is said.
+	AfterSeq *AfterSeq `form:"after_seq,omitempty" json:"after_seq,omitempty"`
+
+	// Limit How many at most; 100 where nothing is said.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
+	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+
+	// Format Goes before the header Accept.
+	Format *EntriesParamsFormat `form:"format,omitempty" json:"format,omitempty"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// EntriesParamsFormat defines parameters for Entries.
+type EntriesParamsFormat string
+
+// FreezeParams defines parameters for Freeze.
+type FreezeParams struct {
+	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// UnfreezeParams defines parameters for Unfreeze.
+type UnfreezeParams struct {
+	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// AssetsParams defines parameters for Assets.
+type AssetsParams struct {
+	Prefix *string `form:"prefix,omitempty" json:"prefix,omitempty"`
+
+	// Cursor The next_cursor of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many at most; 100 where nothing is said.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
+	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
@@ -330,8 +1203,112 @@ type BalanceParams struct {
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
+// BatchParams defines parameters for Batch.
+type BatchParams struct {
+	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
 // BurnParams defines parameters for Burn.
 type BurnParams struct {
+	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// ChangesParams defines parameters for Changes.
+type ChangesParams struct {
+	// AfterSeq What comes after this seq; from the beginning where nothing is said.
+	AfterSeq *AfterSeq `form:"after_seq,omitempty" json:"after_seq,omitempty"`
+
+	// Limit How many at most; 100 where nothing is said.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Wait Milliseconds.
+	Wait *int `form:"wait,omitempty" json:"wait,omitempty"`
+
+	// LastEventID Of a stream: the seq that was seen last.
+	LastEventID *string `json:"Last-Event-ID,omitempty"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// HoldsParams defines parameters for Holds.
+type HoldsParams struct {
+	Account Account `form:"account" json:"account"`
+
+	// State Those in this state alone.
+	State *HoldState `form:"state,omitempty" json:"state,omitempty"`
+
+	// Cursor The next_cursor of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many at most; 100 where nothing is said.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
+	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// HoldParams defines parameters for Hold.
+type HoldParams struct {
+	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// ShowHoldParams defines parameters for ShowHold.
+type ShowHoldParams struct {
+	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
+	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// CaptureParams defines parameters for Capture.
+type CaptureParams struct {
+	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// ReleaseParams defines parameters for Release.
+type ReleaseParams struct {
 	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
@@ -354,10 +1331,58 @@ type IssueParams struct {
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
+// KeysParams defines parameters for Keys.
+type KeysParams struct {
+	// Tenant Another tenant's: from the tenant default alone.
+	Tenant *Tenant `form:"tenant,omitempty" json:"tenant,omitempty"`
+
+	// Cursor The next_cursor of the page before.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// Limit How many at most; 100 where nothing is said.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// MakeKeyParams defines parameters for MakeKey.
+type MakeKeyParams struct {
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// RevokeKeyParams defines parameters for RevokeKey.
+type RevokeKeyParams struct {
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
 // TransferParams defines parameters for Transfer.
 type TransferParams struct {
 	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
+
+	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The answer goes on with the same trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// FindTxParams defines parameters for FindTx.
+type FindTxParams struct {
+	Ref            *Ref            `form:"ref,omitempty" json:"ref,omitempty"`
+	IdempotencyKey *IdempotencyKey `form:"idempotency_key,omitempty" json:"idempotency_key,omitempty"`
 
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
@@ -375,11 +1400,32 @@ type TxParams struct {
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
+// FreezeJSONRequestBody defines body for Freeze for application/json ContentType.
+type FreezeJSONRequestBody = FreezeRequest
+
+// UnfreezeJSONRequestBody defines body for Unfreeze for application/json ContentType.
+type UnfreezeJSONRequestBody = FreezeRequest
+
+// BatchJSONRequestBody defines body for Batch for application/json ContentType.
+type BatchJSONRequestBody = BatchRequest
+
 // BurnJSONRequestBody defines body for Burn for application/json ContentType.
 type BurnJSONRequestBody = BurnRequest
 
+// HoldJSONRequestBody defines body for Hold for application/json ContentType.
+type HoldJSONRequestBody = HoldRequest
+
+// CaptureJSONRequestBody defines body for Capture for application/json ContentType.
+type CaptureJSONRequestBody = CaptureRequest
+
+// ReleaseJSONRequestBody defines body for Release for application/json ContentType.
+type ReleaseJSONRequestBody = ReleaseRequest
+
 // IssueJSONRequestBody defines body for Issue for application/json ContentType.
 type IssueJSONRequestBody = IssueRequest
+
+// MakeKeyJSONRequestBody defines body for MakeKey for application/json ContentType.
+type MakeKeyJSONRequestBody = KeyRequest
 
 // TransferJSONRequestBody defines body for Transfer for application/json ContentType.
 type TransferJSONRequestBody = TransferRequest

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/user"
@@ -157,15 +158,30 @@ func (c *Cluster) await(ctx context.Context) error {
 
 // SQL runs statements one by one and returns what they say, without frames.
 func (c *Cluster) SQL(ctx context.Context, statements ...string) (string, error) {
-	args := []string{"-h", c.Socket, "-U", "bench", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"}
-	for _, s := range statements {
-		args = append(args, "-c", s)
-	}
-	out, err := c.command(ctx, "psql", append(args, "postgres")...).CombinedOutput()
+	out, err := c.psql(ctx, statements...).CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("cluster: psql: %w\n%s", err, out)
 	}
 	return strings.TrimSpace(string(out)), nil
+}
+
+// Copy runs one statement and hands on what it says, as it comes.
+func (c *Cluster) Copy(ctx context.Context, statement string, to io.Writer) error {
+	cmd := c.psql(ctx, statement)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = to, &said
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("cluster: psql: %w\n%s", err, said.Bytes())
+	}
+	return nil
+}
+
+func (c *Cluster) psql(ctx context.Context, statements ...string) *exec.Cmd {
+	args := []string{"-h", c.Socket, "-U", "bench", "-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1"}
+	for _, s := range statements {
+		args = append(args, "-c", s)
+	}
+	return c.command(ctx, "psql", append(args, "postgres")...)
 }
 
 // Bench is a run of pgbench, yet to be started, in a directory that it may write to.

@@ -1,7 +1,7 @@
 // compare runs all measurements, macronode and its peers by turns, and writes the page
 // that tells of them. ci/bench/run builds what it wants and starts it.
 //
-//	transfers ─► in process ─► scale ─► recovery ─► memory ─► docs/performance.md
+//	transfers, batches ─► in process ─► scale ─► recovery ─► memory ─► old keys ─► statement ─► docs/performance.md
 package main
 
 import (
@@ -31,6 +31,8 @@ type bench struct {
 	frames int           // of a journal that is recovered
 	flat   int           // operations of the long run
 	many   int           // accounts of the large ledger
+	old    int           // keys of the node that has more than its window
+	lines  int           // entries of the statement
 	page   sheet.Sheet
 	noise  []float64 // share of the machine that strangers took, turn by turn
 }
@@ -44,7 +46,7 @@ type stage struct {
 func main() {
 	b := &bench{}
 	out := flag.String("out", "", "file that the page is written to")
-	only := flag.String("only", "", "comma-separated stages, in place of all: transfers, process, scale, recovery, memory")
+	only := flag.String("only", "", "comma-separated stages, in place of all: transfers, process, scale, recovery, memory, keys, statement")
 	flag.StringVar(&b.bin, "bin", "", "directory of the programs")
 	flag.StringVar(&b.work, "work", "", "empty directory on the disk that is measured")
 	flag.IntVar(&b.rounds, "rounds", 3, "rounds")
@@ -54,7 +56,13 @@ func main() {
 	flag.IntVar(&b.frames, "frames", 1_000_000, "frames of the journal that is recovered")
 	flag.IntVar(&b.flat, "flat", 2_000_000, "operations of the long run")
 	flag.IntVar(&b.many, "many", 1_000_000, "accounts of the large ledger")
+	flag.IntVar(&b.old, "old", 2_000_000, "keys of the node that has more than fit in its window")
+	flag.IntVar(&b.lines, "lines", 100_000, "entries of the statement")
+	full := flag.Bool("full", false, "10,000,000 old keys, which takes minutes")
 	flag.Parse()
+	if *full {
+		b.old = 10_000_000
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := b.run(ctx, *out, *only); err != nil {
@@ -65,7 +73,8 @@ func main() {
 }
 
 func (b *bench) run(ctx context.Context, out, only string) error {
-	stages := []stage{{"transfers", b.transfers}, {"process", b.process}, {"scale", b.scale}, {"recovery", b.recovery}, {"memory", b.memory}}
+	stages := []stage{{"transfers", b.transfers}, {"process", b.process}, {"scale", b.scale}, {"recovery", b.recovery}, {"memory", b.memory},
+		{"keys", b.keys}, {"statement", b.statement}}
 	var err error
 	if b.page.Facts, err = b.facts(ctx); err != nil {
 		return err
@@ -81,11 +90,10 @@ func (b *bench) run(ctx context.Context, out, only string) error {
 			failed = append(failed, fmt.Errorf("%s: %w", s.name, err))
 		}
 		if ctx.Err() != nil {
-			return errors.Join(append(failed, ctx.Err())...)
+			return errors.Join(append(failed, context.Cause(ctx))...)
 		}
 	}
 	b.page.Facts = append(b.page.Facts, sheet.Fact{What: "strangers", Is: b.strangers()})
-	b.page.Missing = append(b.page.Missing, lacking...)
 	if out != "" {
 		failed = append(failed, os.WriteFile(out, []byte(b.page.String()), 0o644))
 	} else {
@@ -93,9 +101,6 @@ func (b *bench) run(ctx context.Context, out, only string) error {
 	}
 	return errors.Join(failed...)
 }
-
-// lacking is what there is nothing to measure of.
-var lacking = []string{"batches of 50 transfers a request: the node takes no batches", "the start from a snapshot and its tail: there are no snapshots"}
 
 // strangers tells how much of the machine others took while we measured.
 func (b *bench) strangers() string {
@@ -122,9 +127,9 @@ func (b *bench) say(format string, args ...any) {
 
 func (b *bench) binary(name string) string { return filepath.Join(b.bin, name) }
 
-// config writes what a node is served with. Its disk is given time: what others do to
-// the machine is no failure of the journal here.
-func (b *bench) config(data string, accounts, keys int, ttl string) (file string, err error) {
+// config writes what a node is served with; more is said of the journal. Its disk is
+// given time: what others do to the machine is no failure of the journal here.
+func (b *bench) config(data string, accounts, keys int, ttl string, more ...string) (file string, err error) {
 	text := fmt.Sprintf(`data: %s
 listen:
   http: 127.0.0.1:0
@@ -136,12 +141,15 @@ wallet:
   idempotency:
     ttl: %s
     keys: %d
+log:
+  level: warn
 journal:
   stall: 5s
   fail: 20s
-log:
-  level: warn
 `, data, accounts, accounts, ttl, keys)
+	for _, m := range more {
+		text += "  " + m + "\n"
+	}
 	file = data + ".yaml"
 	return file, os.WriteFile(file, []byte(text), 0o600)
 }

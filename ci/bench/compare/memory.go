@@ -58,8 +58,8 @@ func (b *bench) memory(ctx context.Context) (err error) {
 	return nil
 }
 
-const memoryText = "`macronode serve` on a journal of %s accounts, each paid once; then 256 clients, until the window holds %s keys and has no room for another. The table of accounts is full as well. " +
-	"Resident is what the kernel counts, Go's runtime and the connections included."
+const memoryText = "`macronode serve` on a journal of %s accounts, each paid once; then 256 clients, until there are %s keys, as many as the window has room for. The table of accounts is full as well. " +
+	"Resident is what the kernel counts, Go's runtime, the connections, the index and a snapshot that is made meanwhile included."
 
 // bound is what the binary says that a configuration takes, in bytes.
 func (b *bench) bound(ctx context.Context, config string) (int64, error) {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -132,36 +131,6 @@ func (n *node) ready(ctx context.Context) bool {
 	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
 }
 
-// seq is the number of movements that a node counts.
-func (n *node) seq(ctx context.Context) (uint64, error) {
-	key, err := os.ReadFile(n.keyFile())
-	if err != nil {
-		return 0, err
-	}
-	ctx, done := context.WithTimeout(ctx, 5*time.Second)
-	defer done()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.http+"/v1/balance?account=acct:00000000&asset=EUR/2", nil)
-	if err != nil {
-		return 0, err
-	}
-	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(key)))
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return 0, err
-	}
-	raw, err := io.ReadAll(resp.Body)
-	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return 0, err
-	}
-	var said struct {
-		Seq uint64 `json:"as_of_seq"`
-	}
-	if err := json.Unmarshal(raw, &said); err != nil || resp.StatusCode != http.StatusOK {
-		return 0, fmt.Errorf("balance: %d %s", resp.StatusCode, raw)
-	}
-	return said.Seq, nil
-}
-
 // peer is the service over PostgreSQL, serving.
 type peer struct {
 	*program
@@ -186,10 +155,26 @@ func (b *bench) peer(dsn, keyFile string) (*peer, error) {
 	return &peer{p, strings.TrimSpace(line)}, nil
 }
 
+// watch begins to look at the machine. Who calls what it returns is told which share of
+// it strangers took since: all but us, those whom we waited for, and the servers, which
+// have used so much.
+func watch() (strangers func(servers time.Duration) (float64, error), err error) {
+	busy, total, err := gauge.Machine()
+	used := gauge.Own()
+	return func(servers time.Duration) (float64, error) {
+		busyAfter, totalAfter, err := gauge.Machine()
+		ours := servers + gauge.Own() - used
+		if totalAfter == total {
+			return 0, err
+		}
+		return max(0, (busyAfter-busy-ours).Seconds()/(totalAfter-total).Seconds()), err
+	}, err
+}
+
 // watched runs a command to its end and reports what strangers took meanwhile, and what
 // the servers, if there are any, used.
 func (b *bench) watched(cmd *exec.Cmd, servers func() (time.Duration, error)) (used time.Duration, strangers float64, err error) {
-	busy, total, err := gauge.Machine()
+	end, err := watch()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -206,12 +191,8 @@ func (b *bench) watched(cmd *exec.Cmd, servers func() (time.Duration, error)) (u
 	if err != nil {
 		return 0, 0, err
 	}
-	busyAfter, totalAfter, err := gauge.Machine()
 	used = after - before
-	ours := used + cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	if total = totalAfter - total; total > 0 {
-		strangers = max(0, (busyAfter-busy-ours).Seconds()/total.Seconds())
-	}
+	strangers, err = end(used)
 	b.noise = append(b.noise, strangers)
 	return used, strangers, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,16 +16,35 @@ import (
 	"macronode/ci/bench/sheet"
 )
 
-const spread = 16 // accounts that one connection pays from, in turn
+// A kind is how transfers are asked for.
+type kind struct {
+	conns  int
+	items  int // transfers of one request
+	spread int // accounts that one connection pays from, in turn
+}
 
-var clients = [...]int{1, 64, 256}
+// singles are one transfer a request; batches pay from each account once.
+func singles(conns int) kind { return kind{conns, 1, 16} }
+
+var (
+	clients = [...]int{1, 64, 256}
+	batches = kind{16, 50, 64}
+)
+
+// counted is a sample of requests as one of transfers. Its times stay those of requests.
+func (k kind) counted(s sample.Sample) sample.Sample {
+	n := uint64(k.items)
+	s.All, s.Counted, s.Over = n*s.All, n*s.Counted, n*s.Over
+	return s
+}
 
 // settings are what the cluster has beside its defaults: room for the connections,
 // memory for all that is touched, and no checkpoint in the middle of a round.
 var settings = []string{"shared_buffers=1GB", "max_connections=400", "max_wal_size=4GB", "checkpoint_timeout=30min"}
 
-// transfers measures one transfer a request, by turns: ours over HTTP, the service
-// over PostgreSQL, and pgbench calling the same function without a service.
+// transfers measures one transfer a request and then batches of them, by turns: ours
+// over HTTP, the service over PostgreSQL, and pgbench calling the same function without
+// a service.
 type transfers struct {
 	*bench
 	cluster *cluster.Cluster
@@ -34,11 +54,11 @@ type transfers struct {
 	turn    int
 	total   [2]uint64 // answers of node and peer
 
-	ours, service, pgbench map[int]sample.Series // by clients
+	ours, service, pgbench map[kind]sample.Series
 }
 
 func (b *bench) transfers(ctx context.Context) (err error) {
-	t := &transfers{bench: b, ours: map[int]sample.Series{}, service: map[int]sample.Series{}, pgbench: map[int]sample.Series{}}
+	t := &transfers{bench: b, ours: map[kind]sample.Series{}, service: map[kind]sample.Series{}, pgbench: map[kind]sample.Series{}}
 	defer func() { err = errors.Join(err, t.close()) }()
 	if err := t.open(ctx); err != nil {
 		return err
@@ -47,9 +67,9 @@ func (b *bench) transfers(ctx context.Context) (err error) {
 		if _, err := t.cluster.SQL(ctx, "checkpoint"); err != nil {
 			return err
 		}
-		for _, n := range clients {
-			if err := t.round(ctx, n); err != nil {
-				return fmt.Errorf("round %d, %d clients: %w", round+1, n, err)
+		for _, k := range t.kinds() {
+			if err := t.round(ctx, k); err != nil {
+				return fmt.Errorf("round %d, %d clients, %d a request: %w", round+1, k.conns, k.items, err)
 			}
 		}
 		b.say("transfers over HTTP, round %d of %d", round+1, b.rounds)
@@ -58,15 +78,23 @@ func (b *bench) transfers(ctx context.Context) (err error) {
 		return err
 	}
 	t.report()
+	t.reportBatches()
 	return nil
+}
+
+func (t *transfers) kinds() (all []kind) {
+	for _, n := range clients {
+		all = append(all, singles(n))
+	}
+	return append(all, batches)
 }
 
 // accounts is how many all rounds want: three programs pay in each, two of them from
 // one ledger.
 func (t *transfers) accounts() int {
 	need := 0
-	for _, n := range clients {
-		need += 3 * n * spread
+	for _, k := range t.kinds() {
+		need += 3 * k.conns * k.spread
 	}
 	return max(100_000, t.rounds*need)
 }
@@ -114,36 +142,41 @@ func (t *transfers) close() (err error) {
 }
 
 // round is one turn of each.
-func (t *transfers) round(ctx context.Context, n int) error {
-	s, err := t.load(ctx, t.node.http, n, func() (time.Duration, error) { return gauge.CPU(t.node.pid()) })
+func (t *transfers) round(ctx context.Context, k kind) error {
+	s, err := t.load(ctx, t.node.http, k, func() (time.Duration, error) { return gauge.CPU(t.node.pid()) })
 	if err != nil {
 		return fmt.Errorf("ours: %w", err)
 	}
-	t.ours[n], t.total[0] = append(t.ours[n], s), t.total[0]+s.All
-	if s, err = t.load(ctx, t.peer.http, n, t.both); err != nil {
+	t.ours[k], t.total[0] = append(t.ours[k], s), t.total[0]+s.All
+	if s, err = t.load(ctx, t.peer.http, k, t.both); err != nil {
 		return fmt.Errorf("service over PostgreSQL: %w", err)
 	}
-	t.service[n], t.total[1] = append(t.service[n], s), t.total[1]+s.All
-	if s, err = t.bare(ctx, n); err != nil {
+	t.service[k], t.total[1] = append(t.service[k], s), t.total[1]+s.All
+	if s, err = t.bare(ctx, k); err != nil {
 		return fmt.Errorf("pgbench: %w", err)
 	}
-	t.pgbench[n], t.total[1] = append(t.pgbench[n], s), t.total[1]+s.All
+	t.pgbench[k], t.total[1] = append(t.pgbench[k], s), t.total[1]+s.All
 	return nil
 }
 
-// pays reserves accounts for n connections, and a salt for their keys.
-func (t *transfers) pays(n int) (first int, salt string) {
+// pays reserves accounts for a turn, and a salt for its keys.
+func (t *transfers) pays(k kind) (first int, salt string) {
 	first = t.first
-	t.first += n * spread
+	t.first += k.conns * k.spread
 	t.turn++
 	return first, fmt.Sprintf("t%d", t.turn)
 }
 
-func (t *transfers) load(ctx context.Context, addr string, n int, servers func() (time.Duration, error)) (sample.Sample, error) {
-	first, salt := t.pays(n)
-	return t.sampled(exec.CommandContext(ctx, t.binary("load"), "-addr", addr, "-key-file", t.node.keyFile(),
-		"-conns", fmt.Sprint(n), "-accounts", fmt.Sprint(t.accounts()), "-first", fmt.Sprint(first), "-spread", fmt.Sprint(spread),
-		"-salt", salt, "-warm", t.warm.String(), "-time", t.time.String()), servers)
+func (t *transfers) load(ctx context.Context, addr string, k kind, servers func() (time.Duration, error)) (sample.Sample, error) {
+	first, salt := t.pays(k)
+	args := []string{"-addr", addr, "-key-file", t.node.keyFile(), "-conns", fmt.Sprint(k.conns),
+		"-accounts", fmt.Sprint(t.accounts()), "-first", fmt.Sprint(first), "-spread", fmt.Sprint(k.spread),
+		"-salt", salt, "-warm", t.warm.String(), "-time", t.time.String()}
+	if k.items > 1 {
+		args = append(args, "-batch", fmt.Sprint(k.items))
+	}
+	s, err := t.sampled(exec.CommandContext(ctx, t.binary("load"), args...), servers)
+	return k.counted(s), err
 }
 
 // database is what PostgreSQL has used; both, with the service in front of it.
@@ -175,42 +208,81 @@ func (t *transfers) audit(ctx context.Context) error {
 	return nil
 }
 
+// A side is who did the same, and what was seen of it.
+type side struct {
+	name string
+	runs map[kind]sample.Series
+}
+
+func (t *transfers) sides() []side {
+	return []side{{"macronode", t.ours}, {"service over PostgreSQL", t.service}, {"pgbench, same function", t.pgbench}}
+}
+
+// row compares one side's transfers with ours.
+func (t *transfers) row(who side, k kind) []string {
+	s, ours := who.runs[k], t.ours[k]
+	return []string{who.name, cell(s, sample.Rate), cell(s, sample.P50), cell(s, sample.P99), cell(s, sample.CPU),
+		times(ours.Ratio(s, sample.Rate)), times(s.Ratio(ours, sample.CPU)), percent(s)}
+}
+
+// faster is a goal of so many transfers a second against others' in the same rounds.
+func (t *transfers) faster(what string, least float64, ours, other sample.Series) {
+	t.page.Goals = append(t.page.Goals, sheet.Goal{What: what, Want: sheet.Least(least), Got: ours.Ratio(other, sample.Rate).Median, Unit: "×",
+		CPU: other.Ratio(ours, sample.CPU).Median})
+}
+
 func (t *transfers) report() {
 	rows := [][]string{}
 	for _, n := range clients {
-		for _, who := range []struct {
-			name string
-			runs map[int]sample.Series
-		}{{"macronode", t.ours}, {"service over PostgreSQL", t.service}, {"pgbench, same function", t.pgbench}} {
-			s := who.runs[n]
-			rows = append(rows, []string{fmt.Sprint(n), who.name, cell(s, sample.Rate), cell(s, sample.P50), cell(s, sample.P99), cell(s, sample.CPU),
-				times(t.ours[n].Ratio(s, sample.Rate)), times(s.Ratio(t.ours[n], sample.CPU)), percent(s)})
+		for _, who := range t.sides() {
+			rows = append(rows, append([]string{fmt.Sprint(n)}, t.row(who, singles(n))...))
 		}
 	}
 	t.page.Sections = append(t.page.Sections, sheet.Section{Title: "Transfers over HTTP", Text: strings.ReplaceAll(fmt.Sprintf(transfersText, sheet.Count(t.accounts()), t.pool), "¢", "`"),
 		Head: []string{"clients", "who", "requests/s", "p50 µs", "p99 µs", "CPU µs each", "ours is faster by", "takes more CPU by", "strangers"}, Rows: rows})
-	goal := func(what string, want sheet.Bound, ours, other sample.Series, f sample.Figure) {
-		t.page.Goals = append(t.page.Goals, sheet.Goal{What: what, Want: want, Got: ours.Ratio(other, f).Median, Unit: "×"})
+	most := func(what string, want float64, ours, other sample.Series, f sample.Figure) {
+		t.page.Goals = append(t.page.Goals, sheet.Goal{What: what, Want: sheet.Most(want), Got: ours.Ratio(other, f).Median, Unit: "×"})
 	}
-	faster := func(what string, least float64, ours, other sample.Series) {
-		goal(what, sheet.Least(least), ours, other, sample.Rate)
-		t.page.Goals[len(t.page.Goals)-1].CPU = other.Ratio(ours, sample.CPU).Median
-	}
-	faster("transfers/s over HTTP, 64 clients: ours against the service over PostgreSQL", 5, t.ours[64], t.service[64])
-	faster("the same against bare pgbench, which has no HTTP", 3.5, t.ours[64], t.pgbench[64])
-	goal("p99 at 256 clients: ours against the service over PostgreSQL", sheet.Most(0.25), t.ours[256], t.service[256], sample.P99)
-	goal("p50 at 1 client: ours against bare pgbench", sheet.Most(0.8), t.ours[1], t.pgbench[1], sample.P50)
+	few, many, one := singles(64), singles(256), singles(1)
+	t.faster("transfers/s over HTTP, 64 clients: ours against the service over PostgreSQL", 5, t.ours[few], t.service[few])
+	t.faster("the same against bare pgbench, which has no HTTP", 3.5, t.ours[few], t.pgbench[few])
+	most("p99 at 256 clients: ours against the service over PostgreSQL", 0.25, t.ours[many], t.service[many], sample.P99)
+	most("p50 at 1 client: ours against bare pgbench", 0.8, t.ours[one], t.pgbench[one], sample.P50)
 }
+
+func (t *transfers) reportBatches() {
+	rows := [][]string{}
+	for _, who := range t.sides() {
+		row, single := t.row(who, batches), times(t.ours[batches].Ratio(who.runs[singles(64)], sample.Rate))
+		rows = append(rows, slices.Insert(row, len(row)-1, single))
+	}
+	t.page.Sections = append(t.page.Sections, sheet.Section{Title: fmt.Sprintf("Batches of %d transfers over HTTP", batches.items),
+		Text: strings.ReplaceAll(batchesText, "¢", "`"), Rows: rows,
+		Head: []string{"who", "transfers/s", "p50 µs of a batch", "p99 µs of a batch", "CPU µs a transfer", "ours is faster by", "takes more CPU by",
+			"ours is faster than its single transfers by", "strangers"}})
+	t.faster("transfers/s in batches of 50 over 16 connections: ours against the service over PostgreSQL", 4, t.ours[batches], t.service[batches])
+	t.faster("the same against bare pgbench", 4, t.ours[batches], t.pgbench[batches])
+	t.faster("the same against bare pgbench with one transfer a transaction, 64 clients", 30, t.ours[batches], t.pgbench[singles(64)])
+}
+
+const batchesText = `16 connections, in the same rounds as above; each batch is 50 transfers from 50 accounts of the connection's own to any, all or nothing. Each answer must have 50 receipts. Single transfers are those of
+64 clients above.
+
+* **macronode**: ¢POST /v1/batch¢ with ¢"atomic": true¢, with its full contract. A batch is one frame; its answer has a receipt with its hash for each transfer.
+* **service over PostgreSQL**: the same request, strict checks and receipts; one round trip, one call of a PL/pgSQL function and one transaction: the key, all rows locked
+  in order, then each transfer's receipt and both balances. It does not say which transfer is refused. The same in five statements over all 50 at once took as much CPU.
+* **pgbench, same function**: ¢pgbench -M prepared -j 2¢ calls the function over the unix socket; it returns the receipts' numbers. The server makes up the arguments.`
 
 const transfersText = `One ¢POST /v1/transfer¢ a request, durable before the answer, over keep-alive HTTP/1.1 on loopback; each client sends its next request when the last is
 answered. One load generator, one thread, checks the status and the key of every answer; at the end both ledgers are held against what it counted. Accounts, amounts,
 keys and memos are the same for all: each client pays from 16 accounts of its own to any of %s.
 
 * **macronode**: ¢macronode serve¢ with its full contract: API key, strict parsing, nonce, ceilings, idempotency window, double entry, hash chain, receipt with its
-  hash, second fold, metrics, fdatasync.
+  hash, second fold, fdatasync; beside it the index of keys, refs and statements, the audit file, snapshots, metrics.
 * **service over PostgreSQL**: Go's net/http and a pgx pool of %d connections over a unix socket, prepared statements; the same API key, the same checks of the body. A
   transfer is one round trip, one call of a PL/pgSQL function and one transaction: key, nonce, both balances, receipt. It is spared what would cost it more: no hash
-  chain, numbers with gaps, no ceilings, 63-bit amounts, one row for an account's nonce and balance, no secondary index. Pools of 8 to 128 were tried; 64 was best.
+  chain, numbers with gaps, no ceilings, 63-bit amounts, one row for an account's nonce and balance, no secondary index, nothing
+  of the statements, listings and audit that ours keeps meanwhile. Pools of 8 to 128 were tried; 64 was best.
 * **pgbench, same function**: ¢pgbench -M prepared -j 2¢ calls the function over the unix socket; percentiles are from its log.
 
 The time of a request is from its sending to the reading of its answer. *Strangers* is the share of the machine that processes took which are no part of this.`

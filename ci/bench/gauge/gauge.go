@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -64,6 +65,18 @@ func Family(pid int) (used time.Duration, children int, err error) {
 		}
 	}
 	return used, children, nil
+}
+
+// Own is what this process has used, and those children that it has waited for.
+func Own() (used time.Duration) {
+	for _, who := range [...]int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(who, &u); err != nil {
+			panic(fmt.Sprintf("gauge: getrusage: %v", err)) // it has no reason to fail
+		}
+		used += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	return used
 }
 
 // Machine is what the whole machine has done, and could have done.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -21,8 +20,9 @@ type conn struct {
 	body  []byte
 	out   []byte
 	key   []byte // of the request that is out
+	again int    // the ask that is out
 	began time.Time
-	in    [8192]byte
+	in    []byte
 	held  int // bytes in in
 }
 
@@ -32,39 +32,95 @@ const stall = 30 * time.Second
 var (
 	errGone    = errors.New("the connection was closed")
 	errStalled = errors.New("no answer for " + stall.String())
-	errLength  = errors.New("an answer without Content-Length")
+	errLength  = errors.New("an answer that does not say how long it is")
 	errLong    = errors.New("an answer longer than any receipt")
 )
 
+const (
+	room      = 8 << 10   // bytes of an answer
+	batchRoom = 512 << 10 // of a batch
+)
+
 func newConn(p *Plan, at int) conn {
-	verb := "transfer"
-	if p.Issue {
-		verb = "issue"
+	c := conn{plan: p, name: fmt.Sprintf("%s-%d-", p.Salt, at), mine: p.First + at*p.Spread, dice: uint64(at)*0x9E3779B97F4A7C15 + 1,
+		again: at - p.Conns, out: make([]byte, 0, 1024), body: make([]byte, 0, 512), key: make([]byte, 0, 64), in: make([]byte, room)}
+	if p.Batch > 0 {
+		c.in = make([]byte, batchRoom)
 	}
-	head := fmt.Sprintf("POST /v1/%s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nIdempotency-Key: ",
-		verb, p.Addr, p.Key)
-	return conn{plan: p, name: fmt.Sprintf("%s-%d-", p.Salt, at), mine: p.First + at*p.Spread, dice: uint64(at)*0x9E3779B97F4A7C15 + 1,
-		head: []byte(head), out: make([]byte, 0, 1024), body: make([]byte, 0, 512), key: make([]byte, 0, 64)}
+	c.head = p.head(c.head, p.path())
+	return c
+}
+
+// path is where the requests of a plan go; those that are asked again have each its own.
+func (p *Plan) path() string {
+	switch {
+	case p.Issue:
+		return "/v1/issue"
+	case p.Batch > 0:
+		return "/v1/batch"
+	default:
+		return "/v1/transfer"
+	}
+}
+
+// head is the beginning of a request, up to its idempotency key.
+func (p *Plan) head(to []byte, path string) []byte {
+	return fmt.Appendf(to, "POST %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nIdempotency-Key: ",
+		path, p.Addr, p.Key)
 }
 
 // write is the next request of this connection, the all-th of all.
 func (c *conn) write(all int) {
+	if len(c.plan.Asks) > 0 {
+		c.repeat()
+		return
+	}
 	c.body = c.body[:0]
-	if c.plan.Issue {
+	switch n := c.plan.Batch; {
+	case c.plan.Issue:
 		c.body = account(append(c.body, `{"to":"`...), all)
 		c.body = append(c.body, `","asset":"EUR/2","amount_minor":"1000000000"}`...)
-	} else {
-		payer, nonce := c.mine+c.turn%c.plan.Spread, c.turn/c.plan.Spread+1
-		c.body = account(append(c.body, `{"from":"`...), payer)
-		c.body = account(append(c.body, `","to":"`...), c.payee(payer))
-		c.body = append(c.body, `","asset":"EUR/2","amount_minor":"7","nonce":`...)
-		c.body = append(strconv.AppendInt(c.body, int64(nonce), 10), `,"memo":"invoice 2026-0042, second part"}`...)
+	case n > 0:
+		c.body = append(c.body, `{"atomic":true,"items":[`...)
+		for i := range n {
+			if i > 0 {
+				c.body = append(c.body, ',')
+			}
+			c.transfer(c.turn*n+i, `{"op":"transfer","from":"`)
+		}
+		c.body = append(c.body, "]}"...)
+	default:
+		c.transfer(c.turn, `{"from":"`)
 	}
 	c.key = strconv.AppendInt(append(c.key[:0], c.name...), int64(c.turn), 10)
-	c.out = append(append(c.out[:0], c.head...), c.key...)
+	c.whole(c.head)
+	c.turn++
+}
+
+// transfer adds the n-th transfer of this connection to the body.
+func (c *conn) transfer(n int, open string) {
+	payer, nonce := c.mine+n%c.plan.Spread, n/c.plan.Spread+1
+	c.body = account(append(c.body, open...), payer)
+	c.body = account(append(c.body, `","to":"`...), c.payee(payer))
+	c.body = append(c.body, `","asset":"EUR/2","amount_minor":"7","nonce":`...)
+	c.body = append(strconv.AppendInt(c.body, int64(nonce), 10), `,"memo":"invoice 2026-0042, second part"}`...)
+}
+
+// repeat is the next ask: each connection takes one of as many as there are connections,
+// and begins anew at the end.
+func (c *conn) repeat() {
+	c.again += c.plan.Conns
+	c.again %= len(c.plan.Asks)
+	a := &c.plan.Asks[c.again]
+	c.head = c.plan.head(c.head[:0], a.Path)
+	c.key, c.body = append(c.key[:0], a.Key...), append(c.body[:0], a.Body...)
+	c.whole(c.head)
+}
+
+func (c *conn) whole(head []byte) {
+	c.out = append(append(c.out[:0], head...), c.key...)
 	c.out = strconv.AppendInt(append(c.out, "\r\nContent-Length: "...), int64(len(c.body)), 10)
 	c.out = append(append(c.out, "\r\n\r\n"...), c.body...)
-	c.turn++
 }
 
 // payee is anybody else.
@@ -103,7 +159,7 @@ func (c *conn) ask(all int) error {
 func (c *conn) read() (whole bool, err error) {
 	n, err := syscall.Read(c.fd, c.in[c.held:])
 	switch {
-	case err == syscall.EAGAIN || err == syscall.EINTR:
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR):
 		return false, nil
 	case err != nil:
 		return false, fmt.Errorf("read: %w", err)
@@ -120,50 +176,4 @@ func (c *conn) read() (whole bool, err error) {
 	}
 	c.held = 0
 	return true, nil
-}
-
-var (
-	blank  = []byte("\r\n\r\n")
-	length = []byte("\r\nContent-Length: ")
-	status = []byte("HTTP/1.1 200 ")
-	quote  = []byte(`"`)
-)
-
-// answer is the size of the answer that is in, 0 as long as it is not whole. Any but a
-// receipt for this request is an error.
-func (c *conn) answer() (size int, err error) {
-	in := c.in[:c.held]
-	end := bytes.Index(in, blank)
-	if end < 0 {
-		return 0, c.room()
-	}
-	at := bytes.Index(in[:end], length)
-	if at < 0 {
-		return 0, errLength
-	}
-	for i := at + len(length); i < end && in[i] != '\r'; i++ {
-		if in[i] < '0' || in[i] > '9' {
-			return 0, errLength
-		}
-		size = size*10 + int(in[i]-'0')
-	}
-	size += end + len(blank)
-	if size > len(in) {
-		return 0, c.room()
-	}
-	if !bytes.HasPrefix(in, status) {
-		return 0, fmt.Errorf("%s was answered\n%s", c.key, in[:size])
-	}
-	body := in[end:size]
-	if i := bytes.Index(body, c.key); i < 1 || !bytes.HasPrefix(body[i+len(c.key):], quote) || body[i-1] != '"' {
-		return 0, fmt.Errorf("%s was answered for another key\n%s", c.key, in[:size])
-	}
-	return size, nil
-}
-
-func (c *conn) room() error {
-	if c.held == len(c.in) {
-		return errLong
-	}
-	return nil
 }

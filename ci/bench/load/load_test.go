@@ -13,8 +13,16 @@ import (
 	"testing"
 	"time"
 
+	"macronode/ci/bench/ask"
 	"macronode/ci/bench/sample"
 )
+
+// transfer is one, as it is asked for.
+type transfer struct {
+	From, To, Asset, Memo string
+	Amount                string `json:"amount_minor"`
+	Nonce                 int
+}
 
 // ledger checks what a server under load must see: each key once, each payer's nonces
 // one by one, and money for every account.
@@ -23,6 +31,8 @@ type ledger struct {
 	keys  map[string]bool
 	nonce map[string]int
 	paid  map[string]bool
+	items int
+	again bool // keys may come again
 	wrong string
 	tell  func(key string) (status int, body string)
 }
@@ -32,33 +42,53 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer l.mu.Unlock()
 	raw, _ := io.ReadAll(r.Body)
 	var in struct {
-		From, To, Asset, Memo string
-		Amount                string `json:"amount_minor"`
-		Nonce                 int
+		transfer
+		Atomic bool
+		Items  []struct {
+			Op string
+			transfer
+		}
 	}
 	key := r.Header.Get("Idempotency-Key")
 	switch err := json.Unmarshal(raw, &in); {
 	case err != nil:
 		l.wrong = fmt.Sprintf("%s: %v", raw, err)
-	case l.keys[key], key == "", r.Header.Get("Authorization") != "Bearer secret":
+	case l.keys[key] && !l.again, key == "", r.Header.Get("Authorization") != "Bearer secret":
 		l.wrong = fmt.Sprintf("key %q, authorization %q", key, r.Header.Get("Authorization"))
-	case r.URL.Path == "/v1/transfer" && in.Nonce != l.nonce[in.From]+1, r.URL.Path == "/v1/transfer" && in.From == in.To:
-		l.wrong = fmt.Sprintf("%s after %d", raw, l.nonce[in.From])
-	case r.URL.Path == "/v1/issue" && l.paid[in.To]:
+	case r.URL.Path == "/v1/issue" && l.paid[in.To] && !l.again:
 		l.wrong = in.To + " is paid twice"
 	}
-	l.keys[key], l.nonce[in.From] = true, in.Nonce
-	l.paid[in.To] = true
+	all := []transfer{in.transfer}
+	if r.URL.Path == "/v1/batch" {
+		all = all[:0]
+		for _, item := range in.Items {
+			all = append(all, item.transfer)
+			if item.Op != "transfer" || !in.Atomic {
+				l.wrong = fmt.Sprintf("a batch with %s", raw)
+			}
+		}
+	}
+	for _, one := range all {
+		if r.URL.Path != "/v1/issue" && (one.Nonce != l.nonce[one.From]+1 || one.From == one.To) {
+			l.wrong = fmt.Sprintf("%+v after %d", one, l.nonce[one.From])
+		}
+		l.nonce[one.From], l.paid[one.To] = one.Nonce, true
+	}
+	l.keys[key] = true
+	l.items += len(all)
+	if l.again && key != "new" {
+		w.Header().Set("Idempotency-Replayed", "true")
+	}
 	status, body := l.tell(key)
-	if len(body) > 1<<13 {
+	if len(body) > 1<<14 && r.URL.Path != "/v1/batch" {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	w.WriteHeader(status)
-	fmt.Fprint(w, body)
+	_, _ = fmt.Fprint(w, body) // who left will say so
 }
 
 func run1(t *testing.T, p Plan, tell func(key string) (int, string)) (*ledger, sample.Sample, error) {
-	l := &ledger{keys: map[string]bool{}, nonce: map[string]int{}, paid: map[string]bool{}, tell: tell}
+	l := &ledger{again: len(p.Asks) > 0, keys: map[string]bool{}, nonce: map[string]int{}, paid: map[string]bool{}, tell: tell}
 	s := httptest.NewServer(l)
 	defer s.Close()
 	p.Addr, p.Key, p.Salt = netip.MustParseAddrPort(strings.TrimPrefix(s.URL, "http://")), "secret", "t"
@@ -100,16 +130,65 @@ func TestIssue(t *testing.T) {
 	}
 }
 
+func receipts(n int) func(string) (int, string) {
+	return func(key string) (int, string) {
+		one := fmt.Sprintf(`{"txid":"tx_0","idem":%q,"pad":%q}`, key, strings.Repeat("x", 400))
+		return 200, `{"receipts":[` + strings.TrimSuffix(strings.Repeat(one+",", n), ",") + `]}`
+	}
+}
+
+// TestBatch: a batch's transfers go on where the batch before ended, and an answer that
+// comes in chunks is read to its end.
+func TestBatch(t *testing.T) {
+	l, r, err := run1(t, Plan{Accounts: 40, Spread: 3, Conns: 7, Count: 100, Batch: 50}, receipts(50))
+	if err != nil || r.All != 100 || l.items != 5000 || len(l.nonce) != 21 {
+		t.Fatalf("%+v, %d transfers by %d, %v", r, l.items, len(l.nonce), err)
+	}
+	for _, n := range []int{0, 49, 51} {
+		if _, r, err := run1(t, Plan{Accounts: 40, Spread: 3, Conns: 7, Count: 100, Batch: 50}, receipts(n)); err == nil {
+			t.Errorf("%d receipts: %+v", n, r)
+		}
+	}
+}
+
+// TestAgain: what was asked before is asked in the same words, and must be answered so.
+func TestAgain(t *testing.T) {
+	asks := make([]ask.Ask, 5)
+	for i := range asks {
+		key := fmt.Sprint("k", i)
+		_, answer := well(key)
+		asks[i] = ask.Ask{Path: "/v1/issue", Key: key, Body: `{"to":"acct:` + key + `"}`, Answer: answer}
+	}
+	l, r, err := run1(t, Plan{Accounts: 40, Spread: 1, Conns: 2, Count: 100, Asks: asks}, well)
+	if err != nil || r.All != 100 || len(l.keys) != 5 || len(l.paid) != 5 {
+		t.Fatalf("%+v, %d keys, %v", r, len(l.keys), err)
+	}
+	other := func(key string) (int, string) {
+		if key == "k4" {
+			return 200, `{"idem":"k4"}`
+		}
+		return well(key)
+	}
+	if _, r, err := run1(t, Plan{Accounts: 40, Spread: 1, Conns: 2, Count: 100, Asks: asks}, other); err == nil {
+		t.Errorf("another answer: %+v", r)
+	}
+	asks[4].Key, asks[4].Answer = "new", `{"idem":"new"}`
+	fresh := func(string) (int, string) { return 200, `{"idem":"new"}` }
+	if _, r, err := run1(t, Plan{Accounts: 40, Spread: 1, Conns: 1, Count: 1, Asks: asks[4:]}, fresh); err == nil {
+		t.Errorf("answered as if for the first time: %+v", r)
+	}
+}
+
 // TestWrongAnswers: anything but this request's receipt ends the run.
 func TestWrongAnswers(t *testing.T) {
 	for rule, tell := range map[string]func(string) (int, string){
 		"a refusal":         func(key string) (int, string) { return 429, fmt.Sprintf(`{"idem":%q}`, key) },
 		"another's receipt": func(key string) (int, string) { return 200, fmt.Sprintf(`{"idem":"%s0"}`, key) },
 		"no key at all":     func(string) (int, string) { return 200, `{"txid":"tx_0"}` },
-		"no length": func(key string) (int, string) {
-			return 200, fmt.Sprintf(`{"idem":%q,"pad":%q}`, key, make([]byte, 3000))
+		"no end that could be waited for": func(key string) (int, string) {
+			return 200, fmt.Sprintf(`{"idem":%q,"pad":%q}`, key, strings.Repeat("x", 9000))
 		},
-		"longer than it can": func(key string) (int, string) { return 200, strings.Repeat("x", 1<<14) },
+		"longer than it can": func(key string) (int, string) { return 200, strings.Repeat("x", 1<<15) },
 	} {
 		if _, r, err := run1(t, Plan{Accounts: 9, Spread: 1, Conns: 2, Count: 10}, tell); err == nil {
 			t.Errorf("%s: %+v", rule, r)

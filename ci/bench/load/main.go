@@ -1,8 +1,9 @@
-// load asks for transfers (or issues) over HTTP/1.1, each connection its next one when
-// the last is answered. It is one thread over epoll with requests written by hand, so
-// that it takes little of the machine that it measures. Every answer must be 200 and
-// name the key that was asked under, or it ends. What it saw is a sample on standard
-// output.
+// load asks for transfers (or issues, or batches of transfers) over HTTP/1.1, or again
+// what was answered before, each connection its next one when the last is answered. It is
+// one thread over epoll with requests written by hand, so that it takes little of the
+// machine that it measures. Every answer must be 200 and name the key that was asked
+// under, a batch's with all its receipts, and what is asked again must be answered by the
+// same bytes, or it ends. What it saw is a sample on standard output.
 //
 //	connection: write request ─► epoll ─► read answer ─► check, count ─► next request
 package main
@@ -11,6 +12,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"os"
 	"runtime"
@@ -19,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"macronode/ci/bench/ask"
 	"macronode/ci/bench/hist"
 	"macronode/ci/bench/sample"
 )
@@ -27,12 +30,14 @@ import (
 // that their nonces are known: First+i*Spread and the Spread-1 after it.
 type Plan struct {
 	Addr     netip.AddrPort
-	Key      string // the API key
-	Salt     string // makes idempotency keys new
-	Issue    bool   // gives each of Accounts its money, in place of transfers
-	Accounts int    // there are so many
-	First    int    // the first that pays
-	Spread   int    // accounts of one connection
+	Key      string    // the API key
+	Salt     string    // makes idempotency keys new
+	Issue    bool      // gives each of Accounts its money, in place of transfers
+	Batch    int       // transfers of one request, all or nothing; 0: one, and no batch
+	Asks     []ask.Ask // asked again, in place of transfers
+	Accounts int       // there are so many
+	First    int       // the first that pays
+	Spread   int       // accounts of one connection
 	Conns    int
 	Count    int           // so many requests, in place of a time
 	Warm     time.Duration // not measured
@@ -52,6 +57,8 @@ func run() error {
 	keyFile := flag.String("key-file", "", "file with the API key")
 	flag.StringVar(&p.Salt, "salt", "s", "makes idempotency keys new")
 	flag.BoolVar(&p.Issue, "issue", false, "issue to each account once, in place of transfers")
+	flag.IntVar(&p.Batch, "batch", 0, "transfers of one request, all or nothing, in place of one")
+	asks := flag.String("asks", "", "file of what was answered before, asked again in place of transfers")
 	flag.IntVar(&p.Accounts, "accounts", 100_000, "accounts there are")
 	flag.IntVar(&p.First, "first", 0, "first account that pays")
 	flag.IntVar(&p.Spread, "spread", 16, "accounts that one connection pays from")
@@ -69,6 +76,11 @@ func run() error {
 		return fmt.Errorf("key: %w", err)
 	}
 	p.Key = strings.TrimSpace(string(key))
+	if *asks != "" {
+		if p.Asks, err = shuffled(*asks); err != nil {
+			return err
+		}
+	}
 	if p.Issue {
 		p.Count = p.Accounts
 	} else if need := p.First + p.Conns*p.Spread; need > p.Accounts {
@@ -81,6 +93,18 @@ func run() error {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// shuffled is a file of asks in an order by chance, the same each time.
+func shuffled(file string) ([]ask.Ask, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("asks: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	all, err := ask.Read(f)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all, err
 }
 
 // drive runs the plan.

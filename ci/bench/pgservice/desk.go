@@ -30,6 +30,7 @@ const (
 	nonceAhead
 	conflict
 	again
+	bundled
 )
 
 const (
@@ -53,6 +54,13 @@ func newDesk(pool *pgxpool.Pool, key string) *desk {
 	return &desk{pool: pool, key: sha256.Sum256([]byte(key))}
 }
 
+func (d *desk) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/transfer", d.transfer)
+	mux.HandleFunc("POST /v1/batch", d.batch)
+	return mux
+}
+
 // told is a row of the type of that name.
 type told struct {
 	outcome  int16
@@ -62,15 +70,23 @@ type told struct {
 	expected int64
 }
 
-func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// body is that of a request, from whoever has the key.
+func (d *desk) body(w http.ResponseWriter, r *http.Request) (raw []byte, ok bool) {
 	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if shown := sha256.Sum256([]byte(bearer)); subtle.ConstantTimeCompare(shown[:], d.key[:]) != 1 {
 		refuse(w, event.Unauthorized, 0)
-		return
+		return nil, false
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, words.MaxBody))
 	if err != nil {
 		refuse(w, event.PayloadTooLarge, 0)
+	}
+	return raw, err == nil
+}
+
+func (d *desk) transfer(w http.ResponseWriter, r *http.Request) {
+	raw, ok := d.body(w, r)
+	if !ok {
 		return
 	}
 	in, err := parse(raw, r.Header.Get("Idempotency-Key"))
@@ -78,7 +94,7 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, event.BadRequest, 0)
 		return
 	}
-	if in.Amount.Hi > 0 || in.Amount.Lo > math.MaxInt64 {
+	if large(in.Amount) {
 		refuse(w, event.OverAmount, 0)
 		return
 	}
@@ -92,32 +108,53 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, in, t)
 }
 
+// large reports what a bigint does not hold.
+func large(a words.Amount) bool { return a.Hi > 0 || a.Lo > math.MaxInt64 }
+
+// order is a transfer as it is written.
+type order struct {
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Asset  string `json:"asset"`
+	Amount string `json:"amount_minor"`
+	Nonce  uint64 `json:"nonce"`
+	Memo   string `json:"memo"`
+}
+
+func (o *order) item() (event.Item, error) {
+	amount, err := words.ParseAmount(o.Amount)
+	i := event.Item{Op: event.Transfer, Amount: amount, Nonce: words.Nonce(o.Nonce), Memo: []byte(o.Memo)}
+	i.From.Text, i.To.Text, i.Asset.Text = []byte(o.From), []byte(o.To), []byte(o.Asset)
+	return i, err
+}
+
 // parse reads a transfer as strictly as ours.
 func parse(raw []byte, key string) (*event.Request, error) {
-	var body struct {
-		From   string `json:"from"`
-		To     string `json:"to"`
-		Asset  string `json:"asset"`
-		Amount string `json:"amount_minor"`
-		Nonce  uint64 `json:"nonce"`
-		Memo   string `json:"memo"`
-	}
-	from := json.NewDecoder(bytes.NewReader(raw))
-	from.DisallowUnknownFields()
-	if err := from.Decode(&body); err != nil {
+	var body order
+	if err := strictly(raw, &body); err != nil {
 		return nil, err
 	}
-	if _, err := from.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one value")
-	}
-	amount, err := words.ParseAmount(body.Amount)
+	item, err := body.item()
 	if err != nil {
 		return nil, err
 	}
-	in := &event.Request{Op: event.Transfer, Amount: amount, Nonce: words.Nonce(body.Nonce), Memo: []byte(body.Memo)}
-	in.Key.Text, in.From.Text, in.To.Text, in.Asset.Text = []byte(key), []byte(body.From), []byte(body.To), []byte(body.Asset)
+	in := &event.Request{Item: item}
+	in.Key.Text = []byte(key)
 	in.Seal(nil)
 	return in, in.Check()
+}
+
+// strictly reads one value without members that nobody knows.
+func strictly(raw []byte, to any) error {
+	from := json.NewDecoder(bytes.NewReader(raw))
+	from.DisallowUnknownFields()
+	if err := from.Decode(to); err != nil {
+		return err
+	}
+	if _, err := from.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("more than one value")
+	}
+	return nil
 }
 
 // decide carries a transfer out, or finds out why not. Only what was rolled back is
@@ -153,7 +190,7 @@ func answer(w http.ResponseWriter, in *event.Request, t told) {
 	}
 	switch t.outcome {
 	case moved:
-		body := receipt(make([]byte, 0, 512), in, t)
+		body := receipt(make([]byte, 0, 512), in.Key.Text, &in.Item, t.seq, t.at)
 		w.Header().Set("Content-Type", jsonType)
 		_, _ = w.Write(body) // the peer may be gone; the transfer stands
 	case noFunds:
@@ -168,19 +205,19 @@ func answer(w http.ResponseWriter, in *event.Request, t told) {
 }
 
 // receipt is a function of the stored row alone, so a replay is the same bytes.
-func receipt(to []byte, in *event.Request, t told) []byte {
+func receipt(to, key []byte, in *event.Item, seq int64, at time.Time) []byte {
 	var id [16]byte
 	for i := range 8 {
-		id[8+i] = byte(t.seq >> (56 - 8*i))
+		id[8+i] = byte(seq >> (56 - 8*i))
 	}
 	to = append(hex.AppendEncode(append(to, `{"txid":"tx_`...), id[:]), `","op":"transfer","from":"`...)
 	to = append(append(append(to, in.From.Text...), `","to":"`...), in.To.Text...)
 	to = append(append(append(to, `","asset":"`...), in.Asset.Text...), `","amount_minor":"`...)
 	to = append(in.Amount.Append(to), `","nonce":`...)
 	to = append(strconv.AppendUint(to, uint64(in.Nonce), 10), `,"idem":"`...)
-	to = append(append(to, in.Key.Text...), `","ts":"`...)
-	to = append(t.at.UTC().AppendFormat(to, "2006-01-02T15:04:05.000Z"), `","seq":`...)
-	return append(strconv.AppendInt(to, t.seq, 10), '}')
+	to = append(append(to, key...), `","ts":"`...)
+	to = append(at.UTC().AppendFormat(to, "2006-01-02T15:04:05.000Z"), `","seq":`...)
+	return append(strconv.AppendInt(to, seq, 10), '}')
 }
 
 func refuse(w http.ResponseWriter, p event.Problem, expected int64) {

@@ -26,7 +26,7 @@ func open(t *testing.T) (url string, pool *pgxpool.Pool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func open(t *testing.T) (url string, pool *pgxpool.Pool) {
 	if _, err := pool.Exec(t.Context(), "insert into account (name, asset, balance) values ('ann', 'EUR/2', 100), ('bob', 'EUR/2', 100)"); err != nil {
 		t.Fatal(err)
 	}
-	s := httptest.NewServer(newDesk(pool, "secret"))
+	s := httptest.NewServer(newDesk(pool, "secret").routes())
 	t.Cleanup(s.Close)
 	return s.URL, pool
 }
@@ -65,7 +65,11 @@ type said struct {
 }
 
 func post(t *testing.T, url, bearer, key, body string) said {
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/v1/transfer", strings.NewReader(body))
+	return postTo(t, url+"/v1/transfer", bearer, key, body)
+}
+
+func postTo(t *testing.T, url, bearer, key, body string) said {
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,4 +185,43 @@ func TestAcross(t *testing.T) {
 	}
 	wg.Wait()
 	hold(t, pool, "ann:1000:300 bob:1000:300")
+}
+
+// batch is one of all or nothing.
+func batch(transfers ...string) string {
+	for i, one := range transfers {
+		transfers[i] = strings.Replace(one, "{", `{"op":"transfer",`, 1)
+	}
+	return `{"atomic":true,"items":[` + strings.Join(transfers, ",") + `]}`
+}
+
+// TestBatch: transfers of a batch are done in order, all of them once or none.
+func TestBatch(t *testing.T) {
+	url, pool := open(t)
+	url += "/v1/batch"
+	there := batch(transfer("ann", "bob", 100, 1), transfer("bob", "cy", 150, 1), transfer("bob", "ann", 50, 2))
+	first := postTo(t, url, "secret", "k1", there)
+	if first.status != 200 || strings.Count(first.body, `"idem":"k1"`) != 3 {
+		t.Fatalf("%+v", first)
+	}
+	hold(t, pool, "ann:50:1 bob:0:2 cy:150:0")
+	if again := postTo(t, url, "secret", "k1", there); again.body != first.body || !again.replayed {
+		t.Errorf("%+v, before %+v", again, first)
+	}
+	for _, c := range []struct {
+		rule, key, body string
+		status          int
+	}{
+		{"another question", "k1", batch(transfer("ann", "bob", 1, 2)), 422},
+		{"the second has too little", "k2", batch(transfer("ann", "bob", 50, 2), transfer("bob", "ann", 51, 3)), 409},
+		{"a nonce twice", "k3", batch(transfer("cy", "bob", 1, 1), transfer("cy", "bob", 1, 1)), 409},
+		{"not all or nothing", "k4", strings.Replace(batch(transfer("cy", "bob", 1, 1)), "true", "false", 1), 400},
+		{"no transfer", "k5", strings.Replace(batch(transfer("cy", "bob", 1, 1)), `"transfer"`, `"burn"`, 1), 400},
+		{"nothing", "k6", batch(), 400},
+	} {
+		if got := postTo(t, url, "secret", c.key, c.body); got.status != c.status {
+			t.Errorf("%s: %+v", c.rule, got)
+		}
+	}
+	hold(t, pool, "ann:50:1 bob:0:2 cy:150:0")
 }

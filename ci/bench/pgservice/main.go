@@ -1,6 +1,6 @@
-// pgservice is the peer: POST /v1/transfer with macronode's contract, over PostgreSQL.
-// It does in one function call, one round trip and one transaction what the contract
-// asks of a transfer, and leaves out what would cost more: the hash chain, gapless
+// pgservice is the peer: POST /v1/transfer with macronode's contract, over PostgreSQL,
+// and POST /v1/batch of transfers that are all done or none of them. It does in one
+// function call, one round trip and one transaction what the contract asks, and leaves out what would cost more: the hash chain, gapless
 // numbers, ceilings a day, amounts beyond 63 bits.
 //
 //	request ─► checks, the same as ours ─► select transfer(…) ─► commit, fsync ─► receipt
@@ -68,9 +68,7 @@ func serve(ctx context.Context, d *desk) error {
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	mux := http.NewServeMux()
-	mux.Handle("POST /v1/transfer", d)
-	srv := &http.Server{Handler: mux, ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute}
+	srv := &http.Server{Handler: d.routes(), ReadTimeout: 30 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
 	fmt.Println(l.Addr())

@@ -24,7 +24,8 @@ create table receipt (
 );
 
 -- Outcomes: 0 moved, 1 insufficient funds, 2 nonce used, 3 nonce ahead (not kept),
--- 4 the key asked for something else, 5 look again (not kept).
+-- 4 the key asked for something else, 5 look again (not kept), 6 a batch, whose transfers
+-- have its key and their places in it.
 create type told as (outcome smallint, replayed boolean, seq bigint, at timestamptz, expected bigint);
 
 create function recall(k text, q bytea) returns told language plpgsql as $$
@@ -103,4 +104,54 @@ begin
 		delete from receipt where key = k;
 	end if;
 	return row(why, false, taken, stamp, last + 1)::told;
+end $$;
+
+create type batched as (outcome smallint, replayed boolean, at timestamptz, seqs bigint[]);
+
+create function recall_batch(k text, q bytea) returns batched language plpgsql as $$
+declare
+	r      receipt;
+	theirs bigint[];
+begin
+	select * into r from receipt where key = k;
+	if r.asked <> q then
+		return row(4, false, now(), null)::batched;
+	end if;
+	select array_agg(seq order by i) into theirs
+		from generate_series(1, r.amount) i join receipt on key = k || '#' || i;
+	return row(r.outcome, true, r.at, theirs)::batched;
+end $$;
+
+-- batch is transfers of one transaction, all or nothing, in order. All rows are locked
+-- first, in the order of their names.
+create function batch(k text, q bytea, f text[], t text[], s text[], a bigint[], n bigint[], m text[])
+returns batched language plpgsql as $$
+declare
+	stamp timestamptz;
+	taken bigint;
+	seqs  bigint[] := array_fill(0::bigint, array[cardinality(f)]);
+begin
+	insert into receipt (key, asked, outcome, sender, receiver, asset, amount, nonce, memo)
+		values (k, q, 6, '', '', '', cardinality(f), 0, '')
+		on conflict (key) do nothing returning at into stamp;
+	if stamp is null then
+		return recall_batch(k, q);
+	end if;
+	perform from account where name = any(f || t) and asset = any(s) order by name, asset for update;
+	for i in 1 .. cardinality(f) loop
+		insert into receipt (key, asked, at, outcome, sender, receiver, asset, amount, nonce, memo)
+			values (k || '#' || i, q, stamp, 0, f[i], t[i], s[i], a[i], n[i], m[i]) returning seq into taken;
+		seqs[i] := taken;
+		update account set balance = balance - a[i], nonce = n[i]
+			where name = f[i] and asset = s[i] and nonce = n[i] - 1 and balance >= a[i];
+		if not found then
+			raise exception using errcode = 'MN001';
+		end if;
+		update account set balance = balance + a[i] where name = t[i] and asset = s[i];
+		if not found then
+			insert into account (name, asset, balance) values (t[i], s[i], a[i])
+				on conflict (name, asset) do update set balance = account.balance + a[i];
+		end if;
+	end loop;
+	return row(6, false, stamp, seqs)::batched;
 end $$;

@@ -1,16 +1,11 @@
 package main
 
 import (
-	"fmt"
-	"strconv"
 	"time"
 
 	"macronode/adapters/fs"
-	"macronode/adapters/journalfile"
-	"macronode/core/event"
 	"macronode/core/idem"
 	"macronode/core/ledger"
-	"macronode/core/record"
 	"macronode/core/state"
 	"macronode/core/words"
 )
@@ -41,57 +36,6 @@ func account(to []byte, n int) []byte {
 		n /= 10
 	}
 	return to
-}
-
-// fill writes frames as fast as it can: an issue to each account first, then
-// transfers from each to the next.
-func fill(j *journalfile.Journal, st *state.State, accounts, frames int) error {
-	var arena, scratch, from, to, key []byte
-	var batch []event.Frame
-	var nonce = make([]words.Nonce, accounts)
-	flush := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		if _, err := j.Write(arena, batch); err != nil {
-			return err
-		}
-		arena, batch = arena[:0], batch[:0]
-		_, err := j.Sync()
-		return err
-	}
-	for i := range frames {
-		at := i % accounts
-		r := event.Request{Op: event.Issue, Tenant: words.DefaultTenant, Amount: words.Units(grant)}
-		from, to = account(from[:0], at), account(to[:0], (at+1)%accounts)
-		r.To.Text = from
-		if i >= accounts {
-			nonce[at]++
-			r.Op, r.From.Text, r.To.Text, r.Amount, r.Nonce = event.Transfer, from, to, words.Units(7), nonce[at]
-		}
-		key = strconv.AppendInt(append(key[:0], "fill-"...), int64(i), 10)
-		r.Key.Text, r.Asset.Text = key, []byte(asset)
-		scratch = r.Seal(scratch)
-		rec := record.Record{Kind: record.Moved, Op: r.Op, Tenant: r.Tenant, Key: r.Key, Asked: r.Asked,
-			From: r.From, To: r.To, Asset: r.Asset, Amount: r.Amount, Nonce: r.Nonce}
-		wall := words.Time(time.Now().UnixMilli())
-		st.Open(st.LSN+1, max(wall, st.At))
-		if why := st.Ledger.Decide(st.At, &rec); why != event.None {
-			return fmt.Errorf("frame %d: %s", i, why.Code())
-		}
-		off := uint32(len(arena))
-		arena = record.Begin(arena, st.LSN, st.At)
-		var index uint16
-		arena, index = record.Add(arena, off, &rec)
-		batch = append(batch, event.Frame{LSN: st.LSN, Off: off, Len: uint32(len(arena)) - off})
-		st.Apply(index, &rec)
-		if len(batch) == maxBatch {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	return flush()
 }
 
 // size is the bytes of all files in a directory.

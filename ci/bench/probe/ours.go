@@ -4,34 +4,39 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"time"
 
 	"macronode/adapters/follower"
 	"macronode/adapters/fs"
 	"macronode/adapters/hostclock"
+	"macronode/adapters/indexer"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/loop"
 	"macronode/ci/bench/sample"
 	"macronode/core/drain"
 	"macronode/core/event"
 	"macronode/core/node"
+	"macronode/core/record"
 	"macronode/core/state"
 	"macronode/core/words"
 )
 
 const (
 	boss     words.KeyID = 7
-	inFlight             = 1024
+	inFlight int         = 1024
 )
 
 // own is the durable path of ours without HTTP: desk, loop, node, journal, follower,
-// and the rendering of every receipt.
+// index, and the rendering of every receipt.
 type own struct {
 	desk     *loop.Desk
 	fol      *follower.Follower
 	journal  *journalfile.Journal
-	dir      fs.Dir
+	index    *indexer.Indexer
+	loop     *loop.Loop
+	dir      fs.Dir // of the journal
 	callers  []caller
 	accounts int
 	issue    bool // money for one of accounts, in place of a transfer
@@ -78,18 +83,26 @@ type settings struct {
 }
 
 func newOwn(s settings) (*own, error) {
-	o := &own{dir: fs.Dir(s.dir), accounts: s.accounts, issue: s.issue}
+	o := &own{accounts: s.accounts, issue: s.issue}
+	var err error
+	if o.dir, err = fs.Make(filepath.Join(s.dir, "journal")); err != nil {
+		return nil, err
+	}
 	var port fs.FS = o.dir
 	if s.nosync {
 		port = lazy{port}
 	}
 	l := limits(s.accounts, s.accounts+s.keys, s.ttl)
+	l.Idem.Trail = time.Second // no request is on its way for longer
 	st := state.New(l, 1)
-	var err error
 	if o.journal, _, err = journalfile.Recover(port, 9, nil); err != nil {
 		return nil, err
 	}
-	if err := fill(o.journal, &st, s.accounts, s.accounts); err != nil {
+	filler, err := newFiller(o.journal, &st, filling{accounts: s.accounts, frames: s.accounts})
+	if err != nil {
+		return nil, err
+	}
+	if err := filler.to(s.accounts); err != nil {
 		return nil, err
 	}
 	followed := state.New(l, 2)
@@ -101,34 +114,61 @@ func newOwn(s settings) (*own, error) {
 		o.callers = append(o.callers, caller{first: i * spread, spread: spread, nonce: make([]words.Nonce, spread),
 			dice: words.NewDice(uint64(i)), name: fmt.Sprintf("c%d-", i)})
 	}
-	return o, o.run(st, l)
+	return o, o.run(st, l, filepath.Join(s.dir, "index"))
 }
 
-// run starts the loop, and returns when it takes writes.
-func (o *own) run(st state.State, l state.Limits) error {
+// run starts the loop, and returns when it takes writes and the index is up to date.
+func (o *own) run(st state.State, l state.Limits, index string) error {
 	config := node.Config{State: l, Held: o.desk.Size(), Waiters: 64, Backlog: 8 << 20, Patience: 30 * time.Second,
 		Stall: 5 * time.Second, Fail: 20 * time.Second, Vouch: time.Second, Sweep: 100 * time.Millisecond, Start: 30 * time.Second,
 		Drain: drain.Times{Drain: 3 * time.Second, Abort: time.Second}}
 	n := node.New(config, st, hostclock.Mono(), words.NewDice(1))
 	ctx, cancel := context.WithCancel(context.Background())
-	lp := loop.New(n, new(hostclock.Clock), o.journal, o.desk, loop.Ports{Fold: o.fol.Fold, Child: func(event.ChildOp) {},
+	o.newIndex(ctx, index, l.Idem.TTL)
+	o.loop = loop.New(n, new(hostclock.Clock), o.journal, o.desk, loop.Ports{Fold: o.fold, Child: func(event.ChildOp) {},
 		Fault: journalfile.FaultOf, Flush: func(int, int, time.Duration) {}}, maxBatch)
-	ended := make(chan error, 1)
-	go func() { ended <- lp.Run(ctx, event.Boot{Found: event.Recovery{Journal: o.journal.ID()}}) }()
+	ended, indexed := make(chan error, 1), make(chan error, 1)
+	go func() { ended <- o.loop.Run(ctx, event.Boot{Found: event.Recovery{Journal: o.journal.ID()}}) }()
+	go func() { indexed <- o.index.Run(ctx) }()
 	o.stop = func() error {
 		cancel()
-		if err := <-ended; !errors.Is(err, context.Canceled) {
-			return err
+		err := <-indexed
+		if why := <-ended; !errors.Is(why, context.Canceled) {
+			err = errors.Join(err, why)
 		}
-		return o.journal.Close()
+		return errors.Join(err, o.journal.Close())
 	}
 	for c := range words.Children {
-		lp.Say(ctx, event.ChildUp{Child: c})
+		o.loop.Say(ctx, event.ChildUp{Child: c})
 	}
 	key := event.Key{ID: boss, Tenant: words.DefaultTenant, Scopes: event.AllScopes, Boot: true}
 	if r, ok := o.desk.Enrol(ctx, &event.Enrol{Key: key}); !ok || r.Problem != event.None {
 		return errors.Join(fmt.Errorf("the key was refused: %s", r.Problem.Code()), o.stop())
 	}
+	return o.caughtUp(words.LSN(o.accounts))
+}
+
+// caughtUp returns when the index has come to a frame and what it has written is merged:
+// then this process uses less than a tenth of a core.
+func (o *own) caughtUp(upto words.LSN) error {
+	const look = 100 * time.Millisecond
+	limit := time.Now().Add(time.Minute)
+	for used := look; o.index.Mark().LSN < upto || used > look/10; {
+		if time.Now().After(limit) {
+			return errors.Join(errors.New("the index does not come so far, or to no end"), o.stop())
+		}
+		before := cpu()
+		time.Sleep(look)
+		used = cpu() - before
+	}
+	return nil
+}
+
+func (o *own) fold(batch []record.Sealed) error {
+	if err := o.fol.Fold(batch); err != nil {
+		return err
+	}
+	o.index.Offer(batch)
 	return nil
 }
 
@@ -151,7 +191,9 @@ func (o *own) ask(c int) error {
 
 // next writes q's next request, with all that HTTP would have brought.
 func (o *own) next(q *caller) {
-	q.req = event.Request{Op: event.Issue, Caller: boss, Tenant: words.DefaultTenant, Amount: words.Units(7)}
+	q.req = event.Request{Caller: boss,
+		Tenant: words.DefaultTenant,
+		Item:   event.Item{Op: event.Issue, Amount: words.Units(7)}}
 	if o.issue {
 		q.req.To.Text = account(q.to[:0], int(q.dice.Below(uint64(o.accounts))))
 	} else {

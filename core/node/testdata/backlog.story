@@ -1,6 +1,6 @@
 # What is decided and not durable is bounded in bytes; past the bound a write is told
 # to come back, and the disk's progress makes room.
-> with backlog 2150
+> with backlog 2560
 > ready
 > issue k1 ann 1
 frame @3: moved

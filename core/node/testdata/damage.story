@@ -4,6 +4,9 @@
 start http
 start admin
 start sampler
+start indexer
+start keeper
+start audit
 > up http
 > up admin
 > up sampler

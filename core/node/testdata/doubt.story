@@ -6,6 +6,7 @@ frame @3: moved
 > durable 3
 > folded 3
 reply 2 after @3: see @3.0
+> indexed 3
 > wall 2h unsynced
 > after 61s
 frame @4:

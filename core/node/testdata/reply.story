@@ -26,16 +26,18 @@ reply 6 after @5: see @5.0
 > transfer k4 ann bob 1 9
 reply 7 after @5: nonce_conflict, expected nonce 3
 > transfer k4 ann bob 100 3
-frame @6: refused
+frame @6: refused(insufficient_funds)
 > durable 6
 > folded 6
 reply 8 after @6: see @6.0
 > transfer k4 ann bob 100 3
 reply 9 after @6: see @6.0, replayed
 
-# Four keys are all this window holds, until they have had their minute.
+# Four keys are all this window holds, until they have had their minute and the index
+# has them.
 > issue k5 ann 1
-reply 10 after @0: idempotency_full
+reply 10 after @0: unavailable
+> indexed 6
 > after 61s
 frame @7: forgot
 > durable 7

@@ -9,6 +9,9 @@ frame @1: booted
 start http
 start admin
 start sampler
+start indexer
+start keeper
+start audit
 > status
 starting: ready no, for read no, reads no, writes no [needs key needs http needs admin needs sampler]
 finished 0, refused 0, aborted 0

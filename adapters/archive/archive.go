@@ -1,0 +1,258 @@
+// Package archive keeps files that are done with compressed in a directory of their own,
+// and shows both directories as one.
+//
+//	names, Open ─► live, or else kept, block by block
+//	Move:  live ─► kept: write · sync · read back and compare · name · sync directory ─► remove from live · sync directory
+//
+// A kept file is its name and ".zst": zstd frames of a block of the file each, and behind
+// them their sizes, by the seekable format of zstd's own contrib. `zstd -d` makes the
+// file again, byte by byte. A crash between any two steps leaves the live file or both.
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+
+	"macronode/adapters/fs"
+)
+
+const (
+	suffix   = ".zst"
+	leftover = suffix + ".tmp"
+	shelf    = 16      // blocks that are kept decompressed, of all files together
+	dirty    = 1 << 20 // bytes that are written before a sync: more at once would hold up others' syncs
+)
+
+var errRead = fmt.Errorf("archive: %w: it is kept for reading", os.ErrPermission)
+
+// Archive is one directory to who reads it: an fs.FS. What is written is written to the
+// live one. Any goroutine may read while one moves files.
+type Archive struct {
+	fs.FS // the live one
+	kept  fs.FS
+	read  *zstd.Decoder
+	pack  *zstd.Encoder
+
+	mu     sync.Mutex
+	blocks []held // the one that was wanted last at the end
+}
+
+// held is a block of a file as it was.
+type held struct {
+	name string
+	at   int
+	text []byte
+}
+
+// New shows what is kept behind what is live.
+func New(live, kept fs.FS) (*Archive, error) {
+	read, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(2*block), zstd.WithDecoderMaxWindow(2*block))
+	if err != nil {
+		return nil, fmt.Errorf("archive: %w", err)
+	}
+	pack, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(block), zstd.WithEncoderCRC(true), zstd.WithSingleSegment(true))
+	if err != nil {
+		return nil, fmt.Errorf("archive: %w", err)
+	}
+	return &Archive{FS: live, kept: kept, read: read, pack: pack}, nil
+}
+
+// List is the names of all files, live or kept.
+func (a *Archive) List() ([]string, error) {
+	names, err := a.FS.List() // first: what is moved meanwhile is kept before it is gone
+	if err != nil {
+		return nil, err
+	}
+	kept, err := a.kept.List()
+	if err != nil {
+		return nil, fmt.Errorf("archive: list: %w", err)
+	}
+	for _, name := range kept {
+		if name, ok := strings.CutSuffix(name, suffix); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+// Open opens a file for reading: the live one, where it is in both.
+func (a *Archive) Open(name string) (fs.File, error) {
+	f, err := a.FS.Open(name)
+	if !errors.Is(err, os.ErrNotExist) {
+		return f, err
+	}
+	packed, gone := a.open(name, name+suffix)
+	if errors.Is(gone, os.ErrNotExist) {
+		return nil, err
+	}
+	if gone != nil {
+		return nil, gone
+	}
+	return packed, nil
+}
+
+// Moved is a file that was moved.
+type Moved struct {
+	Name        string
+	Bytes, Kept int64 // as it was, and as it is
+}
+
+// Move moves files that nobody writes to any more, in the order given. It ends with the
+// first that cannot be moved, which stays where it is. Step, if there is one, is called
+// between slices of work and may end it.
+func (a *Archive) Move(names []string, step func() error, moved func(Moved)) error {
+	if step == nil {
+		step = func() error { return nil }
+	}
+	if err := a.sweep(); err != nil {
+		return err
+	}
+	for _, name := range names {
+		m, err := a.move(name, step)
+		if err != nil {
+			return fmt.Errorf("archive: move %s: %w", name, err)
+		}
+		moved(m)
+	}
+	return nil
+}
+
+// sweep removes what is left of moves that did not end.
+func (a *Archive) sweep() error {
+	names, err := a.kept.List()
+	if err != nil {
+		return fmt.Errorf("archive: list: %w", err)
+	}
+	for _, name := range names {
+		if !strings.HasSuffix(name, leftover) {
+			continue
+		}
+		if err := a.kept.Remove(name); err != nil {
+			return fmt.Errorf("archive: remove what is left: %w", err)
+		}
+	}
+	return nil
+}
+
+func (a *Archive) move(name string, step func() error) (m Moved, err error) {
+	live, err := a.FS.Open(name)
+	if err != nil {
+		return m, err
+	}
+	defer live.Close() //nolint:errcheck // it was only read
+	m.Name = name
+	if m.Bytes, err = live.Size(); err != nil {
+		return m, err
+	}
+	if m.Kept, err = a.same(live, m.Bytes, name, name+suffix, step); err != nil && !errors.Is(err, errOther) && !errors.Is(err, os.ErrNotExist) {
+		return m, err
+	}
+	if err != nil {
+		if m.Kept, err = a.copy(live, m.Bytes, name, step); err != nil {
+			return m, err
+		}
+	}
+	if err := a.kept.SyncDir(); err != nil { // also of a name that was there: nobody may have synced it
+		return m, fmt.Errorf("sync the directory: %w", err)
+	}
+	if err := a.FS.Remove(name); err != nil {
+		return m, err
+	}
+	return m, a.FS.SyncDir()
+}
+
+// copy packs a file, durably, and names it once it was read back.
+func (a *Archive) copy(live fs.File, size int64, name string, step func() error) (kept int64, err error) {
+	to, err := a.kept.Create(name + leftover)
+	if err != nil {
+		return 0, err
+	}
+	err = a.write(live, size, to, step)
+	if err = errors.Join(err, to.Close()); err != nil {
+		return 0, err
+	}
+	if kept, err = a.same(live, size, name, name+leftover, step); err != nil {
+		return 0, err
+	}
+	a.forget(name)
+	return kept, a.kept.Rename(name+leftover, name+suffix)
+}
+
+var (
+	errOther = errors.New("archive: read back as another")
+	errTaken = errors.New("archive: another file of that name is kept already, and whole: neither is touched")
+)
+
+// same says why a kept file is not the live one.
+func (a *Archive) same(live fs.File, size int64, name, as string, step func() error) (kept int64, err error) {
+	f, err := a.open(name, as)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	switch f.alone = true; {
+	case f.torn:
+		return 0, errOther
+	case f.size != size:
+		return 0, errTaken
+	}
+	one, two := make([]byte, block), make([]byte, block)
+	for off := int64(0); off < size; off += block {
+		n := min(block, size-off)
+		if _, err := live.ReadAt(one[:n], off); err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if _, err := f.ReadAt(two[:n], off); err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		switch {
+		case f.torn:
+			return 0, errOther
+		case !bytes.Equal(one[:n], two[:n]):
+			return 0, errTaken
+		}
+		if err := step(); err != nil {
+			return 0, err
+		}
+	}
+	return f.packed, nil
+}
+
+// forget drops the blocks of a file.
+func (a *Archive) forget(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.blocks = slices.DeleteFunc(a.blocks, func(h held) bool { return h.name == name })
+}
+
+// want is a block that is kept decompressed; keep keeps one, in the place of the one that
+// was not wanted for longest.
+func (a *Archive) want(name string, at int) (text []byte, ok bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := slices.IndexFunc(a.blocks, func(h held) bool { return h.name == name && h.at == at })
+	if n < 0 {
+		return nil, false
+	}
+	h := a.blocks[n]
+	a.blocks = append(slices.Delete(a.blocks, n, n+1), h)
+	return h.text, true
+}
+
+func (a *Archive) keep(h held) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.blocks) >= shelf {
+		a.blocks = slices.Delete(a.blocks, 0, 1+len(a.blocks)-shelf)
+	}
+	a.blocks = append(a.blocks, h)
+}

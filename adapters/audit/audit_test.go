@@ -1,0 +1,392 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"macronode/core/words"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// told is a log of the node's that counts what it is told.
+type told struct {
+	mu   sync.Mutex
+	said bytes.Buffer
+	*slog.Logger
+}
+
+func newTold() *told {
+	t := new(told)
+	t.Logger = slog.New(slog.NewTextHandler(t, nil))
+	return t
+}
+
+func (t *told) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.said.Write(p)
+}
+
+func (t *told) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.said.String()
+}
+
+// times is how often something was said.
+func (t *told) times(level string) int { return strings.Count(t.String(), "level="+level) }
+
+// runs is l at work, until it is told to end.
+func runs(t *testing.T, l *Log) (end func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- l.Run(ctx) }()
+	return func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func text(t testing.TB, path ...string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(path...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// entry is a line as others read it.
+type entry struct {
+	TS       time.Time    `json:"ts"`
+	Decision string       `json:"decision_id"`
+	Key      string       `json:"key"`
+	Tenant   words.Tenant `json:"tenant"`
+	Route    string       `json:"route"`
+	Peer     string       `json:"peer"`
+	Status   int          `json:"status"`
+	Code     string       `json:"code"`
+	TxID     string       `json:"txid"`
+	Lost     int          `json:"lost"`
+}
+
+// entries are the whole lines of some files, in that order, and how many are none.
+func entries(t testing.TB, paths ...string) (all []entry, torn int) {
+	t.Helper()
+	for _, path := range paths {
+		lines := bufio.NewScanner(strings.NewReader(text(t, path)))
+		for lines.Scan() {
+			var e entry
+			if json.Unmarshal(lines.Bytes(), &e) != nil {
+				torn++
+				continue
+			}
+			all = append(all, e)
+		}
+	}
+	return all, torn
+}
+
+// TestALineIsThereWithinASecond, whole, for its owner alone.
+func TestALineIsThereWithinASecond(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		said := newTold()
+		l := New(dir, DefaultLimits(), said.Logger)
+		end := runs(t, l)
+		defer end()
+		synctest.Wait()
+		if was := text(t, dir, "audit.log"); was != "" {
+			t.Fatal(was)
+		}
+		l.Note(Line{Decision: "d-1", Key: 0xbeef, Tenant: 1, Route: "POST /v1/transfer", Peer: "127.0.0.1:9", Status: 200, TxID: "tx_1"})
+		time.Sleep(400 * time.Millisecond)
+		l.Note(Line{Decision: "d-2", Route: "GET /v1/keys", Peer: "@", Status: 401, Code: "unauthorized"})
+		time.Sleep(599 * time.Millisecond)
+		synctest.Wait()
+		if got := l.Counts(); got != (Counts{}) {
+			t.Fatal("nobody waits for this file, and it was written at once: ", got)
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		const want = `{"ts":"2000-01-01T00:00:00.000Z","decision_id":"d-1","key":"mk_000000000000beef","tenant":1,"route":"POST /v1/transfer","peer":"127.0.0.1:9","status":200,"txid":"tx_1"}
+{"ts":"2000-01-01T00:00:00.400Z","decision_id":"d-2","route":"GET /v1/keys","peer":"@","status":401,"code":"unauthorized"}
+`
+		if got := text(t, dir, "audit.log"); got != want {
+			t.Fatalf("%s", got)
+		}
+		if got := l.Counts(); got != (Counts{Written: 2}) || said.String() != "" {
+			t.Fatal(got, said)
+		}
+	})
+	if is, err := os.Lstat(filepath.Join(dir, "audit.log")); err != nil || is.Mode() != 0o600 {
+		t.Fatal(is.Mode(), err)
+	}
+}
+
+// TestManyLinesDoNotWait for the second to be over.
+func TestManyLinesDoNotWait(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		l := New(dir, Limits{Queue: 10, Size: 1 << 20, Keep: 1, Every: time.Hour}, newTold().Logger)
+		defer runs(t, l)()
+		for range 100 {
+			l.Note(Line{Status: 1})
+			synctest.Wait()
+		}
+		if got := l.Counts(); got.Written < 95 || got.Lost != 0 {
+			t.Fatal(got)
+		}
+	})
+}
+
+// TestTheEndWritesAll that was noted before it; what is noted later is lost, and
+// counted.
+func TestTheEndWritesAll(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		l := New(dir, DefaultLimits(), newTold().Logger)
+		end := runs(t, l)
+		synctest.Wait()
+		for range 1000 {
+			l.Note(Line{Status: 1})
+		}
+		end()
+		l.Note(Line{Status: 2})
+		if all, torn := entries(t, filepath.Join(dir, "audit.log")); len(all) != 1000 || torn > 0 {
+			t.Fatal(len(all), torn)
+		}
+		if got := l.Counts(); got != (Counts{Written: 1000, Lost: 1}) {
+			t.Fatal(got)
+		}
+	})
+}
+
+// TestLossIsSaid, where the lines would stand.
+func TestLossIsSaid(t *testing.T) {
+	dir := t.TempDir()
+	l := New(dir, Limits{Queue: 4, Size: 1 << 20, Keep: 1, Every: time.Hour}, newTold().Logger)
+	note := func(from, to int) {
+		for i := from; i <= to; i++ {
+			l.Note(Line{Status: i})
+		}
+	}
+	note(1, 10)
+	l.flush()
+	note(11, 12)
+	l.flush()
+	l.flush()
+	all, torn := entries(t, filepath.Join(dir, "audit.log"))
+	got := ""
+	for _, e := range all {
+		got += fmt.Sprint(e.Status, "/", e.Lost, " ")
+		if time.Since(e.TS) > time.Hour || time.Since(e.TS) < 0 {
+			t.Error(e.TS)
+		}
+	}
+	if got != "1/0 2/0 3/0 4/0 0/6 11/0 12/0 " || torn > 0 || l.Counts() != (Counts{Written: 6, Lost: 6}) {
+		t.Fatal(got, torn, l.Counts())
+	}
+	if err := l.pen.lay(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestADiskThatRefuses is said once, however long it lasts, and again when it is over.
+func TestADiskThatRefuses(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		said, f := newTold(), &fussy{room: 1 << 30}
+		l := New(dir, Limits{Queue: 8, Size: 1 << 20, Keep: 1, Every: time.Second}, said.Logger)
+		l.pen.open = f.open
+		end := runs(t, l)
+		synctest.Wait()
+		for round := range 2 {
+			f.has(0)
+			for i := range 60 {
+				l.Note(Line{Status: 1 + i})
+				time.Sleep(time.Second)
+			}
+			if said.times("ERROR") != round+1 || said.times("WARN") != round || l.Counts().Failed < 10 {
+				t.Fatal(said, l.Counts())
+			}
+			f.has(1 << 30)
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if said.times("ERROR") != round+1 || said.times("WARN") != round+1 {
+				t.Fatal(said)
+			}
+		}
+		end()
+		if got := l.Counts(); got.Written+got.Lost != 120 || got.Written < 2*8 || got.Lost < 2*40 {
+			t.Fatal(got)
+		}
+		all, _ := entries(t, filepath.Join(dir, "audit.log"))
+		lost := 0
+		for _, e := range all {
+			lost += e.Lost
+		}
+		if uint64(lost) != l.Counts().Lost {
+			t.Fatal(lost, l.Counts())
+		}
+	})
+}
+
+// TestTheEndOfARefusingDisk: what it never took is counted, and said to the operator.
+func TestTheEndOfARefusingDisk(t *testing.T) {
+	said, f := newTold(), &fussy{}
+	l := New(t.TempDir(), Limits{Queue: 8, Size: 1 << 20, Keep: 1, Every: time.Hour}, said.Logger)
+	l.pen.open = f.open
+	for range 10 {
+		l.Note(Line{Status: 1})
+	}
+	runs(t, l)()
+	if got := l.Counts(); got.Written != 0 || got.Lost != 10 || got.Failed == 0 {
+		t.Fatal(got)
+	}
+	if !strings.Contains(said.String(), "lines=8") || said.times("ERROR") != 2 {
+		t.Fatal(said)
+	}
+}
+
+// fussy is a disk with room for so many bytes.
+type fussy struct {
+	mu   sync.Mutex
+	room int
+	torn int // lines of which it took a part
+}
+
+func (f *fussy) has(room int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.room = room
+}
+
+func (f *fussy) open(path string) (opened, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.room == 0 {
+		return opened{}, &fs.PathError{Op: "open", Path: path, Err: syscall.ENOSPC}
+	}
+	at, err := open(path)
+	if err == nil {
+		at.file = fussyFile{at.file, f}
+	}
+	return at, err
+}
+
+type fussyFile struct {
+	file
+	*fussy
+}
+
+func (f fussyFile) Write(p []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fits := p[:min(len(p), f.room)]
+	f.room -= len(fits)
+	n, err := f.file.Write(fits)
+	if err == nil && n < len(p) {
+		err = syscall.ENOSPC
+		if n > 0 && p[n-1] != '\n' {
+			f.torn++
+		}
+	}
+	return n, err
+}
+
+// TestManyNote at once: each line is in the file once, in the order of who noted it,
+// or lost and said.
+func TestManyNote(t *testing.T) {
+	const who, each = 8, 3000
+	dir := t.TempDir()
+	l := New(dir, Limits{Queue: 64, Size: 1 << 30, Keep: 1, Every: time.Millisecond}, newTold().Logger)
+	end := runs(t, l)
+	var all sync.WaitGroup
+	for i := range who {
+		all.Go(func() {
+			for n := range each {
+				l.Note(Line{Key: words.KeyID(1 + i), Status: 1 + n})
+			}
+		})
+	}
+	all.Wait()
+	end()
+	lines, torn := entries(t, filepath.Join(dir, "audit.log"))
+	last, written, lost := map[string]int{}, 0, 0
+	for _, e := range lines {
+		lost += e.Lost
+		if e.Lost > 0 {
+			continue
+		}
+		written++
+		if e.Status <= last[e.Key] {
+			t.Fatalf("%s noted %d after %d", e.Key, e.Status, last[e.Key])
+		}
+		last[e.Key] = e.Status
+	}
+	got := l.Counts()
+	if torn > 0 || written+lost != who*each || got.Written != uint64(written) || got.Lost != uint64(lost) {
+		t.Fatalf("%d written, %d lost, %d torn: %+v", written, lost, torn, got)
+	}
+}
+
+func TestNothingIsAllocated(t *testing.T) {
+	l := New(t.TempDir(), Limits{Queue: 50, Size: 1 << 20, Keep: 1, Every: time.Hour}, newTold().Logger)
+	line := Line{Decision: "d", Route: "r", Peer: strings.Repeat("p", maxPeer)}
+	if n := testing.AllocsPerRun(100, func() { l.Note(line) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if got := l.Counts(); got.Lost == 0 {
+		t.Error(got)
+	}
+}
+
+// TestWhatStandsInItsPlace is not followed, and not written to.
+func TestWhatStandsInItsPlace(t *testing.T) {
+	for name, lay := range map[string]func(path string) error{
+		"a link": func(p string) error {
+			return errors.Join(os.WriteFile(p+".else", nil, 0o600), os.Symlink(p+".else", p))
+		},
+		"a directory": func(p string) error { return os.Mkdir(p, 0o700) },
+		"a pipe":      func(p string) error { return syscall.Mkfifo(p, 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "audit.log")
+			if err := lay(path); err != nil {
+				t.Fatal(err)
+			}
+			said := newTold()
+			l := New(dir, DefaultLimits(), said.Logger)
+			l.Note(Line{Status: 1})
+			runs(t, l)()
+			if got := l.Counts(); got.Written != 0 || got.Lost != 1 || said.times("ERROR") != 2 {
+				t.Fatal(got, said)
+			}
+			if name == "a link" && text(t, path+".else") != "" {
+				t.Fatal("followed")
+			}
+		})
+	}
+}

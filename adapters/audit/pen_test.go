@@ -1,0 +1,287 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/words"
+)
+
+// files are the names of all files, the oldest first.
+func files(t testing.TB, dir string) (paths []string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := len(list); i > 0; i-- {
+		if path := filepath.Join(dir, fmt.Sprintf("audit.log.%d", i)); there(path) {
+			paths = append(paths, path)
+		}
+	}
+	if path := filepath.Join(dir, "audit.log"); there(path) {
+		paths = append(paths, path)
+	}
+	if len(paths) != len(list) {
+		t.Fatalf("%v of %v", paths, list)
+	}
+	return paths
+}
+
+func there(path string) bool { _, err := os.Lstat(path); return err == nil }
+
+// TestFullFilesAreKept, so many of them, and none is larger than it may be.
+func TestFullFilesAreKept(t *testing.T) {
+	dir := t.TempDir()
+	l := New(dir, Limits{Queue: 100, Size: 1000, Keep: 3, Every: time.Hour}, newTold().Logger)
+	for i := range 200 {
+		l.Note(Line{Status: 1 + i, Route: strings.Repeat("r", i%50)})
+		if i%7 == 0 {
+			l.flush()
+		}
+	}
+	runs(t, l)()
+	paths := files(t, dir)
+	if len(paths) != 4 || l.Counts() != (Counts{Written: 200}) {
+		t.Fatal(paths, l.Counts())
+	}
+	all, torn := entries(t, paths...)
+	for i, e := range all {
+		if want := 200 - len(all) + 1 + i; e.Status != want || torn > 0 {
+			t.Fatalf("%d in the place of %d, %d torn", e.Status, want, torn)
+		}
+	}
+	for i, path := range paths {
+		is, err := os.Lstat(path)
+		if err != nil || is.Size() > 1000 || i < 3 && is.Size() < 300 || is.Mode() != 0o600 {
+			t.Error(path, is.Size(), is.Mode(), err)
+		}
+	}
+}
+
+// TestATurnThatFailedHalfWay goes on where it was: no file is moved twice.
+func TestATurnThatFailedHalfWay(t *testing.T) {
+	dir := t.TempDir()
+	for name, what := range map[string]string{"audit.log": "now\n", "audit.log.2": "two\n", "audit.log.3": "three\n", "audit.log.4": "beyond\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(what), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l := New(dir, Limits{Queue: 4, Size: 10, Keep: 3, Every: time.Hour}, newTold().Logger)
+	l.Note(Line{Status: 1})
+	runs(t, l)()
+	for name, want := range map[string]string{"audit.log.1": "now\n", "audit.log.2": "two\n", "audit.log.3": "three\n", "audit.log.4": "beyond\n"} {
+		if got := text(t, dir, name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	if got := text(t, dir, "audit.log"); !strings.Contains(got, `"status":1}`) {
+		t.Error(got)
+	}
+}
+
+// TestATornLineEnds before another begins, and stays to be seen.
+func TestATornLineEnds(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "audit.log")
+	if err := os.WriteFile(path, []byte("{\"status\":1}\n{\"stat"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l := New(dir, DefaultLimits(), newTold().Logger)
+	l.Note(Line{Status: 2})
+	runs(t, l)()
+	lines := strings.Split(text(t, path), "\n")
+	if len(lines) != 4 || lines[1] != `{"stat` || !strings.HasSuffix(lines[2], `"status":2}`) || lines[3] != "" {
+		t.Fatalf("%q", lines)
+	}
+}
+
+// TestAFileThatIsTakenAway is followed by another in its place.
+func TestAFileThatIsTakenAway(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	path := filepath.Join(dir, "audit.log")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	said := newTold()
+	l := New(dir, DefaultLimits(), said.Logger)
+	for i, change := range []func() error{
+		func() error { return nil },
+		func() error { return os.Rename(path, path+"-moved") },
+		func() error { return os.Remove(path) },
+		func() error { return errors.Join(os.Remove(path), os.WriteFile(path, nil, 0o600)) },
+	} {
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		l.Note(Line{Status: i + 1})
+		l.flush()
+		if all, torn := entries(t, path); len(all) != 1 || all[0].Status != i+1 || torn > 0 {
+			t.Fatal(i, all, torn)
+		}
+	}
+	if all, _ := entries(t, path+"-moved"); len(all) != 1 || all[0].Status != 1 || said.String() != "" {
+		t.Fatal(all, said)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	l.Note(Line{Status: 9})
+	l.flush()
+	if got := l.Counts(); got != (Counts{Written: 4, Failed: 1}) || said.times("ERROR") != 1 {
+		t.Fatal(got, said)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	runs(t, l)()
+	if all, _ := entries(t, path); len(all) != 1 || all[0].Status != 9 || said.times("WARN") != 1 {
+		t.Fatal(all, said)
+	}
+}
+
+// life walks logs through disks that fill, files that are full, and ends: in the files
+// stands every line once, in order, or in its place how many are lost.
+type life struct {
+	t    testing.TB
+	pick func(n int) int
+	dir  string
+	disk fussy
+	log  *Log
+
+	name   int   // of the log at hand
+	noted  []int // by each
+	untold []int // at the end of each
+	saw    map[string]int
+}
+
+func (w *life) begin() {
+	w.log = New(w.dir, Limits{Queue: 1 + w.pick(6), Size: int64(100 + w.pick(600)), Keep: 1000, Every: time.Hour}, newTold().Logger)
+	w.log.pen.open = w.disk.open
+	w.name++
+	w.noted = append(w.noted, 0)
+}
+
+func (w *life) end() {
+	l := w.log
+	l.ended = true
+	l.flush()
+	told := l.batch.over
+	l.mu.Lock()
+	w.untold = append(w.untold, l.batch.left()+len(l.queue)+int(told+l.over))
+	l.mu.Unlock()
+	got := l.Counts()
+	if noted := w.noted[w.name-1]; int(got.Written+got.Lost)+l.batch.left()+len(l.queue) != noted {
+		w.t.Fatalf("%d noted: %+v, and %d, %d left", noted, got, l.batch.left(), len(l.queue))
+	}
+	if err := l.pen.lay(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *life) step() {
+	switch w.pick(8) {
+	case 0, 1:
+		w.disk.has(w.pick(400))
+	case 2:
+		w.disk.has(1 << 30)
+	case 3:
+		w.end()
+		w.begin()
+	case 4, 5:
+		was := w.log.Counts().Failed
+		w.log.flush()
+		if w.log.Counts().Failed > was {
+			w.saw["refused"]++
+		}
+	default:
+		for range w.pick(5) {
+			w.noted[w.name-1]++
+			w.log.Note(Line{Key: words.KeyID(w.name), Status: w.noted[w.name-1], Route: strings.Repeat("r", w.pick(40))})
+		}
+	}
+}
+
+func (w *life) check(paths []string) {
+	all, torn := entries(w.t, paths...)
+	at := make([]int, w.name)
+	who := 0
+	for _, e := range all {
+		if e.Lost > 0 {
+			w.saw["lost"]++
+			at[who] += e.Lost
+			continue
+		}
+		var of int
+		if _, err := fmt.Sscanf(e.Key, "mk_%x", &of); err != nil || of < who+1 {
+			w.t.Fatalf("%+v after those of %d: %v", e, who, err)
+		}
+		if who = of - 1; e.Status != at[who]+1 {
+			w.t.Fatalf("%+v after %d of %v", e, at[who], w.noted)
+		}
+		at[who] = e.Status
+	}
+	w.saw["torn"] += torn
+	if torn > w.disk.torn {
+		w.t.Fatalf("%d torn lines, %d were torn", torn, w.disk.torn)
+	}
+	for i, n := range w.noted {
+		if at[i]+w.untold[i] != n {
+			w.t.Fatalf("%d of %d are told by %d, %d are not: %v", at[i], n, i, w.untold[i], all)
+		}
+	}
+}
+
+func (w *life) walk(steps int) {
+	w.disk.has(1 << 30)
+	w.begin()
+	for range steps {
+		w.step()
+	}
+	w.disk.has(1 << 30)
+	w.end()
+	paths := files(w.t, w.dir)
+	w.saw["files"] += len(paths)
+	w.check(paths)
+}
+
+// TestNothingIsLostUnsaid walks many lives.
+func TestNothingIsLostUnsaid(t *testing.T) {
+	saw := map[string]int{}
+	for seed := range uint64(50) {
+		dice := rand.New(rand.NewPCG(seed, 1))
+		w := life{t: t, pick: dice.IntN, dir: t.TempDir(), saw: saw}
+		w.walk(60)
+	}
+	for _, what := range []string{"refused", "lost", "torn", "files"} {
+		if saw[what] < 50 {
+			t.Errorf("%s was seen %d times", what, saw[what])
+		}
+	}
+	t.Log(saw)
+	rapid.Check(t, func(r *rapid.T) {
+		dir, err := os.MkdirTemp(t.TempDir(), "")
+		if err != nil {
+			r.Fatal(err)
+		}
+		w := life{t: least{t, r}, pick: func(n int) int { return rapid.IntRange(0, n-1).Draw(r, "pick") }, dir: dir, saw: map[string]int{}}
+		w.walk(20)
+	})
+}
+
+// least tells rapid of a failure, so that it looks for the least.
+type least struct {
+	testing.TB
+	rapid *rapid.T
+}
+
+func (l least) Fatal(args ...any)                 { l.rapid.Fatal(args...) }
+func (l least) Fatalf(format string, args ...any) { l.rapid.Fatalf(format, args...) }

@@ -1,0 +1,251 @@
+// Package backup copies a journal while it grows, and brings a copy back.
+//
+//	journal ──Copy, up to a durable frame──► journal of the same id, longer each time
+//	copy ──Restore──► journal that says what it is: frames of the old one · Restored · frames of the new
+//
+// A copy is a journal like any other: it is chained anew as it is written, so every
+// frame of it was held against its root, and whoever can verify the one can verify the
+// other.
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+// Why there is no copy.
+var (
+	ErrNone  = errors.New("backup: no journal is there")
+	ErrFork  = errors.New("backup: the copy is not of this journal, or the journal has lost what the copy has")
+	ErrTaken = errors.New("backup: there is a journal already where this one is to be restored")
+)
+
+// A Cut is where a copy ends: all frames up to LSN, and none behind it.
+type Cut struct {
+	Journal words.JournalID
+	LSN     words.LSN
+	Root    words.Root
+	At      words.Time
+}
+
+// Done is what was copied now.
+type Done struct {
+	Cut
+	From   words.LSN // frames behind this one are new in the copy
+	Frames uint64
+	Bytes  int64 // of their bodies
+}
+
+const slice = 4 << 20 // bytes that are written and synced at once
+
+// Copy brings the copy in to up to date with the journal in from: to its frame upto,
+// which is durable, or to its end, where upto is 0 and nobody writes it. Frames that the
+// copy has are not read again. It may go beside the journal's writer; the copy is in
+// nobody's hands. Tell is told how far it is.
+func Copy(ctx context.Context, from, to fs.FS, upto words.LSN, tell func(Done)) (d Done, err error) {
+	id, err := firstID(from)
+	if err != nil {
+		return d, err
+	}
+	c := copying{ctx: ctx, tell: tell}
+	if err := c.open(to, id); err != nil {
+		return d, err
+	}
+	defer func() { err = errors.Join(err, c.to.Close()) }()
+	if upto == 0 || upto > c.done.LSN {
+		err = c.run(from, upto)
+	}
+	if err != nil {
+		return c.done, err
+	}
+	if c.done.LSN > 0 {
+		if err := c.done.keep(to); err != nil {
+			return c.done, err
+		}
+	}
+	if upto > 0 && c.done.LSN < upto {
+		return c.done, fmt.Errorf("%w: it has frames to %v, the copy ends at %v", ErrFork, upto, c.done.LSN)
+	}
+	return c.done, nil
+}
+
+// firstID is what a journal was called when it began: later segments may be of another.
+func firstID(from fs.FS) (id words.JournalID, err error) {
+	if names, err := from.List(); err != nil || len(names) == 0 {
+		return 0, errors.Join(ErrNone, err)
+	}
+	stop := errors.New("enough")
+	_, err = journalfile.Reading{Upto: 1, Each: func(all []record.Sealed) error {
+		if len(all) > 0 {
+			id = all[0].Journal
+		}
+		return stop
+	}}.Scan(from)
+	switch {
+	case errors.Is(err, stop) && id != 0:
+		return id, nil
+	case err != nil && !errors.Is(err, stop):
+		return 0, err
+	}
+	return 0, ErrNone
+}
+
+type copying struct {
+	ctx   context.Context
+	tell  func(Done)
+	to    *journalfile.Journal
+	as    words.JournalID // whose frames are taken
+	done  Done
+	batch []record.Sealed
+	size  int
+}
+
+// open finds out what the copy has.
+func (c *copying) open(to fs.FS, id words.JournalID) (err error) {
+	said, err := CutOf(to)
+	if err != nil {
+		return err
+	}
+	j, found, err := journalfile.Reading{Known: said.LSN, Each: func(all []record.Sealed) error {
+		if n := len(all); n > 0 {
+			c.at(&all[n-1])
+		}
+		return c.ctx.Err()
+	}}.Recover(to, id)
+	if err != nil {
+		return fmt.Errorf("the copy: %w", err)
+	}
+	c.to, c.as, c.done.From, c.done.Journal, c.done.Root = j, j.ID(), found.Last, found.Journal, found.Root
+	return nil
+}
+
+// at notes where the copy ends.
+func (c *copying) at(s *record.Sealed) {
+	h, _, err := record.Open(s.Body)
+	words.Assert(err == nil, "backup: a frame that was read is none")
+	c.done.Cut = Cut{s.Journal, s.LSN, s.Root, h.At}
+}
+
+// run copies what the copy has not.
+func (c *copying) run(from fs.FS, upto words.LSN) error {
+	behind := journalfile.From{LSN: c.done.LSN, Root: c.done.Root, Journal: c.done.Journal}
+	if c.done.LSN == 0 {
+		behind = journalfile.From{}
+	}
+	said, err := CutOf(from) // a copy is copied as well
+	if err != nil {
+		return err
+	}
+	_, err = journalfile.Reading{From: behind, Known: said.LSN, Upto: upto, Each: func(all []record.Sealed) error {
+		for _, s := range all {
+			if err := c.take(s); err != nil {
+				return err
+			}
+		}
+		return c.ctx.Err()
+	}}.Scan(from)
+	if errors.Is(err, journalfile.ErrApart) {
+		err = errors.Join(ErrFork, err)
+	}
+	if err != nil {
+		return err
+	}
+	return c.flush()
+}
+
+func (c *copying) take(s record.Sealed) error {
+	if s.Journal != c.as {
+		if err := c.flush(); err != nil {
+			return err
+		}
+		c.to.Restore(s.Journal)
+		c.as = s.Journal
+	}
+	c.batch, c.size = append(c.batch, s), c.size+len(s.Body)
+	if c.size < slice {
+		return nil
+	}
+	return c.flush()
+}
+
+// flush writes what was taken, and holds its roots against those that were read.
+func (c *copying) flush() error {
+	if len(c.batch) == 0 {
+		return nil
+	}
+	var arena []byte
+	var frames []event.Frame
+	for _, s := range c.batch {
+		frames = append(frames, event.Frame{LSN: s.LSN, Off: uint32(len(arena)), Len: uint32(len(s.Body))})
+		arena = append(arena, s.Body...)
+	}
+	written, err := c.to.Write(arena, frames)
+	if err == nil {
+		_, err = c.to.Sync()
+	}
+	if err != nil {
+		return fmt.Errorf("the copy: %w", err)
+	}
+	last := len(c.batch) - 1
+	if written[last].Root != c.batch[last].Root {
+		return fmt.Errorf("%w: frame %v has another root there", ErrFork, written[last].LSN)
+	}
+	c.at(&c.batch[last])
+	c.done.Frames, c.done.Bytes = c.done.Frames+uint64(len(c.batch)), c.done.Bytes+int64(len(arena))
+	c.batch, c.size = c.batch[:0], 0
+	if c.tell != nil {
+		c.tell(c.done)
+	}
+	return nil
+}
+
+// As is what a copy is restored as.
+type As struct {
+	Journal  words.JournalID // random: no other journal is called so
+	At       words.Time      // now; the node's time goes on from there, or from the copy's end
+	KeepKeys bool            // the API keys of then are still somebody's
+}
+
+// Restore makes of a copy a journal in to, where there is none. All frames of the copy
+// are in it, and behind them one that says so.
+func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Done, err error) {
+	names, err := to.List()
+	if err != nil {
+		return d, err
+	}
+	if len(names) > 0 {
+		return d, ErrTaken
+	}
+	id, err := firstID(from)
+	if err != nil {
+		return d, err
+	}
+	c := copying{ctx: ctx, tell: tell}
+	if err := c.open(to, id); err != nil {
+		return d, err
+	}
+	defer func() { err = errors.Join(err, c.to.Close()) }()
+	if err := c.run(from, 0); err != nil {
+		return c.done, err
+	}
+	cut := c.done.Cut
+	c.to.Restore(as.Journal)
+	body := record.Begin(nil, cut.LSN+1, max(as.At, cut.At))
+	body, _ = record.Add(body, 0, &record.Record{Kind: record.Restored, Journal: as.Journal, Upto: cut.LSN, Root: cut.Root})
+	if !as.KeepKeys {
+		body, _ = record.Add(body, 0, &record.Record{Kind: record.Disowned})
+	}
+	_, err = c.to.Write(body, []event.Frame{{LSN: cut.LSN + 1, Len: uint32(len(body))}})
+	if err == nil {
+		_, err = c.to.Sync()
+	}
+	c.done.Cut = cut
+	return c.done, err
+}

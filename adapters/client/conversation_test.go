@@ -1,0 +1,353 @@
+package client_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"macronode/adapters/client"
+)
+
+// The conversation of the API is golden: what a node answers to all that there is to
+// ask. A stand is a server that answers so, and holds each request against the
+// document; what the document forbids, and a body that is another than the golden one,
+// is a failure.
+type stand struct {
+	*httptest.Server
+	t      *testing.T
+	doc    *openapi3.T
+	router routers.Router
+	golden map[string]golden // by "METHOD path key"
+
+	mu  sync.Mutex
+	met map[string]bool // operations
+}
+
+type golden struct {
+	body, head, answer string
+}
+
+func open(t *testing.T) *stand {
+	s := &stand{t: t, golden: map[string]golden{}, met: map[string]bool{}}
+	text, err := os.ReadFile("../httpapi/testdata/wire")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pair := range strings.SplitSeq(string(text), "\n\n") {
+		var g golden
+		var asks []string
+		for line := range strings.Lines(pair) {
+			line = strings.TrimSuffix(line, "\n")
+			switch said, isAnswer := strings.CutPrefix(line, "< "); {
+			case strings.HasPrefix(line, "> "):
+				asks = append(asks, line[2:])
+			case isAnswer && g.head == "":
+				g.head = said
+			case isAnswer:
+				g.answer += said
+			}
+		}
+		if len(asks) == 0 {
+			continue
+		}
+		if g.body = strings.Join(asks[1:], ""); g.body == "" && strings.HasSuffix(strings.Fields(asks[0])[1], "/release") {
+			g.body = "{}" // the same as none
+		}
+		if _, twice := s.golden[strings.TrimSpace(asks[0])]; !twice { // a replay says the same
+			s.golden[strings.TrimSpace(asks[0])] = g
+		}
+	}
+	if s.doc, err = openapi3.NewLoader().LoadFromFile("../httpapi/openapi.json"); err != nil {
+		t.Fatal(err)
+	}
+	if s.router, err = gorillamux.NewRouter(s.doc); err != nil {
+		t.Fatal(err)
+	}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *stand) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	route, params, err := s.router.FindRoute(r)
+	if err != nil {
+		s.t.Errorf("%s %s: %v", r.Method, r.URL, err)
+		return
+	}
+	for name, raw := range params {
+		params[name], _ = url.PathUnescape(raw)
+	}
+	in := &openapi3filter.RequestValidationInput{Request: r, PathParams: params, Route: route,
+		Options: &openapi3filter.Options{AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, MultiError: true}}
+	if err := openapi3filter.ValidateRequest(r.Context(), in); err != nil {
+		s.t.Errorf("%s %s %s: the document forbids it: %v", r.Method, r.URL, body, err)
+	}
+	s.mu.Lock()
+	s.met[route.Operation.OperationID] = true
+	s.mu.Unlock()
+	said := strings.TrimSpace(fmt.Sprintf("%s %s %s", r.Method, strings.ReplaceAll(r.URL.String(), "%3A", ":"), r.Header.Get("Idempotency-Key")))
+	said = strings.ReplaceAll(said, "asset=USD%2F2", "asset=USD/2")
+	g, known := s.golden[said]
+	if !known {
+		s.t.Errorf("the conversation has no %s", said)
+		w.WriteHeader(http.StatusTeapot)
+		return
+	}
+	if canon(body) != canon([]byte(g.body)) {
+		s.t.Errorf("%s: asked\n%s, not\n%s", said, body, g.body)
+	}
+	var status int
+	_, _ = fmt.Sscanf(g.head, "%d", &status)
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, g.answer)
+}
+
+func canon(body []byte) string {
+	v := jsontext.Value(slices.Clone(body))
+	_ = v.Canonicalize() // what is no JSON stays
+	return string(v)
+}
+
+const (
+	hold1 = "hold_0123456789abcdef0000000000040000"
+	hold2 = "hold_0123456789abcdef0000000000080000"
+)
+
+// All that there is to ask is asked as the document says it, and understood.
+func TestTheConversation(t *testing.T) {
+	s := open(t)
+	k, err := client.New(s.URL, "secret", client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	money(t, s, k)
+	reads(t, s, k)
+	keys(t, s, k)
+	for path, item := range s.doc.Paths.Map() {
+		for _, op := range item.Operations() {
+			if !s.met[op.OperationID] && op.OperationID != "openapi" {
+				t.Errorf("nobody has asked %s %s", op.OperationID, path)
+			}
+		}
+	}
+}
+
+// was is the golden answer to a request.
+func (s *stand) was(said string) string { return s.golden[said].answer }
+
+// shows holds a receipt against its golden bytes, and against its hash.
+func (s *stand) shows(r *client.Receipt, err error, said string) *client.Receipt {
+	s.t.Helper()
+	if err != nil || string(r.Raw) != s.was(said) || r.Replayed {
+		s.t.Fatalf("%s: %v %v", said, r, err)
+	}
+	if err := r.Verify(); err != nil {
+		s.t.Errorf("%s: %v", said, err)
+	}
+	return r
+}
+
+// refuses holds a problem against its code.
+func refuses(t *testing.T, err error, code client.Code) *client.Problem {
+	t.Helper()
+	var p *client.Problem
+	if !errors.As(err, &p) || !errors.Is(err, code) || p.DecisionID == "" || p.Status < 400 {
+		t.Fatalf("%v is not %s", err, code)
+	}
+	return p
+}
+
+func money(t *testing.T, s *stand, k *client.Client) {
+	ctx, until := t.Context(), time.Date(2023, 11, 14, 23, 13, 20, 0, time.UTC)
+	r, err := k.Issue(ctx, client.IssueRequest{To: "shop:1", Asset: "USD/2", AmountMinor: "1000", Ref: "pay-1", Memo: `say "hi"`}, client.Under("k1"))
+	if s.shows(r, err, "POST /v1/issue k1"); r.AmountMinor != "1000" || r.From != "" || r.Ref != "pay-1" || r.Seq != 1 || r.TS.Unix() != 1_700_000_000 {
+		t.Error(r)
+	}
+	_, err = k.Issue(ctx, client.IssueRequest{To: "shop:1", Asset: "USD/2", AmountMinor: "1000", Ref: "pay-1"}, client.Under("k2"))
+	if p := refuses(t, err, client.RefUsed); p.TxID != r.Txid || string(p.Raw) != s.was("POST /v1/issue k2") {
+		t.Error(p)
+	}
+	r, err = k.Transfer(ctx, client.TransferRequest{From: "shop:1", To: "ann/2", Asset: "USD/2", AmountMinor: "300", Nonce: 1, Ref: "pay-2"}, client.Under("k3"))
+	s.shows(r, err, "POST /v1/transfer k3")
+	r, err = k.Hold(ctx, client.HoldRequest{From: "shop:1", Asset: "USD/2", AmountMinor: "200", Nonce: 2, Beneficiary: "bob", ExpiresAt: until, Memo: "trip"}, client.Under("k4"))
+	if s.shows(r, err, "POST /v1/holds k4"); r.HoldID != hold1 || !r.ExpiresAt.Equal(until) {
+		t.Error(r)
+	}
+	r, err = k.Capture(ctx, hold1, client.CaptureRequest{AmountMinor: "150", To: "bob"}, client.Under("k7"))
+	s.shows(r, err, "POST /v1/holds/"+hold1+"/capture k7")
+	_, err = k.Release(ctx, hold1, client.Under("k8"))
+	_ = refuses(t, err, client.HoldEnded)
+	r, err = k.Release(ctx, hold2, client.Under("k10"))
+	s.shows(r, err, "POST /v1/holds/"+hold2+"/release k10")
+	batches(t, s, k, until)
+	r, err = k.Freeze(ctx, "ann/2", "court order 7", client.Under("k16"))
+	if s.shows(r, err, "POST /v1/accounts/ann%2F2/freeze k16"); r.Asset != "" || r.From != "ann/2" {
+		t.Error(r)
+	}
+	_, err = k.Burn(ctx, client.BurnRequest{From: "ann/2", Asset: "USD/2", AmountMinor: "1", Nonce: 3}, client.Under("k17"))
+	_ = refuses(t, err, client.AccountFrozen)
+	r, err = k.Unfreeze(ctx, "ann/2", "paid", client.Under("k18"))
+	s.shows(r, err, "POST /v1/accounts/ann%2F2/unfreeze k18")
+}
+
+func batches(t *testing.T, s *stand, k *client.Client, until time.Time) {
+	ctx := t.Context()
+	b, err := k.Batch(ctx, client.BatchRequest{Atomic: true, Items: []client.BatchItem{{Op: "issue", To: "shop:1", Asset: "EUR", AmountMinor: "5"},
+		{Op: "burn", From: "ann/2", Asset: "USD/2", AmountMinor: "1", Nonce: 2}}}, client.Under("k12"))
+	if err != nil || len(b.Receipts) != 2 || b.Results != nil || string(b.Raw) != s.was("POST /v1/batch k12") {
+		t.Fatal(b, err)
+	}
+	for _, r := range b.Receipts {
+		if err := r.Verify(); err != nil {
+			t.Error(err)
+		}
+	}
+	b, err = k.Batch(ctx, client.BatchRequest{Items: []client.BatchItem{
+		{Op: "hold", From: "shop:1", Asset: "EUR", AmountMinor: "4", Nonce: 3, ExpiresAt: until},
+		{Op: "transfer", From: "shop:1", To: "bob", Asset: "EUR", AmountMinor: "2", Nonce: 4},
+		{Op: "issue", To: "bob", Asset: "EUR", AmountMinor: "1", Ref: "pay-2"}}}, client.Under("k13"))
+	if err != nil || len(b.Results) != 3 || b.Receipts != nil {
+		t.Fatal(b, err)
+	}
+	if r := b.Results[0]; r.Status != 200 || r.Problem != nil || r.Receipt.HoldID == "" || r.Receipt.Verify() != nil {
+		t.Error(r)
+	}
+	if r := b.Results[2]; r.Status != 409 || r.Receipt != nil || r.Problem.Code != client.RefUsed {
+		t.Error(r)
+	}
+	_, err = k.Batch(ctx, client.BatchRequest{Atomic: true, Items: []client.BatchItem{{Op: "issue", To: "bob", Asset: "EUR", AmountMinor: "1"},
+		{Op: "burn", From: "bob", Asset: "EUR", AmountMinor: "9", Nonce: 1}}}, client.Under("k15"))
+	if p := refuses(t, err, client.InsufficientFunds); p.Index == nil || *p.Index != 1 {
+		t.Error(p)
+	}
+}
+
+func reads(t *testing.T, s *stand, k *client.Client) {
+	ctx := t.Context()
+	b, err := k.Balance(ctx, "shop:1", "USD/2", 0)
+	if err != nil || b.AvailableMinor != "500" || b.NextNonce != 3 || string(b.Raw) != s.was("GET /v1/balance?account=shop:1&asset=USD/2") {
+		t.Error(b, err)
+	}
+	past, err := k.BalanceAt(ctx, "shop:1", "USD/2", client.At{Seq: 3})
+	if err != nil || past.HeldMinor != "200" {
+		t.Error(past, err)
+	}
+	o, err := k.Tx(ctx, "tx_0123456789abcdef0000000000010000")
+	if err != nil || o.Receipt == nil || o.Receipt.Verify() != nil || string(o.Raw) != s.was("POST /v1/issue k1") {
+		t.Error(o, err)
+	}
+	o, err = k.TxByRef(ctx, "pay-2")
+	if err != nil || o.Receipt == nil || string(o.Raw) != s.was("POST /v1/transfer k3") {
+		t.Error(o, err)
+	}
+	o, err = k.TxByKey(ctx, "k12")
+	if err != nil || o.Batch == nil || len(o.Batch.Receipts) != 2 || o.Receipt != nil {
+		t.Error(o, err)
+	}
+	_, err = k.TxByKey(ctx, "k99")
+	_ = refuses(t, err, client.NotFound)
+	h, err := k.ShowHold(ctx, hold1)
+	if err != nil || h.State != "captured" || string(h.Raw) != s.was("GET /v1/holds/"+hold1) {
+		t.Error(h, err)
+	}
+	lists(t, s, k)
+}
+
+// lists asks for no more than the conversation has: one page each.
+func lists(t *testing.T, s *stand, k *client.Client) {
+	ctx := t.Context()
+	s.golden["GET /v1/holds?account=shop:1&limit=2"] = s.golden["GET /v1/holds?account=shop:1"]
+	s.golden["GET /v1/assets?limit=2"] = s.golden["GET /v1/assets"]
+	two := client.List{Limit: 2}
+	var n int
+	for e, err := range k.Entries(ctx, "shop:1", 0, two) {
+		if n++; err != nil || e.Seq != int64(n) || e.Raw == nil {
+			t.Error(e, err)
+		}
+	}
+	for h, err := range k.Holds(ctx, "shop:1", "", two) {
+		if n++; err != nil || h.From != "shop:1" || h.Raw == nil {
+			t.Error(h, err)
+		}
+	}
+	for a, err := range k.Accounts(ctx, "", two) {
+		if n++; err != nil || a.Account == "" || a.Raw == nil {
+			t.Error(a, err)
+		}
+	}
+	for a, err := range k.Assets(ctx, "", two) {
+		if n++; err != nil || a.Asset == "" || a.Raw == nil {
+			t.Error(a, err)
+		}
+	}
+	s.golden["GET /v1/changes?after_seq=3&limit=1000"] = s.golden["GET /v1/changes?after_seq=3&limit=2"]
+	s.golden["GET /v1/changes?after_seq=5&limit=1000"] = golden{head: "200", answer: `{"changes":[],"next_after_seq":5}`}
+	for ch, err := range k.Changes(ctx, client.Feed{After: 3}) {
+		if n++; err != nil || ch.Verify() != nil {
+			t.Error(ch, err)
+		}
+	}
+	if n != 10 {
+		t.Errorf("%d items", n)
+	}
+}
+
+func keys(t *testing.T, s *stand, k *client.Client) {
+	ctx := t.Context()
+	made, err := k.MakeKey(ctx, client.KeyRequest{Name: "till-4", Scopes: []client.Scope{"read", "transfer"}, Accounts: []string{"shop:*", "ann/2"},
+		Assets: []string{"USD/2"}, ExpiresAt: time.Date(2023, 11, 14, 23, 13, 20, 0, time.UTC)})
+	if err != nil || made.ID != "0102030405060708" || !strings.HasPrefix(made.Key, "mk_0102030405060708_") {
+		t.Fatal(made, err)
+	}
+	n := 0
+	for one, err := range k.Keys(ctx, "", client.List{Limit: 2}) {
+		if n++; err != nil || one.State != "active" {
+			t.Error(one, err)
+		}
+	}
+	ended, err := k.RevokeKey(ctx, "0000000000000003")
+	if err != nil || ended.State != "revoked" || n != 2 {
+		t.Error(ended, err, n)
+	}
+	_, err = k.RevokeKey(ctx, "00000000000000ff")
+	_ = refuses(t, err, client.NotFound)
+}
+
+// A code of the document is one of ours.
+func TestCodesAreTheDocuments(t *testing.T) {
+	doc, err := openapi3.NewLoader().LoadFromFile("../httpapi/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := []client.Code{client.AccountFrozen, client.BadRequest, client.Busy, client.Deadline, client.Forbidden, client.HoldEnded,
+		client.IdempotencyConflict, client.IdempotencyFull, client.InProgress, client.InsufficientFunds, client.Internal, client.LimitsExceeded,
+		client.MethodNotAllowed, client.NonceConflict, client.NotFound, client.PayloadTooLarge, client.RefUsed, client.Unauthorized,
+		client.Unavailable, client.OutcomeUnknown, client.UnsupportedMedia}
+	all := doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum
+	for _, code := range all {
+		if !slices.Contains(ours, client.Code(code.(string))) {
+			t.Errorf("we do not know %v", code)
+		}
+	}
+	if len(ours) != len(all) {
+		t.Errorf("%d codes, %d in the document", len(ours), len(all))
+	}
+}

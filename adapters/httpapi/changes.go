@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+const maxWait = 60_000 // milliseconds; most deadlines of a request are less
+
+// changes shows the movements of the tenant: a page, when there is one or the wait is
+// over, or a stream.
+func changes(k *call) error {
+	if err := k.enter(event.MayRead); err != nil {
+		return err
+	}
+	var after words.Seq
+	var limit int
+	var wait time.Duration
+	err := k.query(seqParam(&after, "after_seq"), limitParam(&limit), param{"wait", false, func(s string) error {
+		n, err := number(s, maxWait)
+		if wait = time.Duration(n) * time.Millisecond; err != nil {
+			return errors.New("wait: wants 0..60000 milliseconds")
+		}
+		return nil
+	}})
+	if err == nil {
+		err = k.all()
+	}
+	if err != nil {
+		return err
+	}
+	stream := prefer(k.r.Header["Accept"], jsonType, eventsType)[0] == eventsType[0]
+	if last := k.r.Header["Last-Event-Id"]; stream && len(last) > 0 {
+		if after, err = parseSeq(strings.Join(last, ","), "Last-Event-ID"); err != nil {
+			return wrong(err)
+		}
+	}
+	seen, err := k.sight(0)
+	if err != nil {
+		return err
+	}
+	if after > k.Books.Seq(k.key.Tenant) { // of another life: a backup was brought back
+		return because(event.BadRequest, "The position is beyond the last movement: this journal has not come so far.")
+	}
+	if stream {
+		return k.follow(after)
+	}
+	if wait > 0 && seen <= after {
+		ctx, cancel := context.WithTimeout(k.r.Context(), min(wait, k.Deadline))
+		defer cancel()
+		if k.Views.Await(ctx, k.key.Tenant, after+1) {
+			seen, err = k.sight(0)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return k.page(seen, after, limit)
+}
+
+func (k *call) page(seen, after words.Seq, limit int) error {
+	found, mark, err := k.Views.Changes(k.key.Tenant, after, limit)
+	if err != nil {
+		return err
+	}
+	o := object{'{'}
+	o.list("changes")
+	for i, c := range found {
+		if i > 0 {
+			o.close(',')
+		}
+		if o, err = k.change(o, c); err != nil {
+			return err
+		}
+		after = c.Seq
+	}
+	o.close(']')
+	o.number("next_after_seq", uint64(after))
+	o.asOf(max(seen, after), mark)
+	return k.send(o)
+}
+
+// change adds what a movement changed. One that the views know and the books do not is
+// a bug, or a disk that cannot be read: it is never left out.
+func (k *call) change(o object, c event.Change) (object, error) {
+	grown, owner, err := k.Books.Change(o, c.ID.Place())
+	if err == nil && owner != k.key.Tenant {
+		err = errNoRecord
+	}
+	return grown, err
+}

@@ -1,0 +1,145 @@
+package httpapi
+
+import (
+	"errors"
+
+	"macronode/core/event"
+	"macronode/core/receipt"
+	"macronode/core/words"
+)
+
+var errHoldID = because(event.BadRequest, "hold_id: wants hold_ and 32 hexadecimal digits")
+
+// holdID is the one that the path names.
+func (k *call) holdID() (words.TxID, error) {
+	name, err := k.part()
+	if err != nil {
+		return words.TxID{}, err
+	}
+	id, err := receipt.ParseHoldID(name)
+	if err != nil {
+		return id, errHoldID
+	}
+	return id, nil
+}
+
+// opened is whose hold it is, and of which asset: what a capture and a release do not
+// say, and the node knows by their digests alone.
+func (k *call) opened(id words.TxID) (from, asset string, err error) {
+	var in event.Request
+	_, err = k.Books.Asked(id.Place(), &in)
+	switch {
+	case errors.Is(err, receipt.ErrNone) && id.Journal() == k.Node.Journal():
+		return "", "", problem(missing(k.Node.Status(), id.Place()))
+	case err != nil && !errors.Is(err, receipt.ErrNone):
+		return "", "", err
+	case err != nil, in.Op != event.Hold, in.Hold != id, in.Tenant != k.key.Tenant:
+		return "", "", problem(event.NotFound)
+	}
+	return string(in.From.Text), string(in.Asset.Text), nil
+}
+
+// holds lists the holds of an account.
+func holds(k *call) error {
+	if err := k.enter(event.MayRead); err != nil {
+		return err
+	}
+	var account string
+	var after []byte
+	var limit int
+	var atLeast words.Seq
+	state, any := event.Active, true
+	err := k.query(accountParam(&account, "account"), limitParam(&limit), seqParam(&atLeast, "at_least"),
+		param{"state", false, func(s string) (err error) { any = false; state, err = parseState(s); return err }},
+		k.cursorParam(&after, ofHolds, func(b []byte) bool { return len(b) == len(words.TxID{}) }))
+	if err == nil {
+		err = k.covers(account, "")
+	}
+	if err != nil {
+		return err
+	}
+	seen, err := k.sight(atLeast)
+	if err != nil {
+		return err
+	}
+	var from words.TxID
+	copy(from[:], after)
+	list, next, mark, err := k.Views.Holds(k.key.Tenant, []byte(account), state, any, from, limit, k.Views.Mark().At)
+	if err != nil {
+		return err
+	}
+	o := object{'{'}
+	o.list("holds")
+	for i := range list {
+		if words.Covers(&k.key.Assets, list[i].Asset) {
+			o.open()
+			o.held(&list[i])
+			o.close('}')
+		}
+	}
+	o.close(']')
+	if next != (words.TxID{}) {
+		o.text("next_cursor", k.cursor(ofHolds, next[:]))
+	}
+	o.asOf(seen, mark)
+	return k.send(o)
+}
+
+func parseState(s string) (event.Outcome, error) {
+	for state := event.Active; state <= event.Over; state++ {
+		if state.String() == s {
+			return state, nil
+		}
+	}
+	return 0, errors.New("state: wants active, captured, released or expired")
+}
+
+// showHold shows one hold.
+func showHold(k *call) error {
+	if err := k.enter(event.MayRead); err != nil {
+		return err
+	}
+	id, err := k.holdID()
+	if err != nil {
+		return err
+	}
+	var atLeast words.Seq
+	if err := k.query(seqParam(&atLeast, "at_least")); err != nil {
+		return err
+	}
+	if _, err := k.present(atLeast); err != nil {
+		return err
+	}
+	h, found, err := k.Views.Hold(k.key.Tenant, id, k.Views.Mark().At) // what is told is of a durable time
+	switch {
+	case err != nil:
+		return err
+	case !found && id.Journal() == k.Node.Journal():
+		return problem(missing(k.Node.Status(), id.Place()))
+	case !found:
+		return problem(event.NotFound)
+	}
+	if err := k.covers(string(h.From), string(h.Asset)); err != nil {
+		return err
+	}
+	o := object{'{'}
+	o.held(&h)
+	return k.send(o)
+}
+
+// held adds the members of a hold.
+func (o *object) held(h *event.HoldView) {
+	o.hold("hold_id", h.ID)
+	o.text("state", h.State.String())
+	o.text("from", string(h.From))
+	if len(h.To) > 0 {
+		o.text("beneficiary", string(h.To))
+	}
+	o.text("asset", string(h.Asset))
+	o.amount("amount_minor", h.Amount, false)
+	o.amount("captured_minor", h.Captured, false)
+	o.stamp("opened_at", h.Opened)
+	o.stamp("expires_at", h.Until)
+	o.txid("opened_txid", h.ID)
+	o.txid("ended_txid", h.Ended)
+}

@@ -1,0 +1,469 @@
+package httpapi_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/adapters/httpapi"
+	"macronode/adapters/httpapi/wire"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+// do asks for a path as key 1, and wants a status.
+func (s *street) do(t *testing.T, want int, path string) answer {
+	t.Helper()
+	a := s.send(s.get(path))
+	if a.status != want {
+		t.Fatalf("%s: %d %s", path, a.status, a.body)
+	}
+	return a
+}
+
+// pages collects what a listing shows, in pages of so many, until it says that there is
+// no more.
+func pages[T any](t *testing.T, s *street, path string, limit int, of func(answer) ([]T, string)) (all []T) {
+	t.Helper()
+	next := ""
+	for range 100 {
+		list, more := of(s.do(t, 200, fmt.Sprintf("%s&limit=%d%s", path, limit, next)))
+		if len(list) > limit {
+			t.Fatalf("%s: %d on a page of %d", path, len(list), limit)
+		}
+		if all = append(all, list...); more == "" {
+			return all
+		}
+		next = more
+	}
+	t.Fatalf("%s: never ends", path)
+	return nil
+}
+
+func rest(cursor *string) string {
+	if cursor == nil {
+		return ""
+	}
+	return "&cursor=" + *cursor
+}
+
+// crowd is a house with many accounts, assets, holds and movements.
+func crowd(t *testing.T) *house {
+	h := build(t)
+	for i := range 7 {
+		for _, in := range []event.Request{
+			{Item: event.Item{Op: event.Issue, To: called(fmt.Sprintf("user:%d", i)), Asset: called(fmt.Sprintf("A%d", i%3)), Amount: words.Units(100)}},
+			{Item: event.Item{Op: event.Issue, To: called("user:0"), Asset: called(fmt.Sprintf("A%d", i%3)), Amount: words.Units(1)}},
+			{Item: event.Item{Op: event.Hold, From: called("user:0"), Asset: called("A0"), Amount: words.Units(1), Nonce: words.Nonce(i + 1), Until: now.Plus(time.Hour)}},
+		} {
+			in.Caller, in.Tenant, in.Key = 1, words.DefaultTenant, called(fmt.Sprint("k", len(h.frames)))
+			in.Seal(nil)
+			if r := h.decide(&in); r.Place.LSN == 0 {
+				t.Fatalf("%v", r.Problem)
+			}
+		}
+	}
+	return h
+}
+
+// Whatever the size of its pages, a listing is the same, without a gap and without
+// anything twice.
+func TestListingsAreTheSameInPagesOfAnySize(t *testing.T) {
+	s := serve(t, crowd(t))
+	for name, list := range map[string]func(limit int) []string{
+		"accounts": func(limit int) (all []string) {
+			for _, a := range pages(t, s, "/v1/accounts?prefix=", limit, func(a answer) ([]wire.AccountView, string) {
+				p := parse[wire.AccountsPage](t, a)
+				return p.Accounts, rest(p.NextCursor)
+			}) {
+				all = append(all, fmt.Sprint(a.Account, len(a.Balances), a.NextNonce))
+			}
+			return all
+		},
+		"assets": func(limit int) (all []string) {
+			for _, a := range pages(t, s, "/v1/assets?prefix=A", limit, func(a answer) ([]wire.AssetView, string) {
+				p := parse[wire.AssetsPage](t, a)
+				return p.Assets, rest(p.NextCursor)
+			}) {
+				all = append(all, fmt.Sprint(a.Asset, a.IssuedMinor, a.HeldMinor))
+			}
+			return all
+		},
+		"holds": func(limit int) (all []string) {
+			for _, h := range pages(t, s, "/v1/holds?account=user:0", limit, func(a answer) ([]wire.Hold, string) {
+				p := parse[wire.HoldsPage](t, a)
+				return p.Holds, rest(p.NextCursor)
+			}) {
+				all = append(all, h.HoldId)
+			}
+			return all
+		},
+		"entries": func(limit int) (all []string) {
+			for _, e := range pages(t, s, "/v1/accounts/user:0/entries?format=json", limit, func(a answer) ([]wire.Entry, string) {
+				p := parse[wire.EntriesPage](t, a)
+				if p.NextAfterSeq == nil {
+					return p.Entries, ""
+				}
+				return p.Entries, fmt.Sprint("&after_seq=", *p.NextAfterSeq)
+			}) {
+				all = append(all, e.Txid)
+			}
+			return all
+		},
+		"changes": func(limit int) (all []string) {
+			last := int64(-1)
+			for _, c := range pages(t, s, "/v1/changes?wait=0", limit, func(a answer) ([]wire.Change, string) {
+				p := parse[wire.ChangesPage](t, a)
+				if p.NextAfterSeq == last {
+					return p.Changes, ""
+				}
+				last = p.NextAfterSeq
+				return p.Changes, fmt.Sprint("&after_seq=", last)
+			}) {
+				all = append(all, c.Txid)
+			}
+			return all
+		},
+		"keys": func(limit int) (all []string) {
+			for _, k := range pages(t, s, "/v1/keys?tenant=default", limit, func(a answer) ([]wire.Key, string) {
+				p := parse[wire.KeysPage](t, a)
+				return p.Keys, rest(p.NextCursor)
+			}) {
+				all = append(all, k.Id)
+			}
+			return all
+		},
+	} {
+		whole := list(1000)
+		want := map[string]int{"accounts": 7, "assets": 3, "holds": 7, "entries": 15, "changes": 21, "keys": 3}[name]
+		if len(whole) != want {
+			t.Errorf("%s: %d, want %d", name, len(whole), want)
+		}
+		for _, limit := range []int{1, 2, 3, 5, 7} {
+			if got := list(limit); fmt.Sprint(got) != fmt.Sprint(whole) {
+				t.Errorf("%s in pages of %d: %v, want %v", name, limit, got, whole)
+			}
+		}
+	}
+}
+
+// A key of patterns is shown its part of a listing, and pages go on behind what it is
+// not shown.
+func TestListingsShowWhatTheKeyCovers(t *testing.T) {
+	h := crowd(t)
+	h.bound(5, words.DefaultTenant, event.MayRead, "user:0,user:6", "A1")
+	s := serve(t, h)
+	ask := func(path string) answer {
+		r := s.get(path)
+		r.Header.Set("Authorization", bearer(5))
+		return s.send(r)
+	}
+	var shown []string
+	next := ""
+	for range 10 {
+		p := parse[wire.AccountsPage](t, ask("/v1/accounts?limit=2"+next))
+		for _, a := range p.Accounts {
+			for _, b := range a.Balances {
+				shown = append(shown, a.Account+" "+b.Asset)
+			}
+			if len(a.Balances) == 0 {
+				shown = append(shown, a.Account)
+			}
+		}
+		if next = rest(p.NextCursor); next == "" {
+			break
+		}
+	}
+	if got := strings.Join(shown, ", "); got != "user:0 A1, user:6" {
+		t.Errorf("accounts: %s", got)
+	}
+	if got := parse[wire.AssetsPage](t, ask("/v1/assets")).Assets; len(got) != 1 || got[0].Asset != "A1" {
+		t.Errorf("assets: %+v", got)
+	}
+	if got := parse[wire.HoldsPage](t, ask("/v1/holds?account=user:0")).Holds; len(got) != 0 {
+		t.Errorf("holds of another asset: %+v", got)
+	}
+	for _, e := range parse[wire.EntriesPage](t, ask("/v1/accounts/user:0/entries")).Entries {
+		if *e.Asset != "A1" {
+			t.Errorf("an entry of %s", *e.Asset)
+		}
+	}
+}
+
+// The three forms of a statement say the same.
+func TestAStatementIsTheSameInEveryForm(t *testing.T) {
+	s := serve(t, crowd(t))
+	page := parse[wire.EntriesPage](t, s.do(t, 200, "/v1/accounts/user:0/entries?limit=1000"))
+	lines := strings.Split(strings.TrimSpace(s.do(t, 200, "/v1/accounts/user:0/entries?format=ndjson").body), "\n")
+	rows, err := csv.NewReader(strings.NewReader(s.do(t, 200, "/v1/accounts/user:0/entries?format=csv").body)).ReadAll()
+	if err != nil || len(rows) != len(lines)+1 || len(lines) != len(page.Entries) {
+		t.Fatalf("%d entries, %d lines, %d rows, %v", len(page.Entries), len(lines), len(rows), err)
+	}
+	for i, e := range page.Entries {
+		var line wire.Entry
+		if err := json.Unmarshal([]byte(lines[i]), &line); err != nil || line.Txid != e.Txid || line.BalanceMinor != e.BalanceMinor {
+			t.Errorf("line %d: %s, %v", i, lines[i], err)
+		}
+		row := strings.Join(rows[i+1], "|")
+		if want := fmt.Sprintf("%d|%s|", e.Seq, e.Txid); !strings.HasPrefix(row, want) || rows[i+1][7] != e.BalanceMinor {
+			t.Errorf("row %d: %s", i, row)
+		}
+	}
+	if n := strings.Count(s.do(t, 200, "/v1/accounts/user:0/entries?format=ndjson&limit=4").body, "\n"); n != 4 {
+		t.Errorf("a stream of at most 4 has %d", n)
+	}
+}
+
+// A stream shows the statement as it was when it was asked for: it ends there, however
+// much comes while it is read.
+func TestAStreamedStatementIsOfOneMoment(t *testing.T) {
+	h := settled(t, true)
+	h.lag = 1 // the third has just come
+	a := serve(t, h).do(t, 200, "/v1/accounts/mine:a/entries?format=ndjson")
+	if n := strings.Count(a.body, "\n"); n != 2 || a.header.Get("X-As-Of-Seq") != "2" {
+		t.Errorf("as of %s: %s", a.header.Get("X-As-Of-Seq"), a.body)
+	}
+}
+
+func TestTheFormIsChosen(t *testing.T) {
+	s := serve(t, crowd(t))
+	for _, c := range []struct{ accept, query, want string }{
+		{"", "", "application/json"}, {"*/*", "", "application/json"}, {"text/html", "", "application/json"}, {"", "?format=csv", "text/csv"},
+		{"text/csv", "", "text/csv"}, {"text/*", "", "text/csv"}, {"application/x-ndjson", "", "application/x-ndjson"},
+		{"text/csv;q=0.1, application/x-ndjson;q=0.9", "", "application/x-ndjson"}, {"text/csv;q=0", "", "application/json"},
+		{"text/csv", "?format=json", "application/json"}, {"application/json;q=0.5,text/csv", "?format=ndjson", "application/x-ndjson"},
+		{"text/csv;q=2, ;;, /", "", "application/json"}, {"TEXT/CSV", "", "text/csv"},
+	} {
+		r := s.get("/v1/accounts/user:0/entries" + c.query)
+		r.Header.Set("Accept", c.accept)
+		if got, _, _ := strings.Cut(s.send(r).header.Get("Content-Type"), ";"); got != c.want {
+			t.Errorf("Accept %q, %q: %s, want %s", c.accept, c.query, got, c.want)
+		}
+	}
+}
+
+// What a caller named himself is a text in a table, and no formula. An apostrophe is
+// ours if one is in front, whatever follows.
+func TestCellsAreTexts(t *testing.T) {
+	h := build(t)
+	for i, memo := range []string{"=1+1", "+1", "-1", "@SUM(A1)", "  =1", "\u00a0=1", "＝1", "'=1", "'", "a=1", `say "hi", then`, "", "−1"} {
+		in := event.Request{Caller: 1, Tenant: words.DefaultTenant, Key: called(fmt.Sprint("k", i)),
+			Item: event.Item{Op: event.Issue, To: called("-a"), Asset: called("-A"), Amount: words.Units(1), Memo: []byte(memo)}}
+		in.Seal(nil)
+		h.decide(&in)
+	}
+	rows, err := csv.NewReader(strings.NewReader(serve(t, h).do(t, 200, "/v1/accounts/-a/entries?format=csv").body)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, row := range rows[1:] {
+		if row[5] != "'-A" {
+			t.Errorf("the asset is %q", row[5])
+		}
+		got = append(got, row[13])
+	}
+	if want := "'=1+1|'+1|'-1|'@SUM(A1)|'  =1|'\u00a0=1|'＝1|''=1|''|a=1|say \"hi\", then||'−1"; strings.Join(got, "|") != want {
+		t.Errorf("%s, want %s", strings.Join(got, "|"), want)
+	}
+}
+
+// TestTheLedgersOwnGoBelowNothing in a statement as in a balance.
+func TestTheLedgersOwnGoBelowNothing(t *testing.T) {
+	h := build(t)
+	s := serve(t, h)
+	s.send(s.post("issue", "k", issue))
+	for _, has := range []int64{1000, 0} {
+		h.money.log = append(h.money.log, posted{id: h.money.log[0].id, from: has, r: record.Record{Kind: record.Moved, Op: event.Issue,
+			Tenant: 1, From: called("issuance:USD/2"), Asset: called("USD/2"), Amount: words.Units(1000), Seq: 1}})
+	}
+	e := parse[wire.EntriesPage](t, s.do(t, 200, "/v1/accounts/issuance:USD%2F2/entries")).Entries
+	if len(e) != 2 || e[0].BalanceMinor != "-1000" || e[1].BalanceMinor != "0" || e[0].Direction != wire.Debit {
+		t.Errorf("%+v", e)
+	}
+}
+
+// A balance of then, by seq and by time: while it could still change, nobody is told.
+func TestBalancesOfThen(t *testing.T) {
+	h := settled(t, true)
+	s := serve(t, h)
+	then := func(t words.Time) string {
+		return "&time=" + time.UnixMilli(int64(t)).UTC().Format("2006-01-02T15:04:05.000Z")
+	}
+	const path = "/v1/accounts/mine:a/balance-at?asset=USD/2"
+	for _, c := range []struct {
+		name, query string
+		change      func(*event.Status)
+		lag         words.Seq
+		status      int
+		amount      string
+	}{
+		{"before anything", "&seq=0", nil, 0, 200, "0"},
+		{"after the first", "&seq=1", nil, 0, 200, "100"},
+		{"after the last", "&seq=3", nil, 0, 200, "90"},
+		{"that has not come", "&seq=4", nil, 0, 504, ""},
+		{"that the views have not", "&seq=3", nil, 1, 504, ""},
+		{"before all", then(now - 1), nil, 0, 200, "0"},
+		{"now", then(now), nil, 0, 400, ""},
+		{"just over, and all is there", then(now), func(s *event.Status) { s.At++ }, 0, 200, "90"},
+		{"just over, and something is on its way", then(now), func(s *event.Status) { s.At++; s.LSN++ }, 0, 504, ""},
+		{"before what is on its way", then(now - 1), func(s *event.Status) { s.At++; s.LSN++ }, 0, 200, "0"},
+		{"both", "&seq=1" + then(now-1), nil, 0, 400, ""},
+		{"neither", "", nil, 0, 400, ""},
+		{"no time", "&time=yesterday", nil, 0, 400, ""},
+		{"before 1970", "&time=1969-12-31T23:59:59Z", nil, 0, 400, ""},
+	} {
+		was := h.Status()
+		h.lag = c.lag
+		if c.change != nil {
+			s.set(c.change)
+		}
+		a := s.send(s.get(path + c.query))
+		if a.status != c.status {
+			t.Errorf("%s: %d %s", c.name, a.status, a.body)
+		} else if c.status == 200 && parse[wire.PastBalance](t, a).AmountMinor != c.amount {
+			t.Errorf("%s: %s", c.name, a.body)
+		}
+		s.set(func(st *event.Status) { *st = was })
+		h.lag = 0
+	}
+}
+
+// at_least waits for the views as it does for the books; what a caller was told of is
+// found without it.
+func TestTheViewsAreWaitedFor(t *testing.T) {
+	h := settled(t, true)
+	h.lag = 1
+	s := serve(t, h)
+	for _, path := range []string{"/v1/accounts/mine:a/entries?", "/v1/accounts?", "/v1/assets?", "/v1/holds?account=mine:a"} {
+		if a := s.send(s.get(path + "&at_least=3")); a.status != 504 || parse[wire.Problem](t, a).Code != wire.ProblemCodeDeadline {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+		if a := s.send(s.get(path + "&at_least=2")); a.status != 200 || !strings.Contains(a.body, `"as_of_seq":2`) {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	for _, path := range []string{"/v1/tx?ref=r1", "/v1/holds/" + theHold} {
+		if a := s.send(s.get(path)); a.status != 504 {
+			t.Errorf("%s, before the views have it: %d", path, a.status)
+		}
+	}
+	h.lag = 0
+	for _, path := range []string{"/v1/tx?ref=r1", "/v1/holds/" + theHold} {
+		s.do(t, 200, path)
+	}
+}
+
+// Without an index, and with one that fails, what it shows is unavailable or a fault;
+// the rest goes on.
+func TestWithoutTheViews(t *testing.T) {
+	paths := []string{"/v1/accounts/mine:a/entries", "/v1/accounts/mine:a/entries?format=csv", "/v1/accounts", "/v1/assets", "/v1/holds?account=mine:a",
+		"/v1/holds/" + theHold, "/v1/tx?ref=r1", "/v1/changes", "/v1/accounts/mine:a/balance-at?asset=USD/2&seq=1"}
+	none := serve(t, settled(t, true), func(c *httpapi.Config) { c.Views = nil })
+	h := settled(t, true)
+	h.lost = errors.New("read: input/output error")
+	torn := serve(t, h)
+	for _, path := range paths {
+		if a := none.send(none.get(path)); a.status != 503 {
+			t.Errorf("%s without views: %d", path, a.status)
+		}
+		if strings.Contains(path, "csv") || path == "/v1/changes" {
+			continue
+		}
+		if a := torn.send(torn.get(path)); a.status != 500 {
+			t.Errorf("%s from a disk that fails: %d %s", path, a.status, a.body)
+		}
+	}
+	if !strings.Contains(torn.lines.String(), "input/output error") {
+		t.Errorf("logged %s", torn.lines)
+	}
+	for _, path := range []string{"/v1/balance?account=mine:a&asset=USD/2", "/v1/tx/" + theTx, "/v1/tx?idempotency_key=k1", "/v1/keys"} {
+		none.do(t, 200, path)
+	}
+}
+
+// A statement that the disk cuts short does not look whole.
+func TestAStatementThatIsCutEndsWithItsConnection(t *testing.T) {
+	h := settled(t, true)
+	h.lost = errors.New("read: input/output error")
+	s := serve(t, h)
+	r := s.get("/v1/accounts/mine:a/entries?format=csv")
+	resp, err := new(http.Transport).RoundTrip(r)
+	if err == nil {
+		_ = resp.Body.Close()
+		t.Fatalf("answered %d", resp.StatusCode)
+	}
+	if s.count.get("entries GET") != 1 || s.count.get("panicked") != 0 {
+		t.Errorf("counted %v", s.count.of)
+	}
+}
+
+// What became of a key is asked of the node: in its words.
+func TestWhatBecameOfAKey(t *testing.T) {
+	for reply, want := range map[event.Reply]int{
+		{Place: words.Place{LSN: 2}}: 200, {Problem: event.NotFound}: 404, {Problem: event.Unknown}: 504, {Problem: event.Busy}: 429,
+		{Problem: event.Unavailable}: 503, {Problem: event.LookAgain}: 503, {Problem: event.Forbidden}: 403, {}: 500, {Place: words.Place{LSN: 9}}: 404,
+	} {
+		h := settled(t, true)
+		h.reply = &reply
+		s := serve(t, h)
+		if a := s.send(s.get("/v1/tx?idempotency_key=k")); a.status != want {
+			t.Errorf("%+v: %d %s", reply, a.status, a.body)
+		}
+	}
+	h := settled(t, true)
+	h.full = true
+	if s := serve(t, h); s.send(s.get("/v1/tx?idempotency_key=k1")).status != 429 {
+		t.Error("no room is busy")
+	}
+}
+
+// A txid of another journal is not this one's, even where the same place has a record.
+func TestARecordIsFoundUnderItsOwnNameAlone(t *testing.T) {
+	h := settled(t, true)
+	h.frames[1].Journal = 0x77 // it was brought back from an older one
+	s := serve(t, h)
+	s.do(t, 200, "/v1/tx/tx_00000000000000770000000000020000")
+	s.do(t, 404, "/v1/tx/"+theTx)
+	h.frames[2].Journal = 0x77
+	s.do(t, 404, "/v1/tx/"+strings.Replace(theHold, "hold_", "tx_", 1))
+	if a := s.send(s.post("holds/"+theHold+"/release", "k9", "{}")); a.status != 404 {
+		t.Errorf("a hold under another journal's name: %d", a.status)
+	}
+}
+
+// A key of patterns sees the outcomes of what it asked itself, refusals too, and of
+// others what lies in its names.
+func TestAKeySeesItsOwnOutcomes(t *testing.T) {
+	h := settled(t, true)
+	h.bound(5, words.DefaultTenant, event.AllScopes, "mine:b", "")
+	h.bound(6, words.DefaultTenant, event.AllScopes, "mine:c", "")
+	s := serve(t, h)
+	r := s.post("burn", "mine", `{"from":"mine:b","asset":"USD/2","amount_minor":"999","nonce":1}`)
+	r.Header.Set("Authorization", bearer(5))
+	if a := s.send(r); a.status != 409 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	for _, c := range []struct {
+		path string
+		want map[words.KeyID]int
+	}{
+		{"/v1/tx?idempotency_key=mine", map[words.KeyID]int{1: 409, 5: 409, 6: 403}},
+		{"/v1/tx/" + theTx, map[words.KeyID]int{1: 200, 5: 200, 6: 403}},
+		{"/v1/tx?idempotency_key=k1", map[words.KeyID]int{1: 200, 5: 403, 6: 403}},
+	} {
+		for who, want := range c.want {
+			r := s.get(c.path)
+			r.Header.Set("Authorization", bearer(who))
+			if a := s.send(r); a.status != want {
+				t.Errorf("%s by %d: %d %s", c.path, who, a.status, a.body)
+			}
+		}
+	}
+}

@@ -1,0 +1,331 @@
+package httpapi_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"macronode/adapters/httpapi"
+	"macronode/adapters/httpapi/wire"
+	"macronode/adapters/httpserver"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// An ear listens to a stream of changes.
+type ear struct {
+	t    *testing.T
+	resp *http.Response
+	from *bufio.Reader
+	end  context.CancelFunc
+}
+
+// listen opens a stream as a key does.
+func (s *street) listen(t *testing.T, id words.KeyID, query string, headers ...string) *ear {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/v1/changes"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header = http.Header{"Authorization": {bearer(id)}, "Accept": {"text/event-stream"}}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	resp, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = resp.Body.Close() })
+	return &ear{t, resp, bufio.NewReader(resp.Body), cancel}
+}
+
+// next is the next event, its lines joined; a comment is one too.
+func (e *ear) next() string {
+	e.t.Helper()
+	var lines []string
+	for {
+		line, err := e.from.ReadString('\n')
+		if err != nil {
+			return strings.Join(append(lines, err.Error()), "|")
+		}
+		if line = strings.TrimSuffix(line, "\n"); line == "" {
+			return strings.Join(lines, "|")
+		}
+		lines = append(lines, line)
+	}
+}
+
+// change is the next event that is no comment.
+func (e *ear) change() string {
+	e.t.Helper()
+	for {
+		if got := e.next(); got != ":" {
+			return got
+		}
+	}
+}
+
+// seqOf is what an event says its id is.
+func seqOf(said string) string {
+	id, _, _ := strings.Cut(strings.TrimPrefix(said, "id: "), "|")
+	return id
+}
+
+// What is done is heard, in order and once each, and whoever was away goes on where he
+// stopped. What is heard is what a page shows.
+func TestChangesAreHeard(t *testing.T) {
+	h := settled(t, true)
+	s := serve(t, h)
+	e := s.listen(t, 1, "?after_seq=1")
+	if e.resp.StatusCode != 200 || e.resp.Header.Get("Content-Type") != "text/event-stream" || e.resp.Header.Get("X-Request-Id") == "" {
+		t.Fatalf("%+v", e.resp)
+	}
+	page := parse[struct {
+		Changes []jsonText `json:"changes"`
+	}](t, s.do(t, 200, "/v1/changes?after_seq=1"))
+	for i, want := range page.Changes {
+		if got := e.change(); got != fmt.Sprintf("id: %d|event: change|data: %s", i+2, want) {
+			t.Fatalf("heard %s, want %s", got, want)
+		}
+	}
+	s.send(s.post("issue", "k9", issue))
+	if got := seqOf(e.change()); got != "4" {
+		t.Fatalf("then %s", got)
+	}
+	e.end()
+	s.send(s.post("issue", "k10", issue))
+	again := s.listen(t, 1, "?after_seq=1", "Last-Event-ID", "4")
+	if got := seqOf(again.change()); got != "5" {
+		t.Fatalf("behind 4 comes %s", got)
+	}
+}
+
+// A jsonText is JSON as it was written.
+type jsonText string
+
+func (j *jsonText) UnmarshalJSON(b []byte) error { *j = jsonText(b); return nil }
+
+// The end of a hold in time is nobody's answer, and heard all the same.
+func TestTheEndOfAHoldIsHeard(t *testing.T) {
+	h := settled(t, true)
+	s := serve(t, h)
+	h.lapse(h.money.log[2].id)
+	changes := parse[wire.ChangesPage](t, s.do(t, 200, "/v1/changes?after_seq=3")).Changes
+	if len(changes) != 1 || changes[0].Op != wire.EntryOpExpire || *changes[0].HoldId != theHold || *changes[0].HeldMinor != "0" {
+		t.Fatalf("%+v", changes)
+	}
+	entries := parse[wire.EntriesPage](t, s.do(t, 200, "/v1/accounts/mine:a/entries?after_seq=3")).Entries
+	if len(entries) != 1 || entries[0].Op != wire.EntryOpExpire || entries[0].Direction != wire.None || entries[0].HeldMinor != "0" {
+		t.Fatalf("%+v", entries)
+	}
+	if hold := parse[wire.Hold](t, s.do(t, 200, "/v1/holds/"+theHold)); hold.State != wire.HoldStateExpired {
+		t.Fatalf("%+v", hold)
+	}
+}
+
+// A poll is answered when something comes, or with nothing at its end.
+func TestAPollWaits(t *testing.T) {
+	h := settled(t, true)
+	s := serve(t, h, func(c *httpapi.Config) { c.Deadline = time.Hour })
+	if p := parse[wire.ChangesPage](t, s.do(t, 200, "/v1/changes?after_seq=3&wait=1")); len(p.Changes) != 0 || p.NextAfterSeq != 3 {
+		t.Fatalf("%+v", p)
+	}
+	asked, before := make(chan answer), h.waits.Load()
+	go func() { asked <- s.send(s.get("/v1/changes?after_seq=3&wait=60000")) }()
+	for h.waits.Load() == before {
+		runtime.Gosched()
+	}
+	s.send(s.post("issue", "k9", issue))
+	if p := parse[wire.ChangesPage](t, <-asked); len(p.Changes) != 1 || p.NextAfterSeq != 4 {
+		t.Fatalf("%+v", p)
+	}
+	short := serve(t, h) // its deadline is
+	if p := parse[wire.ChangesPage](t, short.do(t, 200, "/v1/changes?after_seq=4&wait=60000")); len(p.Changes) != 0 {
+		t.Fatalf("%+v", p)
+	}
+}
+
+func TestASilentStreamLives(t *testing.T) {
+	s := serve(t, build(t), func(c *httpapi.Config) { c.Beat = time.Millisecond })
+	e := s.listen(t, 1, "")
+	for range 5 {
+		if got := e.next(); got != ":" {
+			t.Fatalf("heard %q", got)
+		}
+	}
+}
+
+// A stream ends when the node does, when its key does, and says why.
+func TestAStreamEndsWithAReason(t *testing.T) {
+	for want, end := range map[string]func(*house){
+		"draining": func(h *house) { h.set(func(s *event.Status) { s.Phase = words.Draining }) },
+		"unauthorized": func(h *house) {
+			k, _ := h.Find(1)
+			k.Revoked = true
+			h.add(k)
+		},
+	} {
+		h := build(t)
+		s := serve(t, h)
+		e := s.listen(t, 1, "")
+		if got := e.next(); got != ":" {
+			t.Fatalf("heard %q", got)
+		}
+		end(h)
+		if got := e.change(); got != `event: end|data: {"reason":"`+want+`"}` {
+			t.Errorf("heard %q", got)
+		}
+		if got := e.next(); got != "EOF" {
+			t.Errorf("then %q", got)
+		}
+	}
+	h := build(t)
+	h.set(func(s *event.Status) { s.Phase = words.LameDuck })
+	s := serve(t, h)
+	e := s.listen(t, 1, "")
+	s.send(s.post("issue", "k", issue))
+	if got := e.change(); seqOf(got) != "1" {
+		t.Errorf("while the node only says that it will end: %q", got)
+	}
+}
+
+// There are so many streams and no more; a place that somebody left is free again.
+func TestStreamsAreCounted(t *testing.T) {
+	s := serve(t, settled(t, true)) // 2
+	first, second := s.listen(t, 1, ""), s.listen(t, 2, "")
+	first.next()
+	second.next()
+	for _, path := range []string{"/v1/changes", "/v1/accounts/mine:a/entries?format=csv"} {
+		r := s.get(path)
+		r.Header.Set("Accept", "text/event-stream")
+		if a := s.send(r); a.status != 429 || a.header.Get("Retry-After") == "" {
+			t.Errorf("%s: %d %s", path, a.status, a.body)
+		}
+	}
+	s.do(t, 200, "/v1/changes") // a page takes no place
+	first.end()
+	for s.send(s.get("/v1/accounts/mine:a/entries?format=csv")).status != 200 {
+		_ = second.resp // until the first one's leaving is noticed
+	}
+	for range 5 { // each gives its place back
+		s.do(t, 200, "/v1/accounts/mine:a/entries?format=csv")
+	}
+}
+
+// A deaf one takes the header and nothing more.
+type deaf struct {
+	*httptest.ResponseRecorder
+	took      int
+	deadlines []time.Time
+}
+
+func (d *deaf) SetWriteDeadline(t time.Time) error { d.deadlines = append(d.deadlines, t); return nil }
+func (d *deaf) Write(b []byte) (int, error) {
+	if d.took -= 1; d.took < 0 {
+		return 0, os.ErrDeadlineExceeded // what a connection says when its time to write is over
+	}
+	return d.ResponseRecorder.Write(b)
+}
+
+// Whoever does not read is left, at the part that he does not take: nothing is kept for
+// him, and his place is another's.
+func TestASlowReaderIsLeft(t *testing.T) {
+	h := settled(t, true)
+	c := httpapi.Config{Large: 2, Streams: 1, Node: node{h}, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
+		Deadline: time.Minute, Patience: time.Hour}
+	api := httpapi.New(c)
+	for _, took := range []int{0, 1, 2} {
+		for _, path := range []string{"/v1/changes", "/v1/accounts/mine:a/entries?format=csv"} {
+			if took > 0 && path != "/v1/changes" {
+				continue // one part is all of it
+			}
+			w := &deaf{ResponseRecorder: httptest.NewRecorder(), took: took}
+			r := httptest.NewRequest(http.MethodGet, path, nil)
+			r.Header = http.Header{"Authorization": {bearer(1)}, "Accept": {"text/event-stream"}}
+			began := time.Now()
+			func() {
+				defer func() {
+					if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {
+						t.Errorf("%s: ended with %v", path, err)
+					}
+				}()
+				api.ServeHTTP(w, r)
+			}()
+			if len(w.deadlines) != took+1 || w.deadlines[took].Before(began.Add(c.Patience)) {
+				t.Errorf("%s, left after %d parts: deadlines %v", path, took, w.deadlines)
+			}
+		}
+	}
+}
+
+// The times that bound other requests end no stream: it outlives many of them.
+func TestAStreamOutlivesTheTimesOfARequest(t *testing.T) {
+	h := build(t)
+	api := httpapi.New(httpapi.Config{Large: 2, Streams: 1, Node: node{h}, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
+		Deadline: time.Millisecond, Beat: 5 * time.Millisecond})
+	up := make(chan net.Addr, 1)
+	c := httpserver.Default("127.0.0.1:0")
+	c.Read, c.Request, c.Write = 20*time.Millisecond, 10*time.Millisecond, 10*time.Millisecond
+	server := httpserver.New(c, api, httpserver.Hooks{Up: func(a net.Addr) { up <- a }}, slog.New(slog.DiscardHandler))
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(context.Background()) }()
+	s := &street{house: h, url: "http://" + (<-up).String()}
+	e := s.listen(t, 1, "")
+	for i := range 60 { // 5 ms apart at least
+		if got := e.next(); got != ":" {
+			t.Fatalf("after %d beats: %q", i, got)
+		}
+	}
+	h.set(func(s *event.Status) { s.Phase = words.Draining })
+	if got := e.change(); !strings.Contains(got, "draining") {
+		t.Errorf("heard %q", got)
+	}
+	if _, err := io.Copy(io.Discard, e.from); err != nil {
+		t.Error(err)
+	}
+	server.Stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// A bug in the middle of an answer ends its connection: it must not look whole. It is
+// told and counted like any other, and its place is given back.
+func TestABugInAStreamCutsIt(t *testing.T) {
+	h := build(t)
+	s := serve(t, h, func(c *httpapi.Config) { c.Streams = 1 })
+	var asked atomic.Int64
+	h.find = func() {
+		if asked.Add(1)%2 == 0 { // when it is looked up again, in the stream
+			panic("a bug")
+		}
+	}
+	for range 2 {
+		e := s.listen(t, 1, "")
+		if got := e.next(); got != ":" {
+			t.Fatalf("heard %q", got)
+		}
+		if got := e.next(); got != "unexpected EOF" {
+			t.Errorf("then %q", got)
+		}
+	}
+	if got := s.count.get("panicked"); got != 2 {
+		t.Errorf("counted %d", got)
+	}
+}

@@ -1,0 +1,404 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"macronode/adapters/httpapi"
+	"macronode/core/event"
+	"macronode/core/receipt"
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+// What the house is beside its ledger: the node, the books and the views.
+var (
+	_ httpapi.Node  = node{}
+	_ httpapi.Books = (*house)(nil)
+	_ httpapi.Views = views{}
+	_ httpapi.Audit = (*house)(nil)
+)
+
+// A node is the house as one decides: it finds outcomes, where the books find keys.
+type node struct{ *house }
+
+func (n node) Find(_ context.Context, in *event.Find) (event.Reply, bool) {
+	h := n.house
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.reply != nil {
+		return *h.reply, true
+	}
+	if was, ok := h.seen[key(in.Tenant, in.Key.Text)]; ok {
+		return event.Reply{Place: was.place}, !h.full
+	}
+	return event.Reply{Problem: event.NotFound}, !h.full
+}
+
+func (h *house) Enrol(_ context.Context, in *event.Enrol) (event.Reply, bool) {
+	if h.full || h.reply != nil {
+		return reply(h.reply), !h.full
+	}
+	if in.Tenant != in.Key.Tenant && in.Tenant != words.DefaultTenant {
+		return event.Reply{Problem: event.Forbidden}, true
+	}
+	h.add(in.Key)
+	return event.Reply{}, true
+}
+
+func (h *house) Revoke(_ context.Context, in *event.Revoke) (event.Reply, bool) {
+	if h.full || h.reply != nil {
+		return reply(h.reply), !h.full
+	}
+	h.mu.Lock()
+	k, known := h.keys[in.Key]
+	h.mu.Unlock()
+	if !known || k.Tenant != in.Tenant && in.Tenant != words.DefaultTenant {
+		return event.Reply{Problem: event.NotFound}, true
+	}
+	k.Revoked = true
+	h.add(k)
+	return event.Reply{}, true
+}
+
+func reply(r *event.Reply) event.Reply {
+	if r == nil {
+		return event.Reply{}
+	}
+	return *r
+}
+
+func (h *house) Note(u httpapi.Use) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.uses = append(h.uses, u)
+}
+
+// noted takes what was noted so far.
+func (h *house) noted() (all []httpapi.Use) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all, h.uses = h.uses, nil
+	return all
+}
+
+func (h *house) Find(id words.KeyID) (event.Key, bool) {
+	if h.find != nil {
+		h.find()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	k, ok := h.keys[id]
+	return k, ok
+}
+
+func (h *house) Keys(t words.Tenant, skip, limit int) (list []event.Key) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, id := range h.order {
+		if k := h.keys[id]; k.Tenant == t {
+			if skip--; skip < 0 && len(list) < limit {
+				list = append(list, k)
+			}
+		}
+	}
+	return list
+}
+
+// frame is the one that p is in.
+func (h *house) frame(p words.Place) (*record.Sealed, error) {
+	if h.unread != nil {
+		return nil, h.unread
+	}
+	if p.LSN == 0 || int(p.LSN) > len(h.frames) {
+		return nil, receipt.ErrNone
+	}
+	return &h.frames[p.LSN-1], nil
+}
+
+func (h *house) Render(to []byte, p words.Place) ([]byte, int, words.Tenant, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s, err := h.frame(p)
+	if err != nil {
+		return to, 0, 0, err
+	}
+	return receipt.Render(to, s, p.Index)
+}
+
+func (h *house) Change(to []byte, p words.Place) ([]byte, words.Tenant, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s, err := h.frame(p)
+	if err != nil {
+		return to, 0, err
+	}
+	return receipt.Change(to, s, p.Index)
+}
+
+func (h *house) Asked(p words.Place, in *event.Request) (words.JournalID, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s, err := h.frame(p)
+	if err != nil {
+		return 0, err
+	}
+	var r record.Record
+	if _, err := record.Read(s.Body, p.Index, &r); err != nil || !r.Keyed() {
+		return 0, receipt.ErrNone
+	}
+	item := func(r *record.Record, index uint16) event.Item {
+		i := event.Item{Op: r.Op, From: r.From, To: r.To, Asset: r.Asset, Amount: r.Amount, Hold: r.Hold}
+		if r.Kind == record.Held {
+			i.Hold = words.NewTxID(s.Journal, words.Place{LSN: p.LSN, Index: index})
+		}
+		return i
+	}
+	*in = event.Request{Tenant: r.Tenant, Caller: r.Caller, Item: item(&r, p.Index)}
+	if r.Kind == record.Batched && r.Problem == event.None {
+		for n := range r.Items {
+			var each record.Record
+			if _, err := record.Read(s.Body, p.Index+1+n, &each); err != nil {
+				return 0, err
+			}
+			in.Items = append(in.Items, item(&each, p.Index+1+n))
+		}
+	}
+	return s.Journal, nil
+}
+
+func (h *house) Balance(t words.Tenant, account, asset []byte) event.Balance {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	m := &h.money
+	b := event.Balance{At: now, AsOf: m.seqs[t], Next: 1 + m.nonces[key(t, account)]}
+	n := m.has[key(t, account, asset)]
+	if of, own := words.Own(account); own && string(of) == string(asset) {
+		n = m.burned[key(t, asset)]
+		if account[0] == 'i' {
+			n = m.issued[key(t, asset)]
+			b.Negative = n > 0
+		}
+	}
+	held := m.held[key(t, account, asset)]
+	b.Amount, b.Held, b.Available = units(n), units(held), units(n-held)
+	return b
+}
+
+func units(n int64) words.Amount { return words.Units(uint64(n)) }
+
+func (h *house) Frozen(t words.Tenant, account []byte) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.money.frozen[key(t, account)]
+}
+
+func (h *house) Supply(t words.Tenant, asset []byte) (issued, burned, held words.Amount) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := int64(0)
+	for _, v := range h.money.holds {
+		if v.State == event.Active && string(v.Asset) == string(asset) {
+			all += int64(v.Amount.Lo)
+		}
+	}
+	return units(h.money.issued[key(t, asset)]), units(h.money.burned[key(t, asset)]), units(all)
+}
+
+func (h *house) Seq(t words.Tenant) words.Seq {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.money.seqs[t]
+}
+
+func (h *house) AwaitSeq(ctx context.Context, t words.Tenant, seq words.Seq) bool {
+	for {
+		h.mu.Lock()
+		there, more := h.money.seqs[t] >= seq, h.more
+		h.mu.Unlock()
+		if there {
+			return true
+		}
+		h.waits.Add(1)
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// A views is the house as it is seen from behind: it lags where a test says so.
+type views struct{ *house }
+
+func (v views) Seq(t words.Tenant) words.Seq {
+	seq := v.house.Seq(t)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return seq - min(v.lag, seq)
+}
+
+func (v views) Await(ctx context.Context, t words.Tenant, seq words.Seq) bool {
+	return v.AwaitSeq(ctx, t, seq+v.lag)
+}
+
+func (h *house) Mark() event.Mark {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return event.Mark{LSN: words.LSN(len(h.frames)), At: now}
+}
+
+func (h *house) Ref(t words.Tenant, id words.ID) (words.TxID, bool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.money.log {
+		if p.r.Tenant == t && len(p.r.Ref.Text) > 0 && p.r.Ref.ID == id {
+			return p.id, true, h.lost
+		}
+	}
+	return words.TxID{}, false, h.lost
+}
+
+// log is what one tenant did, as it was when it was asked for.
+func (h *house) log(t words.Tenant) []posted {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(h.money.log), func(p posted) bool { return p.r.Tenant != t })
+}
+
+func (h *house) view(id words.TxID) event.HoldView {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.money.holds[id]
+}
+
+func (h *house) Entries(t words.Tenant, account []byte, after words.Seq, limit int, yield func(*event.Entry) bool) (event.Mark, error) {
+	for _, p := range h.log(t) {
+		from, to, asset := p.r.From.Text, p.r.To.Text, p.r.Asset.Text
+		if p.r.Kind == record.Lapsed {
+			v := h.view(p.r.Hold)
+			from, asset, p.r.Amount = v.From, v.Asset, v.Amount
+		}
+		pays, gets := bytes.Equal(from, account), bytes.Equal(to, account) && p.r.Kind != record.Held
+		if !pays && !gets || p.r.Seq <= after {
+			continue
+		}
+		e := event.Entry{Seq: p.r.Seq, ID: p.id, At: now, Op: p.r.Op, Asset: asset, Amount: p.r.Amount, Nonce: p.r.Nonce,
+			Ref: p.r.Ref.Text, Memo: p.r.Memo, Hold: p.r.Hold, Balance: units(p.from), Held: units(p.held), Other: to}
+		if p.r.Kind == record.Held {
+			e.Hold = p.id
+		}
+		if gets {
+			e.Credit, e.Other, e.Balance, e.Held, e.Nonce = true, from, units(p.to), words.Amount{}, 0
+		}
+		if limit--; limit < 0 || !yield(&e) {
+			break
+		}
+	}
+	return h.Mark(), h.lost
+}
+
+func (v views) BalanceAt(t words.Tenant, account, asset []byte, seq words.Seq) (b event.Balance, known bool, err error) {
+	h := v.house
+	if seq > v.Seq(t) {
+		return b, false, h.lost
+	}
+	for _, p := range h.log(t) {
+		if p.r.Seq > seq {
+			break
+		}
+		b.AsOf, b.At = p.r.Seq, now
+		if bytes.Equal(p.r.Asset.Text, asset) && bytes.Equal(p.r.From.Text, account) {
+			b.Amount, b.Held, b.Available = units(p.from), units(p.held), units(p.from-p.held)
+		}
+		if bytes.Equal(p.r.Asset.Text, asset) && bytes.Equal(p.r.To.Text, account) {
+			b.Amount = units(p.to)
+			b.Available, _ = b.Amount.Minus(b.Held)
+		}
+	}
+	return b, true, h.lost
+}
+
+func (v views) BalanceAtTime(t words.Tenant, account, asset []byte, at words.Time) (b event.Balance, known bool, err error) {
+	if at >= now {
+		b, _, _ = v.BalanceAt(t, account, asset, v.Seq(t))
+	}
+	b.At = at
+	return b, at <= v.Mark().At, v.lost
+}
+
+// names are all accounts and assets of a tenant that ever moved.
+func (h *house) names(t words.Tenant, of func(posted) [2][]byte) []string {
+	found := make(map[string]bool)
+	for _, p := range h.log(t) {
+		for _, name := range of(p) {
+			found[string(name)] = len(name) > 0
+		}
+	}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(found)), func(s string) bool { return s == "" })
+}
+
+func (h *house) Accounts(t words.Tenant, prefix, after []byte, limit int, yield func(account, asset []byte) bool) (event.Mark, error) {
+	pairs := h.names(t, func(p posted) (two [2][]byte) {
+		for i, name := range [2][]byte{p.r.From.Text, p.r.To.Text} {
+			if len(name) > 0 && len(p.r.Asset.Text) > 0 {
+				two[i] = append(append(bytes.Clone(name), 0), p.r.Asset.Text...)
+			}
+		}
+		return two
+	})
+	for _, pair := range pairs {
+		if !strings.HasPrefix(pair, string(prefix)) || pair <= string(after) {
+			continue
+		}
+		account, asset, _ := strings.Cut(pair, "\x00")
+		if limit--; limit < 0 || !yield([]byte(account), []byte(asset)) {
+			break
+		}
+	}
+	return h.Mark(), h.lost
+}
+
+func (h *house) Assets(t words.Tenant, prefix, after []byte, limit int) (list [][]byte, _ event.Mark, _ error) {
+	for _, name := range h.names(t, func(p posted) [2][]byte { return [2][]byte{p.r.Asset.Text} }) {
+		if strings.HasPrefix(name, string(prefix)) && name > string(after) && len(list) < limit {
+			list = append(list, []byte(name))
+		}
+	}
+	return list, h.Mark(), h.lost
+}
+
+func (h *house) Holds(t words.Tenant, account []byte, state event.Outcome, any bool, after words.TxID, limit int, _ words.Time) (list []event.HoldView, next words.TxID, _ event.Mark, _ error) {
+	for _, p := range h.log(t) {
+		v := h.view(p.id)
+		if p.r.Kind != record.Held || !bytes.Equal(v.From, account) || !any && v.State != state || bytes.Compare(p.id[:], after[:]) <= 0 {
+			continue
+		}
+		if len(list) == limit {
+			return list, list[limit-1].ID, h.Mark(), h.lost
+		}
+		list = append(list, v)
+	}
+	return list, words.TxID{}, h.Mark(), h.lost
+}
+
+func (h *house) Hold(t words.Tenant, id words.TxID, _ words.Time) (event.HoldView, bool, error) {
+	for _, p := range h.log(t) {
+		if p.id == id && p.r.Kind == record.Held {
+			return h.view(id), true, h.lost
+		}
+	}
+	return event.HoldView{}, false, h.lost
+}
+
+func (h *house) Changes(t words.Tenant, after words.Seq, limit int) (list []event.Change, _ event.Mark, _ error) {
+	for _, p := range h.log(t) {
+		if p.r.Seq > after && len(list) < limit {
+			list = append(list, event.Change{Seq: p.r.Seq, ID: p.id, At: now})
+		}
+	}
+	return list, h.Mark(), h.lost
+}

@@ -1,0 +1,288 @@
+package indexer_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"macronode/adapters/indexer"
+	"macronode/core/words"
+)
+
+// A hook sees every operation that changes the disk, numbered from 1.
+type hook struct {
+	mu sync.Mutex
+	n  int
+	at func(n int, op errorfs.Op) error
+}
+
+func (h *hook) MaybeError(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() == errorfs.OpIsRead {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.n++
+	return h.at(h.n, op)
+}
+
+func (h *hook) String() string { return "hook" }
+
+// TestCrash takes the power away before an operation on the disk, each time another one.
+// The index agrees with the twin at the mark that it comes back with, and again when it
+// has caught up. What it said that it keeps is there again; only where of the names in a
+// directory that nobody synced some are there and some are not may it be made anew,
+// because the engine makes two of them in a row.
+func TestCrash(t *testing.T) {
+	ops := 1000
+	for n := 1; n <= ops; n += 7 * slow {
+		w := newWorld(diced(uint64(n)))
+		w.frames(40)
+		crashed, kept, total := crash(t, w, n)
+		ops = total
+		if crashed == nil {
+			continue
+		}
+		d := newDesk(t, w, crashed, small(w.pick))
+		for d.start(); n%3 == 1 && len(d.done) > 0; d.start() {
+			if err := d.ends(); err == nil {
+				t.Fatalf("operation %d: it ends by itself", n)
+			}
+			kept = 0
+		}
+		if m := d.x.Mark(); uint64(m.LSN) < kept || m.LSN > 40 {
+			t.Fatalf("operation %d: it comes back at %v, and said that it keeps %v", n, m, kept)
+		}
+		same(t, w, d.x)
+		d.open().comes()
+		same(t, w, d.x)
+		if err := d.ends(); err != nil {
+			t.Fatalf("operation %d: it ends with %v", n, err)
+		}
+	}
+	if ops < 100 {
+		t.Errorf("a run has %d operations on the disk: that is too few to tell", ops)
+	}
+}
+
+// crash runs an index over w, and takes the disk as it is for those who lose power
+// before the n-th operation.
+func crash(t tb, w *world, n int) (crashed *vfs.MemFS, kept uint64, ops int) {
+	t.Helper()
+	mem := vfs.NewCrashableMem()
+	d := &desk{}
+	h := &hook{at: func(at int, _ errorfs.Op) error {
+		if at == n {
+			kept = d.kept.Load()
+			crashed = mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, 50, 100}[n%3], RNG: rand.New(rand.NewPCG(uint64(n), 1))})
+		}
+		return nil
+	}}
+	d = newDesk(t, w, errorfs.Wrap(mem, h), small(w.pick)).open()
+	for range 3 {
+		d.start()
+		d.comes()
+		if err := d.ends(); err != nil {
+			t.Fatalf("it ends with %v", err)
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return crashed, kept, h.n
+}
+
+// alone reports that this process is the child of another, for a test that leaves behind
+// what an engine that gave up holds.
+func alone() bool { return os.Getenv("INDEXER_ALONE") != "" }
+
+// inChild runs a test in a process of its own.
+func inChild(t *testing.T) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
+	c.Env = append(os.Environ(), "INDEXER_ALONE=1")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("the process ends with %v\n%s", err, out)
+	}
+}
+
+// TestFaults has the disk refuse operations from one on, for a while. The index may end,
+// and never ends the process, though where the engine gives up only another process has
+// an index again; when the disk is well it agrees with the twin.
+func TestFaults(t *testing.T) {
+	if !alone() {
+		inChild(t)
+		return
+	}
+	ops, ended := 1000, 0
+	for n := 1; n <= ops; n += 7 * slow {
+		w := newWorld(diced(uint64(n)))
+		w.frames(40)
+		last := n + w.pick(2)*w.pick(40)
+		var well atomic.Bool
+		h := &hook{at: func(at int, _ errorfs.Op) error {
+			if n <= at && at <= last && !well.Load() {
+				return errorfs.ErrInjected
+			}
+			return nil
+		}}
+		mem := vfs.NewCrashableMem()
+		d := newDesk(t, w, errorfs.Wrap(mem, h), small(w.pick)).open()
+		run := func() error {
+			d.start()
+			err := d.come()
+			if err == nil {
+				err = d.ends()
+			}
+			if errors.Is(err, indexer.ErrEngine) {
+				if again := d.x.Run(t.Context()); !errors.Is(again, indexer.ErrEngine) {
+					t.Fatalf("operation %d: it runs after %v, and ends with %v", n, err, again)
+				}
+				mem = mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}) // nobody loses power
+				kept := d.kept.Load()
+				d = newDesk(t, w, errorfs.Wrap(mem, h), d.c.Limits).open()
+				d.kept.Store(kept)
+			}
+			return err
+		}
+		for err := run(); err != nil; err = run() {
+			if ended++; errors.Is(err, indexer.ErrOrder) {
+				t.Fatalf("operation %d: %v", n, err)
+			}
+		}
+		well.Store(true)
+		if d.kept.Load() != 40 {
+			t.Fatalf("operations %d to %d failed: the tables have come to %d of 40", n, last, d.kept.Load())
+		}
+		d.start()
+		if m := d.x.Mark(); m.LSN != words.LSN(40) {
+			t.Fatalf("operation %d: it comes back at %v", n, m)
+		}
+		same(t, w, d.x)
+		if err := d.ends(); err != nil {
+			t.Fatalf("operation %d: it ends with %v", n, err)
+		}
+		h.mu.Lock()
+		ops = h.n
+		h.mu.Unlock()
+	}
+	if ended == 0 {
+		t.Error("no fault has ended it")
+	}
+	t.Logf("%d ends", ended)
+}
+
+// TestGivesUp: where the engine can no longer write down which tables there are, it gives
+// up, and in this process nobody tries again; in another one all is well.
+func TestGivesUp(t *testing.T) {
+	if !alone() {
+		inChild(t)
+		return
+	}
+	for what, harms := range map[string]func(errorfs.Op) bool{
+		"a manifest that is not written": func(op errorfs.Op) bool { return strings.Contains(op.Path, "MANIFEST") },
+		"a directory that is not synced": func(op errorfs.Op) bool {
+			return op.Kind == errorfs.OpFileSync && strings.HasSuffix(op.Path, "tables")
+		},
+	} {
+		mem := vfs.NewCrashableMem()
+		var ill atomic.Bool
+		h := &hook{at: func(_ int, op errorfs.Op) error {
+			if ill.Load() && harms(op) {
+				return errorfs.ErrInjected
+			}
+			return nil
+		}}
+		w := grown(1, 30, 30)
+		d := newDesk(t, w, errorfs.Wrap(mem, h), indexer.Limits{Frames: 7})
+		d.start()
+		ill.Store(true)
+		d.open()
+		if err := <-d.done; !errors.Is(err, indexer.ErrEngine) {
+			t.Fatalf("%s: it ends with %v", what, err)
+		}
+		ill.Store(false)
+		if err := d.x.Run(t.Context()); !errors.Is(err, indexer.ErrEngine) {
+			t.Fatalf("%s: it runs again, and ends with %v", what, err)
+		}
+		fs := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 0})
+		d = newDesk(t, w, fs, indexer.Limits{Frames: 7}).open()
+		d.start()
+		d.comes()
+		same(t, w, d.x)
+		if err := d.ends(); err != nil {
+			t.Fatalf("%s: it ends with %v", what, err)
+		}
+	}
+}
+
+// A spell is a time in which the disk refuses every operation, reads as well.
+type spell struct {
+	n          atomic.Int64
+	from, upto int64
+}
+
+func (s *spell) MaybeError(errorfs.Op) error {
+	if n := s.n.Add(1); s.from <= n && n < s.upto {
+		return errorfs.ErrInjected
+	}
+	return nil
+}
+
+func (s *spell) String() string { return "spell" }
+
+// TestReopened opens tables that are there while the disk refuses, from each operation
+// on: for one, for a while, for good. The index ends, which its supervisor mends, or goes
+// on; it never hangs, and never ends the process.
+func TestReopened(t *testing.T) {
+	if !alone() {
+		inChild(t)
+		return
+	}
+	whole := vfs.NewCrashableMem()
+	d := newDesk(t, grown(1, 60, 60), whole, indexer.Limits{Frames: 7}).open()
+	d.start()
+	d.comes()
+	if err := d.ends(); err != nil {
+		t.Fatal(err)
+	}
+	w := grown(1, 90, 90)
+	for _, long := range []int64{1, 5, 1 << 40} {
+		ended := 0
+		for n, ops := int64(1), int64(100); n <= ops; n += slow {
+			fs := whole.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+			s := &spell{from: n, upto: n + long}
+			d := newDesk(t, w, errorfs.Wrap(fs, s), indexer.Limits{Frames: 7}).open()
+			over := make(chan error, 1)
+			go func() {
+				d.start()
+				if err := d.come(); err != nil {
+					over <- err
+					return
+				}
+				over <- d.ends()
+			}()
+			select {
+			case err := <-over:
+				if err != nil {
+					ended++
+				}
+				ops = max(ops, min(s.n.Load(), 400))
+			case <-time.After(time.Minute):
+				t.Fatalf("operations %d to %d failed: it hangs", n, n+long)
+			}
+		}
+		if ended < 20 {
+			t.Errorf("%d faults ended it: too few to tell", ended)
+		}
+		t.Logf("%d operations that fail: %d ends", long, ended)
+	}
+}

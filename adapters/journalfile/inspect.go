@@ -1,0 +1,196 @@
+package journalfile
+
+import (
+	"macronode/adapters/fs"
+	"macronode/core/digest"
+	"macronode/core/words"
+)
+
+// Inspect reads a journal that a scan found damaged, to its end: damaged gets every
+// place where it does not check, in order, with the frames that cannot be read for it;
+// where To is before From, all can. The others are those that Read still finds. It
+// changes nothing.
+func (r Reading) Inspect(fsys fs.FS, damaged func(*Damage) error) (Found, error) {
+	n := inspection{Reading: r, fsys: fsys, damaged: damaged}
+	row, _, err := list(fsys)
+	if err != nil {
+		return n.found, err
+	}
+	n.found.Segments, n.found.Known = len(row), r.Known
+	for i := range row {
+		if err := row[i].survey(fsys); err != nil {
+			return n.found, err
+		}
+		n.found.Bytes += row[i].size
+		n.found.Known = max(n.found.Known, row[i].start.known)
+		if row[i].whole && n.found.Journal == 0 {
+			n.found.Journal = row[i].start.journal
+		}
+	}
+	if len(row) == 0 && n.found.Known > 0 {
+		return n.found, n.lost(segmentName(1), 0, n.found.Known, "no segment is there")
+	}
+	for i, p := range row {
+		end := words.LSN(unlimited)
+		if n.last = i == len(row)-1; !n.last && row[i+1].first > 0 {
+			end = row[i+1].first
+		}
+		if err := n.segment(p, end); err != nil {
+			return n.found, err
+		}
+		n.done += p.size
+		n.tell(p.name, 0)
+	}
+	return n.found, err
+}
+
+// An inspection goes over all segments. The last frame found was whole or is lost; the
+// root there is known but behind what is lost.
+type inspection struct {
+	Reading
+	fsys    fs.FS
+	damaged func(*Damage) error
+
+	found  Found
+	rooted bool // found.Root is that of the frame found.Last
+	whole  bool // which can be read
+	last   bool // no segment comes behind this one
+	done   int64
+}
+
+// lost says that frames up to one cannot be read.
+func (n *inspection) lost(name string, off int64, to words.LSN, why string) error {
+	f := &n.found
+	d := &Damage{name, off, f.Last + 1, to, why}
+	f.Damaged = true
+	if to > f.Last {
+		f.Last, n.rooted, n.whole = to, false, false
+	}
+	return n.damaged(d)
+}
+
+func (n *inspection) tell(name string, off int64) {
+	if n.Progress != nil {
+		n.Progress(Progress{name, n.done + off, n.found.Bytes, n.found.Last})
+	}
+}
+
+// segment reads one segment up to end, where the next one begins.
+func (n *inspection) segment(p part, end words.LSN) error {
+	f := &n.found
+	switch why, foul := n.follows(p); {
+	case foul && end == unlimited && n.last:
+		return n.lost(p.name, 0, max(f.Last, f.Known), why)
+	case foul && end == unlimited:
+		return n.lost(p.name, 0, f.Last, why)
+	case foul:
+		return n.lost(p.name, 0, max(f.Last, end-1), why)
+	case why != "":
+		if err := n.lost(p.name, 0, max(f.Last+1, p.first)-1, why); err != nil {
+			return err
+		}
+	}
+	if p.whole {
+		f.Journal, f.Root, f.Epoch, n.rooted = p.start.journal, p.start.prev, p.start.epoch, true
+	}
+	pane, err := openPane(n.fsys, p.name, block)
+	if err != nil {
+		return err
+	}
+	defer pane.file.Close() //nolint:errcheck // it was only read
+	return n.frames(pane, end)
+}
+
+// follows says why p does not follow what was read; foul, that it is of another past.
+func (n *inspection) follows(p part) (why string, foul bool) {
+	h, f := p.start, &n.found
+	switch {
+	case !p.whole:
+		return "its start does not check", false
+	case h.journal != f.Journal && !reborn(n.fsys, p):
+		return "it is of another journal", true
+	case h.first < f.Last+1 || n.rooted && h.first == f.Last+1 && h.prev != f.Root:
+		return "it does not follow the segment before it", true
+	case h.epoch < f.Epoch:
+		return "it was written by a writer that had been succeeded", true
+	case h.first > f.Last+1:
+		return missing, false
+	}
+	return "", false
+}
+
+// frames goes over the items of a segment. Where nobody knows its end, frames behind what
+// does not check count as far as they are known durable.
+func (n *inspection) frames(p *pane, end words.LSN) (err error) {
+	f, off, told, hole := &n.found, int64(startItem), int64(0), false
+	for f.Last+1 < end {
+		l, ok, err := p.next(off, p.size, 0, f.Last+1, unlimited)
+		if err != nil {
+			return err
+		}
+		if broken := !ok || l.off > off || l.lsn > f.Last+1; broken && !hole {
+			if hole = true; end == unlimited {
+				if end, err = n.vouched(p); err != nil {
+					return err
+				}
+			}
+		}
+		if !ok || l.lsn >= end {
+			break
+		}
+		if err := n.item(p, off, l); err != nil {
+			return err
+		}
+		if off = l.end(); off-told > block {
+			told = off
+			n.tell(p.name, off)
+		}
+	}
+	if f.Last+1 < end && end != unlimited {
+		return n.lost(p.name, off, end-1, "what is there does not check, or nothing is there any more")
+	}
+	if n.last {
+		f.Cut, err = p.spent(off)
+	}
+	return err
+}
+
+// vouched is where a segment ends by what it knows durable; the last one, by all that
+// is known.
+func (n *inspection) vouched(p *pane) (end words.LSN, err error) {
+	known, err := part{name: p.name}.marks(p)
+	if n.last {
+		n.found.Known = max(n.found.Known, known)
+		known = n.found.Known
+	}
+	return max(known, n.found.Last) + 1, err
+}
+
+// item takes in what was found from off on.
+func (n *inspection) item(p *pane, off int64, l landing) error {
+	f, why := &n.found, "what is there does not check"
+	if l.off > off || l.lsn > f.Last+1 {
+		if err := n.lost(p.name, off, l.lsn-1, why); err != nil {
+			return err
+		}
+	}
+	if l.it.magic == batchMagic {
+		return nil
+	}
+	prev, ok, err := p.before(l.off, l.it)
+	if err != nil {
+		return err
+	}
+	if !ok && n.whole && l.lsn == f.Last+1 { // the start of its segment has lost it
+		root, _ := digest.Chain(nil, f.Root, l.it.payload)
+		prev, ok = f.Root, root == words.Root(l.it.root)
+	}
+	whole := ok && (!n.rooted || prev == f.Root)
+	if !whole {
+		if err := n.lost(p.name, l.off, l.lsn, "the root before the frame is lost, or it breaks the chain"); err != nil {
+			return err
+		}
+	}
+	f.Last, f.Root, n.rooted, n.whole = l.lsn, words.Root(l.it.root), true, whole
+	return nil
+}

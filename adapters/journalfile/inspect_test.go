@@ -1,0 +1,211 @@
+package journalfile_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"macronode/adapters/journalfile"
+	"macronode/chaos/world"
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+// several is a journal of many segments, some with more than one batch, some that
+// recovery made of a tail, and what was sealed: the last frame is vouched for.
+func several(t testing.TB) (segments map[string][]byte, sealed []record.Sealed) {
+	t.Helper()
+	d := world.NewDisk()
+	for life := range 4 {
+		j := open(t, d, int64(300+400*life))
+		for n := range 4 {
+			sealed = append(sealed, add(t, j, 1+n%3)...)
+		}
+		must(t, j.Close())
+	}
+	j := open(t, d, words.MaxSegment)
+	must(t, j.Close())
+	segments = map[string][]byte{}
+	for _, name := range names(t, d) {
+		segments[name] = read(t, d, name)
+	}
+	return segments, sealed
+}
+
+// inspected is the damage that an inspection finds, and the frames lost for it.
+func inspected(t tb, d *world.Disk) (all []journalfile.Damage, lost map[words.LSN]bool, found journalfile.Found) {
+	t.Helper()
+	lost = map[words.LSN]bool{}
+	found, err := journalfile.Reading{}.Inspect(still{d}, func(d *journalfile.Damage) error {
+		if n := len(all); n > 0 && d.From <= all[n-1].To {
+			t.Fatalf("%v comes after %v", d, &all[n-1])
+		}
+		all = append(all, *d)
+		for lsn := d.From; lsn <= d.To; lsn++ {
+			lost[lsn] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return all, lost, found
+}
+
+type tb interface {
+	Helper()
+	Fatalf(string, ...any)
+}
+
+// agree: what an inspection says is lost is what a node cannot read, and all else is
+// as it was sealed.
+func agree(t tb, d *world.Disk, sealed []record.Sealed) (damage []journalfile.Damage, lost map[words.LSN]bool) {
+	t.Helper()
+	scanned, scanning := journalfile.Scan(still{d}, nil, nil)
+	damage, lost, found := inspected(t, d)
+	if errors.Is(scanning, journalfile.ErrDamaged) != (len(damage) > 0) || found.Damaged != (len(damage) > 0) {
+		t.Fatalf("scanned: %v; inspected: %v", scanning, damage)
+	}
+	if len(damage) == 0 {
+		if scanned.Last != found.Last || scanned.Cut != found.Cut {
+			t.Fatalf("scanned %+v, inspected %+v", scanned, found)
+		}
+		return damage, lost
+	}
+	first := &journalfile.Damage{}
+	if !errors.As(scanning, &first) || damage[0].Segment > first.Segment {
+		t.Fatalf("scanned: %v; inspected: %v", first, &damage[0])
+	}
+	j, recovery, err := journalfile.Recover(d, ours, nil)
+	if !errors.Is(err, journalfile.ErrDamaged) || recovery.Known != max(found.Known, recovery.Known) {
+		t.Fatalf("recovered: %v, %+v; inspected %+v", err, recovery, found)
+	}
+	for lsn := words.LSN(1); lsn <= words.LSN(len(sealed)); lsn++ {
+		s, err := j.Read(lsn)
+		switch {
+		case err == nil && !same(s, sealed[lsn-1]):
+			t.Fatalf("reading %v: another frame", lsn)
+		case err == nil == lost[lsn] && lsn <= recovery.Known:
+			t.Fatalf("reading %v: %v; lost: %v", lsn, err, damage)
+		case err != nil && !errors.Is(err, journalfile.ErrDamaged) && !errors.Is(err, journalfile.ErrGone):
+			t.Fatalf("reading %v: %v", lsn, err)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Fatalf("%v", err)
+	}
+	return damage, lost
+}
+
+// TestEveryByte: whichever byte is damaged, no more is lost for it than the frame it is
+// in; and the next one, where it is of the root that both share.
+func TestEveryByte(t *testing.T) {
+	segments, sealed := several(t)
+	damages := 0
+	for name, text := range segments {
+		for off := range len(bytes.TrimRight(text, "\x00")) {
+			m := map[string][]byte{}
+			for n, b := range segments {
+				m[n] = b
+			}
+			m[name] = bytes.Clone(text)
+			m[name][off] ^= 0x10
+			damage, lost := agree(t, disk(t, m), sealed)
+			if damages += len(damage); len(lost) > 2 || len(damage) > 2 {
+				t.Fatalf("%s, byte %d: %v", name, off, damage)
+			}
+		}
+	}
+	if damages < 1000 {
+		t.Fatalf("%d bytes were missed", damages)
+	}
+}
+
+// TestInspects any damage.
+func TestInspects(t *testing.T) {
+	segments, sealed := several(t)
+	all := slices.Sorted(func(yield func(string) bool) {
+		for name := range segments {
+			if !yield(name) {
+				return
+			}
+		}
+	})
+	saw := map[string]int{}
+	rapid.Check(t, func(r *rapid.T) {
+		m := map[string][]byte{}
+		for name, text := range segments {
+			m[name] = bytes.Clone(text)
+		}
+		for range rapid.IntRange(1, 4).Draw(r, "damages") {
+			name := rapid.SampledFrom(all).Draw(r, "segment")
+			text := m[name]
+			if len(text) == 0 {
+				continue
+			}
+			at := rapid.IntRange(0, len(text)-1).Draw(r, "at")
+			switch kind := rapid.IntRange(0, 4).Draw(r, "kind"); kind {
+			case 0, 1:
+				text[at] ^= 1 << rapid.IntRange(0, 7).Draw(r, "bit")
+			case 2:
+				clear(text[at:min(len(text), at+rapid.IntRange(1, 400).Draw(r, "bytes"))])
+			case 3:
+				m[name] = text[:at]
+			default:
+				delete(m, name)
+			}
+		}
+		damage, lost := agree(r, disk(t, m), sealed)
+		saw[fmt.Sprint(min(len(damage), 3), " damages")]++
+		saw[fmt.Sprint(len(lost) > 0, " lost")]++
+	})
+	for _, want := range []string{"1 damages", "2 damages", "3 damages", "true lost", "false lost"} {
+		if saw[want] == 0 {
+			t.Errorf("never seen: %s", want)
+		}
+	}
+}
+
+// TestStaleFrameIsNotBelieved: recovery gave up a frame behind a hole, which is whole;
+// and wrote another in its place. That one is damaged: the other is not it.
+func TestStaleFrameIsNotBelieved(t *testing.T) {
+	f, segments := &forge{}, map[string][]byte{}
+	f.start(1, 0, 1)
+	f.batch(0, 1, 1, forged, 1)
+	f.frames(1)
+	f.batch(1, 1, 2, 2*forged, 2)
+	root := f.prev
+	f.frames(2, 3)
+	text := bytes.Clone(f.Bytes())
+	clear(text[len(text)-2*forged : len(text)-forged-40]) // frame 2 is torn, but for the root behind it
+	segments[first] = text
+
+	f.Reset()
+	f.prev = root
+	f.start(2, 1, 2)
+	f.batch(1, 2, 2, 2*forged, 2)
+	f.frames(2, 3)
+	f.batch(3, 2, 4, forged, 1)
+	f.frames(4)
+	later := bytes.Clone(f.Bytes())
+	for _, spoilt := range []string{"a start", "a start and a header", "all but the last batch"} {
+		text := bytes.Clone(later)
+		end := map[string]int{"a start": 10, "a start and a header": startSize + 10, "all but the last batch": len(text) - forged - batchSize}[spoilt]
+		clear(text[5:end])
+		segments["00000002.seg"] = text
+		d := disk(t, segments)
+		j, found, err := journalfile.Recover(d, ours, nil)
+		if !errors.Is(err, journalfile.ErrDamaged) || found.Known != 3 {
+			t.Fatalf("%s: %+v, %v", spoilt, found, err)
+		}
+		s, err := j.Read(3)
+		if lost := strings.HasPrefix(spoilt, "all"); lost != (err != nil) || err != nil && !errors.Is(err, journalfile.ErrDamaged) {
+			t.Fatalf("%s: %+v, %v", spoilt, s, err)
+		}
+	}
+}

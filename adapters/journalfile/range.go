@@ -1,0 +1,43 @@
+package journalfile
+
+import (
+	"errors"
+
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+// Chain is which journal a durable frame is of, and the chain's value behind it; false
+// where there is no such frame. Chain and Range may be called by any goroutine.
+func (j *Journal) Chain(lsn words.LSN) (words.JournalID, words.Root, bool, error) {
+	f, err := j.Read(lsn)
+	if errors.Is(err, ErrGone) {
+		return 0, words.Root{}, false, nil
+	}
+	return f.Journal, f.Root, err == nil, err
+}
+
+// Range yields the durable frames from one on, in order, until there are no more or each
+// returns an error, which it returns as well.
+func (j *Journal) Range(from words.LSN, each func(record.Sealed) error) error {
+	durable, behind := j.Durable(), From{}
+	if from > durable {
+		return nil
+	}
+	if from > 1 {
+		f, err := j.Read(from - 1)
+		if err != nil {
+			return err
+		}
+		behind = From{LSN: f.LSN, Root: f.Root, Journal: f.Journal}
+	}
+	_, err := Reading{From: behind, Upto: durable, Each: func(all []record.Sealed) error {
+		for _, f := range all {
+			if err := each(f); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}.Scan(j.fs)
+	return err
+}

@@ -1,0 +1,124 @@
+package journalfile
+
+import (
+	"fmt"
+
+	"macronode/adapters/fs"
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+// From is where a reading begins: behind a frame, where the chain's value was Root. The
+// zero value is before the first frame.
+type From struct {
+	LSN     words.LSN
+	Root    words.Root
+	Journal words.JournalID
+}
+
+// A Reading is what is read of a journal, and who is told of it. The zero value is all
+// of it. Of segments that lie before From not even the start is read.
+type Reading struct {
+	From     From
+	Known    words.LSN                   // something beside the journal says that all up to here was durable
+	Upto     words.LSN                   // where it ends, a durable frame; 0: with the journal
+	Each     func([]record.Sealed) error // gets the frames that check, in order, in slices that are its own
+	Progress func(Progress)
+}
+
+// Scan reads and changes nothing. Damage ends it, with what was found before it. It may
+// go beside a writer, when Upto is durable.
+func (r Reading) Scan(fsys fs.FS) (Found, error) {
+	s := scan{Reading: r, fsys: fsys, table: new(table)}
+	_, err := s.run()
+	return s.found, err
+}
+
+// survey reads the starts that are needed, and says with which segment the reading
+// begins.
+func (s *scan) survey(row []part) (at int, err error) {
+	at = len(row)
+	for n := len(row) - 1; n >= 0; n-- {
+		p := &row[n]
+		if err := p.survey(s.fsys); err != nil {
+			return 0, err
+		}
+		s.found.Bytes += p.size
+		if at = n; s.From.LSN > 0 && p.whole && p.start.first <= s.From.LSN+1 {
+			return at, nil
+		}
+	}
+	if s.From.LSN > 0 {
+		return 0, fmt.Errorf("%w: no segment has frame %v", ErrApart, s.From.LSN)
+	}
+	return at, nil
+}
+
+// resume takes up the chain behind From, in the segment that has that frame or begins
+// with the next: off is where that one is, 0 for the segment's start.
+func (s *scan) resume(p part) (off int64, err error) {
+	from, h := s.From, p.start
+	f := &s.found
+	f.Last, f.Root, f.Journal, f.Epoch, s.on = from.LSN, from.Root, from.Journal, h.epoch, true
+	switch {
+	case h.journal != from.Journal && !(h.first == from.LSN+1 && reborn(s.fsys, p)):
+		return 0, fmt.Errorf("%w: %s is of another journal", ErrApart, p.name)
+	case h.first == from.LSN+1 && h.prev != from.Root:
+		return 0, fmt.Errorf("%w: %s begins behind another frame %v", ErrApart, p.name, from.LSN)
+	case h.first == from.LSN+1:
+		return 0, nil
+	}
+	pane, err := openPane(s.fsys, p.name, sparse)
+	if err != nil {
+		return 0, err
+	}
+	defer pane.file.Close() //nolint:errcheck // it was only read
+	in, root, off, err := pane.behind(h.first, from.LSN)
+	if err != nil {
+		return 0, err
+	}
+	if off == 0 || root != from.Root {
+		return 0, fmt.Errorf("%w: %s does not have that frame %v", ErrApart, p.name, from.LSN)
+	}
+	s.number, s.open, f.Epoch = p.number, in, in.epoch
+	s.vouch(max(h.known, in.known))
+	s.table.begin(p)
+	return off, nil
+}
+
+// behind is what follows a frame in a segment: what is left of its batch, the root, and
+// the place; 0 where the frame is not to be had. The frame and what comes before it is
+// not held against the chain.
+func (p *pane) behind(first, lsn words.LSN) (left batch, root words.Root, off int64, err error) {
+	at, err := p.seek(seeking{lo: startItem, first: first, lsn: lsn, only: batchMagic})
+	if err != nil {
+		return left, root, 0, err
+	}
+	for at.lsn <= lsn { // the last batch that begins before
+		next, ok, err := p.next(at.end(), p.size, batchMagic, at.lsn+1, lsn+1)
+		if err != nil {
+			return left, root, 0, err
+		}
+		if !ok {
+			break
+		}
+		at = next
+	}
+	if at.it.magic != batchMagic {
+		return left, root, 0, nil
+	}
+	left, off = at.it.batch(), at.end()
+	for n := left.first; n <= lsn; n++ {
+		it, err := p.item(off)
+		if err != nil {
+			return left, root, 0, err
+		}
+		head, _, bad := record.Open(it.payload)
+		if it.magic != frameMagic || bad != nil || head.LSN != n || left.count == 0 || it.size > int64(left.bytes) {
+			return left, root, 0, nil
+		}
+		left.count, left.bytes = left.count-1, left.bytes-uint32(it.size)
+		off, root = off+it.size, words.Root(it.root)
+	}
+	return left, root, off, nil
+}

@@ -1,0 +1,57 @@
+package loop
+
+import (
+	"context"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// An Index knows the keys and refs that the node holds no more. Look fills a
+// *event.Request or a *event.Find with what it says, and with how far it had come
+// before it was asked.
+type Index interface{ Look(in event.Event) error }
+
+// forget makes in one that asked nobody: what the node has itself it may still be told.
+func forget(in event.Event) {
+	if r, ok := in.(*event.Request); ok {
+		r.Upto, r.Seen = 0, event.Seen{}
+		for _, item := range r.Each {
+			item.Used = words.TxID{}
+		}
+	}
+	if f, ok := in.(*event.Find); ok {
+		f.Upto, f.Seen = 0, event.Seen{}
+	}
+}
+
+// informed asks the index before each submit, until the node does not send the request
+// back. That is rare: the index is asked too early only where it is far behind.
+func (k *Desk) informed(ctx context.Context, in event.Event, submit func() (event.Reply, bool)) (event.Reply, bool) {
+	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
+		var lost error
+		if k.Index != nil {
+			if lost = k.Index.Look(in); lost != nil {
+				forget(in)
+			}
+		}
+		r, ok := submit()
+		if !ok || r.Problem != event.LookAgain || k.Index == nil {
+			return r, ok
+		}
+		if lost != nil {
+			return event.Reply{Problem: event.Unavailable}, true
+		}
+		if k.Again != nil {
+			k.Again()
+		}
+		pause := time.NewTimer(wait)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return event.Reply{Problem: event.Unavailable}, true
+		}
+	}
+}

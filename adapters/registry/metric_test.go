@@ -1,0 +1,66 @@
+package registry_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"macronode/adapters/httpapi"
+	"macronode/adapters/registry"
+)
+
+// TestEndpointsAreTheDocuments: each operation of the API is counted under its name, and
+// nothing else is but the streams and what is no operation.
+func TestEndpointsAreTheDocuments(t *testing.T) {
+	var document struct {
+		Paths map[string]map[string]struct {
+			ID string `json:"operationId"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(httpapi.Document(), &document); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"stream GET", "other GET", "other POST", "other other"}
+	for _, path := range document.Paths {
+		for method, operation := range path {
+			want = append(want, operation.ID+" "+strings.ToUpper(method))
+		}
+	}
+	var got []string
+	for _, e := range registry.Endpoints {
+		got = append(got, strings.Join(e, " "))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Fatalf("declared %q\nof the document %q", got, want)
+	}
+}
+
+// TestWhatIsCountedCanHappen: an operation that nobody counts would say 0 for ever.
+func TestWhatIsCountedCanHappen(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(root, "cmd/macronode/*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, file := range files {
+		if b, err := os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		} else if !strings.HasSuffix(file, "_test.go") {
+			text.Write(b)
+		}
+	}
+	for verb, metric := range map[string]string{"Failed": "io_errors_total", "Retried": "backoff_retries_total"} {
+		i := slices.IndexFunc(registry.Metrics, func(m registry.Metric) bool { return m.Name == metric })
+		for _, values := range registry.Metrics[i].All() {
+			if call := "metrics." + verb + "(\"" + values[0] + "\")"; !strings.Contains(text.String(), call) {
+				t.Errorf("%s: nobody says %s", metric, call)
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package registry
+
+import (
+	"slices"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// Endpoints are the operations of the public API, by operationId, with their methods;
+// other is what is no operation.
+var Endpoints = [][]string{
+	{"issue", "POST"}, {"transfer", "POST"}, {"burn", "POST"}, {"hold", "POST"}, {"capture", "POST"}, {"release", "POST"},
+	{"freeze", "POST"}, {"unfreeze", "POST"}, {"batch", "POST"},
+	{"balance", "GET"}, {"balance_at", "GET"}, {"entries", "GET"}, {"holds", "GET"}, {"show_hold", "GET"}, {"tx", "GET"}, {"find_tx", "GET"},
+	{"accounts", "GET"}, {"assets", "GET"}, {"changes", "GET"}, {"stream", "GET"}, {"openapi", "GET"},
+	{"make_key", "POST"}, {"keys", "GET"}, {"revoke_key", "DELETE"},
+	{"other", "GET"}, {"other", "POST"}, {"other", "other"},
+}
+
+// BeforeWork are the problems that a request meets before anything is done for it. The
+// others are answers.
+var BeforeWork = []event.Problem{event.BadRequest, event.Unauthorized, event.Forbidden, event.PayloadTooLarge,
+	event.UnsupportedMedia, event.MethodNotAllowed, event.Busy, event.IdempotencyFull, event.Unavailable}
+
+// seconds are the buckets of every latency, so that any two can be compared.
+var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+// Metrics are all that is counted, from the requests to the disk.
+var Metrics = []Metric{
+	{Name: "request_latency_seconds", Type: Histogram, Help: "Time from the header of a request to its answer.",
+		Labels: []Label{{"endpoint", firsts(Endpoints)}, {"method", []string{"GET", "POST", "DELETE", "other"}}}, Series: Endpoints, Buckets: seconds},
+	{Name: "decision_seconds", Type: Histogram, Help: "Time from handing a request to the node to its reply, durability included.",
+		Labels: []Label{{"plane", []string{"wallet"}}}, Buckets: seconds},
+	{Name: "busy_rejections_total", Type: Counter, Help: "Requests told to come back because a queue was full.",
+		Labels: []Label{{"endpoint", firsts(Endpoints)}}},
+	{Name: "rejected_total", Type: Counter, Help: "What was refused before any work was done for it.",
+		Labels: []Label{{"plane", []string{"node", "wallet"}}, {"reason", append(codes(BeforeWork), "max_conns")}}, Series: rejections()},
+	{Name: "idempotency_replays_total", Type: Counter, Help: "Answers that were shown again under their idempotency key."},
+	{Name: "worker_inflight", Type: Gauge, Help: "Requests admitted and not answered.", Sampled: true},
+	{Name: "queue_depth", Type: Gauge, Help: "What a queue holds, in its own unit.", Labels: []Label{{"queue", queueNames()}}, Sampled: true},
+	{Name: "queue_dropped_total", Type: Counter, Help: "Items accepted, then dropped by the policy of their queue: of work, never one.",
+		Labels: []Label{{"queue", []string{"work"}}, {"reason", []string{"oldest"}}}},
+	{Name: "io_errors_total", Type: Counter, Help: "Operations on the world that failed.", Labels: []Label{{"op", []string{"journal"}}}},
+	{Name: "io_timeouts_total", Type: Counter, Help: "Waits that ended at their deadline: of a write for its reply, of a read for its movement.",
+		Labels: []Label{{"op", []string{"reply", "await_seq"}}}},
+	{Name: "backoff_retries_total", Type: Counter, Help: "What was tried again after a pause.", Labels: []Label{{"op", []string{"enrol", "look"}}}},
+
+	{Name: "readyz_state", Type: Gauge, Help: "0 unready, 1 degraded, 2 ready.", Labels: []Label{{"service", []string{"node"}}}, Sampled: true},
+	{Name: "ready_dependency_unmet", Type: Gauge, Help: "1 while a dependency is missing.", Labels: []Label{{"dependency", dependencies()}}, Sampled: true},
+	{Name: "service_restarts_total", Type: Counter, Help: "How often a child was started again.", Labels: []Label{{"service", children()}}, Sampled: true},
+	{Name: "tasks_spawned_total", Type: Counter, Help: "Runs of a child that began.", Labels: []Label{{"kind", children()}}, Sampled: true},
+	{Name: "tasks_completed_total", Type: Counter, Help: "Runs of a child that ended when they were asked to.", Labels: []Label{{"kind", children()}}, Sampled: true},
+	{Name: "tasks_canceled_total", Type: Counter, Help: "Runs of a child that were told to end at once.", Labels: []Label{{"kind", children()}}, Sampled: true},
+	{Name: "tasks_aborted_total", Type: Counter, Help: "Runs of a child that ended by themselves, and requests that met a bug.",
+		Labels: []Label{{"kind", append(children(), "request")}}, Sampled: true},
+
+	{Name: "journal_sync_seconds", Type: Histogram, Help: "Time to write a batch and make it durable.", Buckets: seconds},
+	{Name: "journal_batch_frames", Type: Histogram, Help: "Frames that one flush made durable.",
+		Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}},
+	{Name: "journal_lsn", Type: Gauge, Help: "The last frame that is durable.", Sampled: true},
+	{Name: "follower_lag_lsn", Type: Gauge, Help: "Frames emitted and not folded.", Sampled: true},
+	{Name: "clock_offset_seconds", Type: Gauge, Help: "How far the machine's clock is ahead of the node's.", Sampled: true},
+	{Name: "journal_bytes_total", Type: Counter, Help: "Bytes of journal behind the place where this start began to read.", Sampled: true},
+	{Name: "snapshot_lsn", Type: Gauge, Help: "The frame that the newest snapshot is as of; 0: there is none.", Sampled: true},
+
+	{Name: "index_lag_lsn", Type: Gauge, Help: "Frames that are durable and not in the index.", Sampled: true},
+	{Name: "index_tables", Type: Gauge, Help: "Tables of the index.", Sampled: true},
+	{Name: "index_disk_bytes", Type: Gauge, Help: "What the index takes on disk.", Sampled: true},
+	{Name: "index_rebuilds_total", Type: Counter, Help: "How often the index was thrown away and made anew.", Sampled: true},
+
+	{Name: "audit_lines_total", Type: Counter, Help: "Audit lines that are in the file.", Sampled: true},
+	{Name: "audit_lost_total", Type: Counter, Help: "Audit lines that are in no file, and never will be.", Sampled: true},
+	{Name: "audit_errors_total", Type: Counter, Help: "Times that the disk did not take audit lines; they are tried again.", Sampled: true},
+}
+
+// Absences are what the contract names and this node does not have.
+var Absences = []Absence{
+	{"bus_lagged_total", "there is no bus: a stream of changes is read from the index, at its reader's pace"},
+	{"upstream_fail_total, downstream_latency_seconds, circuit_open_total", "the node calls nobody"},
+	{"fq_inflight, fq_tokens, semaphore_inflight, facet_busy_total, facet_deadline_timeouts_total, shed_total", "the gateway plane"},
+	{"config_coalesced_total", "no key of the configuration changes while the node runs"},
+	{"handshake_timeouts_total, handshakes_total", "there is no TLS and no peer"},
+	{"repair_skipped_total, repair_wait_seconds", "the storage plane"},
+	{"accounting_exports_total, accounting_degraded, accounting_journal_corrupt_total, late_events_total, export_lag_seconds", "the accounting plane"},
+	{"dto_violation_total", "a body that is none counts in rejected_total, reason bad_request"},
+}
+
+func firsts(pairs [][]string) (names []string) {
+	for _, p := range pairs {
+		if !slices.Contains(names, p[0]) {
+			names = append(names, p[0])
+		}
+	}
+	return names
+}
+
+func codes(problems []event.Problem) (all []string) {
+	for _, p := range problems {
+		all = append(all, p.Code())
+	}
+	return all
+}
+
+func rejections() [][]string {
+	all := [][]string{{"node", "max_conns"}}
+	for _, code := range codes(BeforeWork) {
+		all = append(all, []string{"wallet", code})
+	}
+	return all
+}
+
+func queueNames() (names []string) {
+	for _, q := range Queues {
+		names = append(names, q.Name)
+	}
+	return names
+}
+
+func dependencies() (names []string) {
+	for c := range words.AllDependencies.Each {
+		names = append(names, c.String())
+	}
+	return names
+}
+
+func children() (names []string) {
+	for c := range words.Children {
+		names = append(names, c.String())
+	}
+	return names
+}

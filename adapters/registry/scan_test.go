@@ -1,0 +1,507 @@
+package registry_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"macronode/adapters/registry"
+)
+
+// A kind is what the source has that must be declared.
+type kind string
+
+const (
+	channel kind = "a buffered channel"
+	lock    kind = "a lock"
+	pool    kind = "a pool"
+	timer   kind = "a timer"
+)
+
+// A sight is one of them, at its place.
+type sight struct {
+	kind  kind
+	where string
+	pos   token.Position
+}
+
+// A source is one package as it is read: without types, so that it need not build.
+type source struct {
+	path   string
+	set    *token.FileSet
+	fields map[string][]string // which structs have a field of a name
+	chans  map[string]bool     // named types that are channels
+	seen   []sight
+}
+
+// read looks at all files of a package that are no tests.
+func read(path string, files map[string]any) (*source, error) {
+	s := &source{path: path, set: token.NewFileSet(), fields: make(map[string][]string), chans: make(map[string]bool)}
+	var all []*ast.File
+	for _, name := range sorted(files) {
+		f, err := parser.ParseFile(s.set, name, files[name], parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f)
+	}
+	for _, f := range all {
+		s.types(f)
+	}
+	for _, f := range all {
+		s.file(f)
+	}
+	return s, nil
+}
+
+func sorted[V any](m map[string]V) []string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s *source) saw(k kind, at ast.Node, name ...string) {
+	s.seen = append(s.seen, sight{k, strings.Join(append([]string{s.path}, name...), "."), s.set.Position(at.Pos())})
+}
+
+// types notes the structs, and sees the locks and pools in them.
+func (s *source) types(f *ast.File) {
+	ast.Inspect(f, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok {
+			return true
+		}
+		if _, ok := spec.Type.(*ast.ChanType); ok {
+			s.chans[spec.Name.Name] = true
+		}
+		if is, ok := spec.Type.(*ast.StructType); ok {
+			for _, field := range is.Fields.List {
+				for _, name := range fieldNames(field) {
+					s.fields[name] = append(s.fields[name], spec.Name.Name)
+				}
+			}
+		}
+		return true
+	})
+}
+
+func fieldNames(f *ast.Field) (names []string) {
+	for _, n := range f.Names {
+		names = append(names, n.Name)
+	}
+	if len(names) == 0 { // embedded: called like its type
+		names = append(names, last(f.Type))
+	}
+	return names
+}
+
+// last is the last name of a type or an expression.
+func last(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	case *ast.StarExpr:
+		return last(e.X)
+	case *ast.IndexExpr:
+		return last(e.X)
+	case *ast.ArrayType:
+		return last(e.Elt)
+	}
+	return ""
+}
+
+// file sees what one file has.
+func (s *source) file(f *ast.File) {
+	used := imports(f)
+	for _, decl := range f.Decls {
+		var owner []string
+		if d, ok := decl.(*ast.FuncDecl); ok {
+			if owner = []string{d.Name.Name}; d.Recv != nil {
+				owner = []string{last(d.Recv.List[0].Type), d.Name.Name}
+			}
+		}
+		w := walk{source: s, imports: used, owner: owner, to: make(map[ast.Expr]string), vars: make(map[string]string)}
+		if d, ok := decl.(*ast.FuncDecl); ok {
+			w.params(d)
+		}
+		ast.Inspect(decl, w.visit)
+	}
+}
+
+func imports(f *ast.File) map[string]string {
+	used := make(map[string]string)
+	for _, i := range f.Imports {
+		path, _ := strconv.Unquote(i.Path.Value)
+		name := path[strings.LastIndex(path, "/")+1:]
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		used[name] = path
+	}
+	return used
+}
+
+// A walk goes through one declaration. To says where the value of an expression goes,
+// vars of which struct a variable is, as far as that is plain.
+type walk struct {
+	*source
+	imports map[string]string
+	owner   []string
+	of      string // the struct whose fields are walked
+	to      map[ast.Expr]string
+	vars    map[string]string
+}
+
+func (w *walk) params(d *ast.FuncDecl) {
+	lists := []*ast.FieldList{d.Type.Params}
+	if d.Recv != nil {
+		lists = append(lists, d.Recv)
+	}
+	for _, l := range lists {
+		for _, f := range l.List {
+			for _, n := range f.Names {
+				w.vars[n.Name] = last(f.Type)
+			}
+		}
+	}
+}
+
+// made is the struct of a value that is written out.
+func made(e ast.Expr) string {
+	if u, ok := e.(*ast.UnaryExpr); ok {
+		e = u.X
+	}
+	if lit, ok := e.(*ast.CompositeLit); ok {
+		return last(lit.Type)
+	}
+	return ""
+}
+
+// of the standard library: what is made with a call, and what is one by its type.
+var (
+	calls = map[string]kind{"time.NewTimer": timer, "time.NewTicker": timer, "time.AfterFunc": timer, "time.After": timer,
+		"time.Tick": timer, "context.WithTimeout": timer, "context.WithDeadline": timer, "context.WithTimeoutCause": timer, "context.WithDeadlineCause": timer}
+	named = map[string]kind{"sync.Mutex": lock, "sync.RWMutex": lock, "sync.Cond": lock, "sync.Map": lock, "sync.Pool": pool}
+)
+
+// std is a name of the standard library, as it is called there.
+func (w *walk) std(e ast.Expr) string {
+	if s, ok := e.(*ast.SelectorExpr); ok {
+		if x, ok := s.X.(*ast.Ident); ok && w.imports[x.Name] != "" {
+			return w.imports[x.Name] + "." + s.Sel.Name
+		}
+	}
+	return ""
+}
+
+func (w *walk) visit(n ast.Node) bool {
+	switch n := n.(type) {
+	case *ast.TypeSpec:
+		w.of = n.Name.Name
+	case *ast.StructType:
+		for _, f := range n.Fields.List {
+			if k, ok := named[w.std(bare(f.Type))]; ok {
+				for _, name := range fieldNames(f) {
+					w.saw(k, f, w.of, name)
+				}
+			}
+		}
+	case *ast.ValueSpec:
+		w.values(n)
+	case *ast.AssignStmt:
+		for i, v := range n.Rhs {
+			if len(n.Lhs) > i {
+				w.to[v] = w.place(n.Lhs[i])
+				if of := made(v); of != "" {
+					w.vars[last(n.Lhs[i])] = of
+				}
+			}
+		}
+	case *ast.CompositeLit:
+		for i, e := range n.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok {
+				w.to[kv.Value] = last(n.Type) + "." + last(kv.Key)
+			} else if field := w.positional(last(n.Type), i); field != "" {
+				w.to[e] = last(n.Type) + "." + field
+			}
+		}
+	case *ast.CallExpr:
+		w.call(n)
+	}
+	return true
+}
+
+// bare is a type without what it is a pointer to, or a list of.
+func bare(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return bare(e.X)
+	case *ast.ArrayType:
+		return bare(e.Elt)
+	}
+	return e
+}
+
+// positional is the field of a struct that the only one of its values goes to; there is
+// no telling for more.
+func (w *walk) positional(name string, i int) string {
+	for field, owners := range w.fields {
+		if i == 0 && slices.Contains(owners, name) && w.alone(name) {
+			return field
+		}
+	}
+	return ""
+}
+
+func (w *walk) alone(name string) bool {
+	n := 0
+	for _, owners := range w.fields {
+		if slices.Contains(owners, name) {
+			n++
+		}
+	}
+	return n == 1
+}
+
+// values sees locks and pools that are variables, and where values of others go.
+func (w *walk) values(n *ast.ValueSpec) {
+	for i, v := range n.Values {
+		w.to[v] = n.Names[min(i, len(n.Names)-1)].Name
+		if lit, ok := v.(*ast.CompositeLit); ok && n.Type == nil {
+			if k, ok := named[w.std(lit.Type)]; ok {
+				w.saw(k, v, append(w.owner[:len(w.owner):len(w.owner)], w.to[v])...)
+			}
+		}
+	}
+	if k, ok := named[w.std(n.Type)]; ok && n.Type != nil {
+		for _, name := range n.Names {
+			w.saw(k, name, append(w.owner[:len(w.owner):len(w.owner)], name.Name)...)
+		}
+	}
+}
+
+// place is what a value is assigned to: a field by its struct, where that is plain or one
+// alone has such a field.
+func (w *walk) place(to ast.Expr) string {
+	if i, ok := to.(*ast.IndexExpr); ok {
+		to = i.X
+	}
+	name := last(to)
+	if s, ok := to.(*ast.SelectorExpr); ok {
+		owners := w.fields[name]
+		if of := w.vars[last(s.X)]; slices.Contains(owners, of) {
+			return of + "." + name
+		}
+		if len(owners) == 1 {
+			return owners[0] + "." + name
+		}
+	}
+	return name
+}
+
+func (w *walk) call(n *ast.CallExpr) {
+	k, ok := calls[w.std(n.Fun)]
+	if !ok {
+		if fun, isIdent := n.Fun.(*ast.Ident); !isIdent || fun.Name != "make" || len(n.Args) < 2 || !w.isChan(n.Args[0]) {
+			return
+		}
+		k = channel
+	}
+	to := w.to[n]
+	if strings.Contains(to, ".") {
+		w.saw(k, n, to)
+		return
+	}
+	name := append(w.owner[:len(w.owner):len(w.owner)], to)
+	if to == "" {
+		name = w.owner
+	}
+	w.saw(k, n, name...)
+}
+
+func (w *walk) isChan(e ast.Expr) bool {
+	if _, ok := e.(*ast.ChanType); ok {
+		return true
+	}
+	i, ok := e.(*ast.Ident)
+	return ok && w.chans[i.Name]
+}
+
+const root = "../.."
+
+// seen is all that adapters and the node's command have.
+func seen(t *testing.T) (all []sight) {
+	t.Helper()
+	packages := make(map[string]map[string]any)
+	for _, tree := range []string{"adapters", "cmd/macronode"} {
+		err := filepath.WalkDir(filepath.Join(root, tree), func(path string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return err
+			case d.IsDir() && d.Name() == "testdata":
+				return fs.SkipDir
+			case d.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go"):
+				return nil
+			}
+			dir, err := filepath.Rel(root, filepath.Dir(path))
+			if packages[filepath.ToSlash(dir)] == nil {
+				packages[filepath.ToSlash(dir)] = make(map[string]any)
+			}
+			packages[filepath.ToSlash(dir)][path] = nil
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range sorted(packages) {
+		s, err := read(path, packages[path])
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, s.seen...)
+	}
+	return all
+}
+
+// claims are what the registry declares of each kind, by place.
+func claims() map[kind]map[string]int {
+	c := map[kind]map[string]int{channel: {}, lock: {}, pool: {}, timer: {}}
+	queues := make(map[string]bool) // one channel may be several queues
+	for _, q := range registry.Queues {
+		queues[q.Where[0]] = true
+	}
+	for where := range queues {
+		c[channel][where]++
+	}
+	for _, w := range registry.Wires {
+		c[channel][w.Where]++
+	}
+	for _, p := range registry.Pools {
+		c[pool][p.Where]++
+	}
+	for _, l := range registry.Locks {
+		c[lock][l.Where]++
+	}
+	for _, i := range registry.Timers {
+		c[timer][i.Where]++
+	}
+	return c
+}
+
+// differences between what is there and what is declared, one sentence each. Of channels
+// alone more may be declared than is seen: a queue may be a slice.
+func differences(all []sight, declared map[kind]map[string]int) (wrong []string) {
+	there := make(map[kind]map[string]bool)
+	for _, s := range all {
+		if there[s.kind] == nil {
+			there[s.kind] = make(map[string]bool)
+		}
+		there[s.kind][s.where] = true
+		if declared[s.kind][s.where] == 0 {
+			wrong = append(wrong, fmt.Sprintf("%s: %s, %s, is not declared", s.pos, s.kind, s.where))
+		}
+	}
+	for _, k := range []kind{channel, lock, pool, timer} {
+		for _, where := range sorted(declared[k]) {
+			if declared[k][where] > 1 {
+				wrong = append(wrong, fmt.Sprintf("%s: %s is declared twice", where, k))
+			}
+			if !there[k][where] && !(k == channel && isQueue(where)) {
+				wrong = append(wrong, fmt.Sprintf("%s: %s is declared and not there", where, k))
+			}
+		}
+	}
+	return wrong
+}
+
+func isQueue(where string) bool {
+	return slices.ContainsFunc(registry.Queues, func(q registry.Queue) bool { return q.Where[0] == where })
+}
+
+// TestTheSourceIsDeclared: a queue, lock, pool or timer that nobody declared does not slip
+// in, and none is declared that is not there.
+func TestTheSourceIsDeclared(t *testing.T) {
+	all := seen(t)
+	if len(all) < 40 {
+		t.Fatalf("only %d places were seen: this is not the tree", len(all))
+	}
+	for _, why := range differences(all, claims()) {
+		t.Error(why)
+	}
+}
+
+// TestTheScanSees holds the scan against every form it must know.
+func TestTheScanSees(t *testing.T) {
+	s, err := read("p", map[string]any{"p.go": `package p
+import ("context"; "sync"; tm "time")
+var loose sync.Mutex
+var kept = sync.Pool{}
+type door chan int
+type one struct { only chan int }
+type room struct {
+	mu sync.Mutex
+	sync.RWMutex
+	many []sync.Mutex
+	rings [2]chan int
+	late chan int
+	inner struct{ deep sync.Mutex }
+}
+type other struct { late chan int }
+func New() *room {
+	r := &room{late: make(chan int, 3)}
+	r.rings[0], r.late = make(chan int, 4), make(chan int, 4)
+	r.what().late = make(chan int, 4)
+	a, b := make(chan int), make(chan int, 5)
+	_ = one{make(chan int, 6)}
+	use(make(door, 7), a, b)
+	return r
+}
+func (r *room) Run(ctx context.Context) {
+	t := tm.NewTimer(1)
+	ctx, stop := context.WithTimeout(ctx, 1)
+	<-tm.After(1)
+	var mine sync.Mutex
+}
+`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, s := range s.seen {
+		got = append(got, string(s.kind)+" "+s.where)
+	}
+	slices.Sort(got)
+	want := []string{
+		"a buffered channel p.New", "a buffered channel p.New.b", "a buffered channel p.New.late", "a buffered channel p.one.only",
+		"a buffered channel p.room.late", "a buffered channel p.room.late", "a buffered channel p.room.rings",
+		"a lock p.loose", "a lock p.room.Run.mine", "a lock p.room.RWMutex", "a lock p.room.deep", "a lock p.room.many", "a lock p.room.mu",
+		"a pool p.kept",
+		"a timer p.room.Run", "a timer p.room.Run.ctx", "a timer p.room.Run.t",
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Fatalf("the scan saw\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestTheScanComplains: each difference is said, in both directions.
+func TestTheScanComplains(t *testing.T) {
+	wrong := differences([]sight{{lock, "p.new.mu", token.Position{}}},
+		map[kind]map[string]int{lock: {"p.old.mu": 1}, timer: {"p.twice.t": 2}})
+	if len(wrong) != 4 {
+		t.Fatalf("%q", wrong)
+	}
+}

@@ -1,0 +1,189 @@
+package snapshot_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"macronode/adapters/fs"
+	"macronode/adapters/snapshot"
+	"macronode/chaos/world"
+	"macronode/core/digest"
+	"macronode/core/event"
+	"macronode/core/idem"
+	"macronode/core/ledger"
+	"macronode/core/record"
+	"macronode/core/state"
+	"macronode/core/words"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const ours words.JournalID = 0x0123456789abcdef
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func limits() state.Limits {
+	most := words.MaxSupply()
+	return state.Limits{
+		Ledger: ledger.Limits{Accounts: 64, Holdings: 64, Assets: 4, Tenants: 3, TenantAccounts: 64, TenantHoldings: 64, TenantAssets: 4,
+			Holds: 64, TenantHolds: 64, Amount: most, Day: most, IssueDay: most},
+		Idem: idem.Limits{Keys: 256, Share: 256, Tenants: 3, TTL: time.Minute},
+		Keys: 8,
+	}
+}
+
+// books makes a journal of money: frames, sealed, and the state after them.
+type books struct {
+	state  state.State
+	sealed []record.Sealed
+	dice   words.Dice
+	root   words.Root
+}
+
+func newBooks(seed uint64) *books {
+	return &books{state: state.New(limits(), 1), dice: words.NewDice(seed)}
+}
+
+func name(format string, args ...any) words.Name {
+	text := fmt.Appendf(nil, format, args...)
+	return words.Name{Text: text, ID: digest.Name(text)}
+}
+
+// add puts one frame behind the others.
+func (b *books) add(t testing.TB) {
+	t.Helper()
+	lsn, at := b.state.LSN+1, b.state.At+words.Time(b.dice.Below(3000))
+	body := record.Begin(nil, lsn, at)
+	r := record.Record{Op: event.Issue, Tenant: words.Tenant(1 + b.dice.Below(2)), Key: name("key-%d", lsn), Asset: name("EUR/2"),
+		To: name("account-%d", b.dice.Below(20)), Amount: words.Units(1 + b.dice.Below(1000))}
+	switch {
+	case lsn == 1:
+		r = record.Record{Kind: record.Booted, Journal: ours}
+	case b.dice.Below(20) == 0 && b.state.Keys.Admit() == nil:
+		r = record.Record{Kind: record.Granted, Grant: &event.Key{ID: words.KeyID(lsn), Tenant: 1, Scopes: event.MayRead}}
+	case b.dice.Below(5) == 0:
+		upto, any := b.state.Idem.Spare(at, lsn-1, 3)
+		if r = (record.Record{Kind: record.Forgot, Upto: upto}); !any {
+			r.Kind = 0
+		}
+	case b.state.Idem.Fits(r.Tenant, 1):
+		if why := b.state.Ledger.Decide(at, &r); why != event.None {
+			t.Fatal(why)
+		}
+	default:
+		r.Kind = 0
+	}
+	if r.Kind > 0 {
+		body, _ = record.Add(body, 0, &r)
+	}
+	must(t, b.state.Fold(body, nil))
+	prev := b.root
+	b.root, _ = digest.Chain(nil, prev, body)
+	b.sealed = append(b.sealed, record.Sealed{Journal: ours, LSN: lsn, Body: body, Prev: prev, Root: b.root})
+}
+
+// head is what a snapshot of the state as it is would be of.
+func (b *books) head() snapshot.Head {
+	return snapshot.Head{LSN: b.state.LSN, At: b.state.At, Journal: ours, Root: b.root}
+}
+
+// as is the books as of a frame.
+func (b *books) as(t testing.TB, lsn words.LSN) *books {
+	t.Helper()
+	was := newBooks(1)
+	for _, s := range b.sealed[:lsn] {
+		must(t, was.state.Fold(s.Body, nil))
+		was.sealed, was.root = append(was.sealed, s), s.Root
+	}
+	return was
+}
+
+func kept(t testing.TB, frames int) *books {
+	t.Helper()
+	b := newBooks(7)
+	for range frames {
+		b.add(t)
+	}
+	return b
+}
+
+// loaded is a snapshot, as a state, which must be that of the books then.
+func (b *books) loaded(t testing.TB, d fs.FS, lsn words.LSN) state.State {
+	t.Helper()
+	st := state.New(limits(), 3)
+	h, err := snapshot.Load(d, lsn, &st, nil)
+	must(t, err)
+	if want := b.as(t, lsn); st.Hash() != want.state.Hash() || h != want.head() {
+		t.Fatalf("%v: loaded %x of %+v, want %x of %+v", lsn, st.Hash(), h, want.state.Hash(), want.head())
+	}
+	return st
+}
+
+// written is a snapshot's bytes.
+func written(t testing.TB, b *books) []byte {
+	t.Helper()
+	d := world.NewDisk()
+	n, err := snapshot.Write(d, b.head(), &b.state, nil)
+	must(t, err)
+	text := read(t, d, b.state.LSN)
+	if int64(len(text)) != n {
+		t.Fatalf("%d bytes, said to be %d", len(text), n)
+	}
+	return text
+}
+
+func read(t testing.TB, d fs.FS, lsn words.LSN) []byte {
+	t.Helper()
+	text, err := fs.ReadAll(d, snapshot.Name(lsn))
+	must(t, err)
+	return text
+}
+
+// disk is one with a file on it, synced.
+func put(t testing.TB, d *world.Disk, name string, text []byte) {
+	t.Helper()
+	f, err := d.Create(name)
+	must(t, err)
+	_, err = f.WriteAt(text, 0)
+	must(t, errors.Join(err, f.Sync(), f.Close(), d.SyncDir()))
+}
+
+func listed(t testing.TB, d fs.FS) []words.LSN {
+	t.Helper()
+	all, err := snapshot.List(d)
+	must(t, err)
+	return all
+}
+
+// source is the books as a maker reads them, some frames at a time.
+func (b *books) source() snapshot.Source {
+	return snapshot.Source{
+		Durable: func() words.LSN { return b.state.LSN },
+		Grown:   func() int64 { return int64(b.state.LSN) * 100 },
+		Read: func(after snapshot.Head, upto words.LSN, each func([]record.Sealed) error) error {
+			if after.LSN > 0 && (after.LSN > b.state.LSN || b.sealed[after.LSN-1].Root != after.Root || after.Journal != ours) {
+				return snapshot.ErrApart
+			}
+			for all := b.sealed[after.LSN:upto]; len(all) > 0; {
+				n := min(3, len(all))
+				if err := each(all[:n]); err != nil {
+					return err
+				}
+				all = all[n:]
+			}
+			return nil
+		},
+	}
+}
+
+func same(a, b []byte) bool { return bytes.Equal(a, b) }

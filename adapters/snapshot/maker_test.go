@@ -1,0 +1,221 @@
+package snapshot_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"macronode/adapters/snapshot"
+	"macronode/chaos/world"
+	"macronode/core/state"
+	"macronode/core/words"
+)
+
+// making is a maker over books, and what it said.
+type making struct {
+	*snapshot.Maker
+	made  []snapshot.Made
+	doubt []error
+	rests int
+}
+
+func maker(d *world.Disk, b *books) *making {
+	m := &making{}
+	m.Maker = snapshot.New(snapshot.Config{Every: 1000, Limits: limits(), Seed: 5, Tick: time.Millisecond,
+		Made:  func(made snapshot.Made) { m.made = append(m.made, made) },
+		Doubt: func(err error) { m.doubt = append(m.doubt, err) },
+		Rest:  func(ctx context.Context, _ time.Duration) error { m.rests++; return context.Cause(ctx) },
+	}, d, b.source())
+	return m
+}
+
+// TestSameForAll: a snapshot is a function of the journal: made from the one before, or
+// from the beginning, it has the same bytes.
+func TestSameForAll(t *testing.T) {
+	b, d := newBooks(11), world.NewDisk()
+	m := maker(d, b)
+	for n := range 12 {
+		for range 7 + n {
+			b.add(t)
+		}
+		must(t, m.Make(t.Context()))
+		alone := world.NewDisk()
+		must(t, maker(alone, b).Make(t.Context()))
+		if !same(read(t, d, b.state.LSN), read(t, alone, b.state.LSN)) || !same(read(t, d, b.state.LSN), written(t, b)) {
+			t.Fatalf("%v: another, made from the one before", b.state.LSN)
+		}
+		if got := m.made[n]; got.Head != b.head() || got.Frames != uint64(7+n) || got.Bytes != int64(len(written(t, b))) {
+			t.Fatalf("said %+v of %+v", got, b.head())
+		}
+	}
+	if all := listed(t, d); len(all) != 2 || all[0] != b.state.LSN || all[1] != b.state.LSN-18 {
+		t.Fatalf("%v are kept", all)
+	}
+	if len(m.doubt) != 0 || m.rests < 20 || d.Handles() != 0 {
+		t.Fatalf("%v, %d rests, %d files open", m.doubt, m.rests, d.Handles())
+	}
+	must(t, m.Make(t.Context())) // nothing came since
+	if len(m.made) != 12 || len(listed(t, d)) != 2 {
+		t.Fatalf("%d were made", len(m.made))
+	}
+}
+
+// TestDue: when the journal has grown by so much, or by as much as the last one had.
+func TestDue(t *testing.T) {
+	b, d := newBooks(11), world.NewDisk()
+	m := maker(d, b)
+	due := func() (frames int) {
+		for ; !m.Due(); frames++ {
+			b.add(t)
+		}
+		return frames
+	}
+	if n := due(); n != 10 {
+		t.Fatalf("due after %d frames of 100 bytes, want 10", n)
+	}
+	must(t, m.Make(t.Context()))
+	size := len(read(t, d, 10))
+	if n := due(); n != max(10, (size+99)/100) {
+		t.Fatalf("due again after %d frames, the last one has %d bytes", n, size)
+	}
+	b = newBooks(11)
+	if m := maker(world.NewDisk(), b); m.Make(t.Context()) != nil || len(m.made) != 0 {
+		t.Fatalf("made of nothing: %+v", m.made)
+	}
+}
+
+// TestDoubts: what is not to be believed is said, an older one is taken, or none, and it
+// goes when there are others.
+func TestDoubts(t *testing.T) {
+	b := newBooks(11)
+	d := world.NewDisk()
+	for n := range 3 {
+		for range 10 {
+			b.add(t)
+		}
+		_, err := snapshot.Write(d, b.head(), &b.state, nil)
+		must(t, err)
+		_ = n
+	}
+	for range 5 {
+		b.add(t)
+	}
+	want := written(t, b)
+	spoil := func(d *world.Disk, lsns ...words.LSN) *world.Disk {
+		d = d.Copy()
+		for _, lsn := range lsns {
+			text := read(t, d, lsn)
+			text[len(text)/2] ^= 1
+			must(t, d.Remove(snapshot.Name(lsn)))
+			put(t, d, snapshot.Name(lsn), text)
+		}
+		return d
+	}
+	apart := d.Copy()
+	must(t, apart.Remove(snapshot.Name(30)))
+	was := b.as(t, 30)
+	was.root[0]++
+	_, err := snapshot.Write(apart, was.head(), &was.state, nil)
+	must(t, err)
+	beyond := d.Copy()
+	put(t, beyond, snapshot.Name(99), nil)
+	for what, c := range map[string]struct {
+		d      *world.Disk
+		doubts int
+		frames uint64
+		kept   []words.LSN
+	}{
+		"none":                   {d, 0, 5, []words.LSN{35, 30}},
+		"the newest":             {spoil(d, 30), 1, 15, []words.LSN{35, 20}},
+		"two":                    {spoil(d, 30, 20), 2, 25, []words.LSN{35, 10}},
+		"all":                    {spoil(d, 30, 20, 10), 3, 35, []words.LSN{35}},
+		"one of another past":    {apart, 1, 15, []words.LSN{35, 20}},
+		"one beyond the journal": {beyond, 1, 5, []words.LSN{99, 35, 30}},
+	} {
+		m := maker(c.d, b)
+		must(t, m.Make(t.Context()))
+		if len(m.doubt) != c.doubts || len(m.made) != 1 || m.made[0].Frames != c.frames || !slices.Equal(listed(t, c.d), c.kept) {
+			t.Errorf("%s: doubts %v, made %+v, kept %v", what, m.doubt, m.made, listed(t, c.d))
+		}
+		for _, err := range m.doubt {
+			if !errors.Is(err, snapshot.ErrDoubt) && !errors.Is(err, snapshot.ErrApart) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if !same(read(t, c.d, 35), want) {
+			t.Errorf("%s: made another", what)
+		}
+	}
+}
+
+// TestLives: at random, with every fault there is: whatever is there under its name is
+// whole, and none that was made is lost but for newer ones.
+func TestLives(t *testing.T) {
+	for seed := range uint64(60) {
+		c, b, d := world.NewSeeded(seed), newBooks(seed), world.NewDisk()
+		newest := words.LSN(0)
+		for range 10 {
+			for range 1 + c.Choose("frames", 6) {
+				b.add(t)
+			}
+			if c.Choose("dies", 3) > 0 {
+				d.Fuse = c.Choose("fuse", 40)
+			}
+			d.FailWrite, d.FailSync, d.FailDir = c.Choose("write", 9) == 8, c.Choose("sync", 9) == 8, c.Choose("dir", 9) == 8
+			m := maker(d, b)
+			if err := m.Make(t.Context()); err == nil && !d.Dead() {
+				newest = b.state.LSN
+			}
+			if c.Choose("power", 2) == 1 || d.Dead() {
+				d.Crash(c)
+			}
+			d.FailWrite, d.FailSync, d.FailDir, d.Fuse = false, false, false, -1
+			all := listed(t, d)
+			for _, lsn := range all {
+				b.loaded(t, d, lsn)
+			}
+			if newest > 0 && (len(all) == 0 || all[0] < newest) {
+				t.Fatalf("seed %d: %v are there, %v was made", seed, all, newest)
+			}
+		}
+	}
+}
+
+// TestEnds with its context, in the midst of it, and leaves no name.
+func TestEnds(t *testing.T) {
+	b, d := kept(t, 30), world.NewDisk()
+	m := maker(d, b)
+	rests := 0
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	m.Rest = func(ctx context.Context, _ time.Duration) error {
+		if rests++; rests == 4 {
+			cancel()
+		}
+		return context.Cause(ctx)
+	}
+	done := make(chan error, 1)
+	go func() { done <- m.Run(ctx) }()
+	if err := <-done; err != nil || len(listed(t, d)) != 0 || rests != 4 {
+		t.Fatalf("%v, %v, %d rests", err, listed(t, d), rests)
+	}
+}
+
+// TestRuns until it cannot.
+func TestRuns(t *testing.T) {
+	b, d := kept(t, 30), world.NewDisk()
+	m := maker(d, b)
+	m.Limits.Ledger.Accounts = 1
+	if err := m.Run(t.Context()); !errors.Is(err, state.ErrRoom) {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	m = maker(d, b)
+	m.Made = func(snapshot.Made) { cancel() }
+	if err := m.Run(ctx); err != nil || !slices.Equal(listed(t, d), []words.LSN{30}) {
+		t.Fatalf("%v, %v", err, listed(t, d))
+	}
+}

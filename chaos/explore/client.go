@@ -1,0 +1,237 @@
+package explore
+
+import (
+	"macronode/core/event"
+	"macronode/core/node"
+	"macronode/core/words"
+)
+
+// A client wants one thing after another, and asks for each until it knows, so often.
+type client struct {
+	at      uint8 // in its script
+	tries   uint8 // left for what it wants
+	state   asking
+	use     uint32        // of its ticket; the generation
+	gone    uint32        // the use that it left, of which the node was not told; 0: none
+	asked   *page         // how far the index was when it was asked; nil: it was not
+	saw     words.LSN     // the last frame when the node decided
+	since   words.Instant // it waits
+	want    fact          // of a decision, where its outcome is
+	problem event.Problem
+	nonce   words.Nonce // which the problem tells
+	mail    event.Reply // what has come, and was not read
+	wish    *wish       // at hand
+}
+
+type asking uint8
+
+const (
+	idle    asking = iota
+	looks          // has read how far the index is
+	waiting        //
+	mailed         // its answer is there
+)
+
+func (c *client) mix(h words.Hash64) words.Hash64 {
+	h = h.Mix(uint64(c.at) | uint64(c.tries)<<8 | uint64(c.state)<<16 | uint64(c.use)<<32).Mix(uint64(c.gone)).Mix(uint64(c.saw)).Mix(uint64(c.since))
+	h = c.want.page.mix(c.asked.mix(h)).Mix(uint64(c.want.index)).Mix(uint64(c.problem)).Mix(uint64(c.nonce))
+	if h = c.mail.Mix(h); c.wish != nil {
+		h = h.Mix(uint64(c.wish.key)).Mix(uint64(c.wish.r.Nonce)).Mix(c.wish.r.Amount.Lo)
+	}
+	return h
+}
+
+// next is what a client wants now; nil: nothing, or what it cannot ask for yet.
+func (w *World) next(i int) *wish {
+	c := &w.clients[i]
+	if i >= len(w.h.scripts) || int(c.at) >= len(w.h.scripts[i]) || c.tries == 0 {
+		return nil
+	}
+	one := w.h.scripts[i][c.at]
+	if one.hold == 0 {
+		return one
+	}
+	f := w.facts[one.hold-1]
+	if f.page == nil || f.page.books.keys[one.hold-1].problem != event.None {
+		return nil
+	}
+	return w.h.of(one, f)
+}
+
+// ask is one request that reaches the node. What it must come to is known before.
+func (c *client) ask(w *World, one *wish) {
+	c.use++
+	if c.tries > 0 {
+		c.tries--
+	}
+	r := one.r
+	r.Ticket = words.NewTicket(w.slot(c), c.use)
+	if p := c.asked; p != nil {
+		if r.Upto = p.lsn; p.books.keys[one.key].page != nil {
+			k := p.books.keys[one.key]
+			r.Seen = event.Seen{Asked: k.page.of.r.Asked, ID: words.NewTxID(k.page.journal, words.Place{LSN: k.page.lsn, Index: k.index}), At: k.page.at}
+		}
+	}
+	c.state, c.wish, c.mail, c.since = waiting, one, event.Reply{}, w.now.Mono
+	before, closed := w.last, w.phase() >= words.Draining
+	w.turn(&r)
+	c.saw = w.last.lsn
+	w.expect(c, before)
+	w.carry()
+	if w.last != before && w.last.outcome >= 0 && closed {
+		w.h.fail("X7: the door is closed, and %v is decided", one)
+	}
+}
+
+func (w *World) slot(c *client) uint32 {
+	if c == &w.clients[0] {
+		return 0
+	}
+	return 1
+}
+
+// expect is what a request must be told, if it is told what it asks: before is the
+// journal that it was decided on. A key whose time is over may be remembered longer.
+func (w *World) expect(c *client, before *page) {
+	k := &before.books.keys[c.wish.key]
+	c.want, c.problem, c.nonce = fact{}, event.None, 0
+	decided := w.last != before && w.last.outcome >= 0
+	known := k.page != nil && (w.now.Wall < k.page.at.Plus(w.h.scope.ttl) || k.page.lsn > before.gone)
+	switch {
+	case decided:
+		c.want = fact{w.last, uint16(w.last.outcome)}
+	case known && k.page.of != c.wish:
+		c.problem = event.IdempotencyConflict
+	case known:
+		c.want = fact{k.page, k.index}
+	default:
+		if c.problem = before.books.decide(w.now.Wall, &c.wish.r.Item); c.problem == event.NonceAhead {
+			c.nonce = words.Nonce(before.books.nonce[who(c.wish.r.From)] + 1)
+		}
+	}
+}
+
+// hear is what a client does about its answer.
+func (c *client) hear(w *World) {
+	r, one := c.mail, c.wish
+	h := w.h
+	c.state, c.mail, c.wish, c.saw, c.want, c.problem, c.nonce, c.asked = idle, event.Reply{}, nil, 0, fact{}, 0, 0, nil
+	done := true
+	switch r.Problem {
+	case event.None:
+		p := w.last.upto(r.Place.LSN)
+		f := &w.facts[one.key]
+		if f.page != nil && *f != (fact{p, r.Place.Index}) && p.at < f.page.at.Plus(h.scope.ttl) {
+			h.fail("X2: key%d was told %v, now %v", one.key, f.page.lsn, r.Place)
+		}
+		*f = fact{p, r.Place.Index}
+		h.answered(r, p, w.last.gone)
+	case event.IdempotencyConflict:
+		h.saw(sawConflict)
+	case event.Busy, event.Unavailable, event.Unknown, event.InProgress, event.IdempotencyFull, event.LookAgain:
+		if r.Problem == event.LookAgain {
+			h.saw(sawSentBack)
+		}
+		done = c.tries == 0
+	default:
+		h.saw(sawRefusal)
+	}
+	if done {
+		c.at++
+		c.tries = h.scope.tries
+	}
+}
+
+func (h *house) answered(r event.Reply, p *page, gone words.LSN) {
+	k := &p.books.keys[p.of.key]
+	switch {
+	case r.Replayed && gone >= r.Place.LSN:
+		h.saw(sawIndexed)
+	case r.Replayed:
+		h.saw(sawReplay)
+	case k.problem != event.None:
+		h.saw(sawRefusal)
+	case p.of.r.Op == event.Capture:
+		h.saw(sawCaptured)
+	case p.of.r.Op == event.Release:
+		h.saw(sawReleased)
+	default:
+		h.saw(sawAnswer)
+	}
+}
+
+// reply is what the node says to a ticket.
+func (w *World) reply(r event.Reply) {
+	slot := int(r.Ticket.Slot())
+	if slot >= len(w.clients) {
+		return // the node's own
+	}
+	h, c := w.h, &w.clients[slot]
+	use := uint32(r.Ticket >> 32)
+	if use == c.gone {
+		return // it left, and the node has not heard yet
+	}
+	if use != c.use || c.state != waiting {
+		h.fail("a reply for nobody: %+v", r)
+		return
+	}
+	if r.After > w.safe.lsn || r.After > w.folded.lsn {
+		h.fail("X1: told of %v, safe is %v, folded %v", r.After, w.safe.lsn, w.folded.lsn)
+	}
+	switch {
+	case blank(r.Problem):
+		if r.Problem == event.InProgress {
+			h.saw(sawWait)
+		}
+		if r.Problem == event.Unknown {
+			h.saw(sawUnknown)
+			if !w.mayGiveUp(c) {
+				h.fail("X6: client %d is given up, without a need", slot)
+			}
+		}
+		if r.Problem == event.Unavailable && w.phase() >= words.Draining {
+			h.saw(sawTurnedAway)
+		}
+	case r.Problem != event.None:
+		if c.saw > w.folded.lsn {
+			h.fail("X1: %v tells of %v, folded is %v", r.Problem, c.saw, w.folded.lsn)
+		}
+		if stays(r.Problem) {
+			h.fail("one outcome: %v is told %q, and its key keeps nothing", c.wish, r.Problem.Code())
+		}
+		if r.Problem != c.problem || r.Nonce != c.nonce {
+			h.fail("the twin: %v is told %q nonce %d, want %q nonce %d", c.wish, r.Problem.Code(), r.Nonce, c.problem.Code(), c.nonce)
+		}
+	default:
+		p := w.folded.upto(r.Place.LSN)
+		if p == nil {
+			h.fail("X1: told of %v, folded is %v", r.Place, w.folded.lsn)
+			return
+		}
+		if (fact{p, r.Place.Index}) != c.want {
+			h.fail("one outcome: %v is told %v, not what it came to", c.wish, r.Place)
+		}
+	}
+	c.since = 0
+	c.state, c.mail = mailed, event.Reply{Problem: r.Problem, Place: r.Place, Replayed: r.Replayed}
+}
+
+// mayGiveUp reports that a client may be told that nobody knows: its patience is over,
+// the journal has failed, or a drain does not wait any more.
+func (w *World) mayGiveUp(c *client) bool {
+	var v node.View
+	w.node.View(&v)
+	d, now := &w.h.config.Drain, w.now.Mono
+	aborted := w.began > 0 && (w.left.aborts < w.h.scope.aborts || now >= w.began.Plus(d.LameDuck+d.Drain))
+	return v.Failed || aborted || now >= c.since.Plus(w.h.config.Patience)
+}
+
+// blank problems tell nothing that a crash could take back.
+func blank(p event.Problem) bool {
+	switch p {
+	case event.Busy, event.Unavailable, event.Unknown, event.InProgress, event.IdempotencyFull, event.LookAgain:
+		return true
+	default:
+		return false
+	}
+}

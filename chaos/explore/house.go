@@ -1,0 +1,201 @@
+package explore
+
+import (
+	"fmt"
+	"time"
+
+	"macronode/core/drain"
+	"macronode/core/event"
+	"macronode/core/idem"
+	"macronode/core/ledger"
+	"macronode/core/node"
+	"macronode/core/state"
+	"macronode/core/words"
+)
+
+// boss is the key that everybody comes with.
+var boss = event.Key{ID: 77, Tenant: words.DefaultTenant, Hash: [32]byte{1}, Scopes: event.AllScopes, Boot: true}
+
+// A wish is one request: what is asked, under which key. A capture or a release is of
+// the hold that the outcome of another key opened; it is asked when that was told.
+type wish struct {
+	r    event.Request
+	key  int
+	hold int // the key, and 1; 0: of no hold
+}
+
+func (w *wish) String() string {
+	i := &w.r.Item
+	s := fmt.Sprintf("%s: %v", w.r.Key.Text, i.Op)
+	for _, n := range [...]words.Name{i.From, i.To} {
+		if len(n.Text) > 0 {
+			s += " " + string(n.Text)
+		}
+	}
+	if !i.Amount.Zero() {
+		s += fmt.Sprintf(" %v", i.Amount)
+	}
+	if i.Nonce > 0 {
+		s += fmt.Sprintf(" nonce %d", i.Nonce)
+	}
+	return s
+}
+
+// Plan is how small a world is: who wants what, and what may befall it, each so often.
+type Plan struct {
+	first   []wish   // done before the start, one after another
+	scripts [][]wish // what each client wants, one after another
+	tries   uint8    // how often a client asks for each
+	empty   bool     // begins before the first start, else when all is well
+
+	powers, kills   uint8 // the power goes; the process goes and its pages stay
+	torn            bool  // and what is left may end in half a frame
+	fails           uint8 // a sync fails
+	leaves          uint8 // a client no longer waits
+	passes          uint8 // time goes by, to when the node has something to do
+	jumps           uint8 // time goes by, jump at once
+	jump            time.Duration
+	tables          uint8 // the index makes what it has durable; 0: there is no index
+	lost            bool  // a crash may take all of the index
+	drains, aborts  uint8
+	downs           uint8 // the public listener ends by itself
+	slow            bool  // it comes up and goes down when it likes
+	rash            bool  // an abort takes no time
+	keys            int   // the window takes
+	ttl, trail      time.Duration
+	held, waiters   int
+	lies            lies
+	patience, vouch time.Duration
+}
+
+// lies are what no law allows: a scope with one must be found broken.
+type lies struct {
+	sync  bool // the disk says that it has a frame, and has not
+	early bool // the shell says that a batch is on the disk when it was written
+}
+
+// house is what the worlds of one scope share, and none of them changes but for what it
+// has learned.
+type house struct {
+	scope   Plan
+	config  node.Config
+	wishes  []*wish // every one that was ever made up
+	scripts [][]*wish
+	empty   *page
+	pages   int
+	out     event.Effects
+	err     error
+	spare   *World // for what is tried and taken back
+	Saw     [sights]uint64
+}
+
+// A sight is what a scope is there to show. A scope that never shows it checks nothing.
+type sight uint8
+
+const (
+	sawAnswer sight = iota
+	sawReplay
+	sawConflict
+	sawRefusal
+	sawWait     // in progress
+	sawUnknown  // told that nobody knows
+	sawTail     // recovery found frames that nobody had promised
+	sawLost     // and lost others
+	sawAgain    // recovery was cut short
+	sawTorn     // half a frame
+	sawTold     // a crash, and somebody had been told
+	sawForgot   // keys left the window
+	sawIndexed  // a replay that only the index knew
+	sawSentBack // to look again
+	sawLapsed
+	sawCaptured
+	sawReleased
+	sawTurnedAway // by a drain
+	sawStopped
+	sawAborted
+	sawLeft
+	sawFailed
+	sights
+)
+
+func (s sight) String() string {
+	return [sights]string{"answer", "replay", "conflict", "refusal", "wait", "unknown", "tail", "lost", "again", "torn", "told", "forgot", "indexed",
+		"sent back", "lapsed", "captured", "released", "turned away", "stopped", "aborted", "left", "failed"}[s]
+}
+
+func (h *house) saw(s sight) { h.Saw[s]++ }
+
+// fail notes the first rule that the action at hand breaks.
+func (h *house) fail(format string, args ...any) {
+	if h.err == nil {
+		h.err = fmt.Errorf(format, args...)
+	}
+}
+
+const second = time.Second
+
+func or[T comparable](x, otherwise T) T {
+	var zero T
+	if x == zero {
+		return otherwise
+	}
+	return x
+}
+
+func newHouse(s Plan) *house {
+	s.keys, s.held, s.tries = or(s.keys, 16), or(s.held, 3), or(s.tries, 2)
+	s.ttl, s.trail = or(s.ttl, time.Hour), or(s.trail, 2*second)
+	l := state.Limits{
+		Ledger: ledger.Limits{Accounts: 3, Holdings: 3, Assets: 1, Tenants: 1, TenantAccounts: 3, TenantHoldings: 3, TenantAssets: 1,
+			Holds: maxHolds, TenantHolds: maxHolds, Items: 1, Amount: words.Units(most), Day: words.Units(1000), IssueDay: words.Units(1000)},
+		Idem: idem.Limits{Keys: s.keys, Share: s.keys, Tenants: 1, TTL: s.ttl, Trail: s.trail},
+		Keys: 1,
+	}
+	c := node.Config{State: l, Held: s.held, Waiters: s.waiters, Backlog: 1 << 20, Reserve: 1 << 10, Patience: or(s.patience, 3*second),
+		Stall: second / 5, Fail: 5 * second, Vouch: or(s.vouch, second), Sweep: second, Start: 30 * second,
+		Drain: drain.Times{LameDuck: second / 2, Drain: 3 * second, Abort: second}}
+	if s.rash {
+		c.Drain.Abort = 0
+	}
+	h := &house{scope: s, config: c}
+	blank := h.fresh()
+	h.empty = &page{state: blank.Hash(), outcome: -1}
+	for _, w := range s.first {
+		h.wish(&w)
+	}
+	for _, all := range s.scripts {
+		var sealed []*wish
+		for _, w := range all {
+			sealed = append(sealed, h.wish(&w))
+		}
+		h.scripts = append(h.scripts, sealed)
+	}
+	return h
+}
+
+// of is a wish about the hold that a fact tells of.
+func (h *house) of(w *wish, f fact) *wish {
+	id := words.NewTxID(f.page.journal, words.Place{LSN: f.page.lsn, Index: f.index})
+	for _, known := range h.wishes {
+		if known.key == w.key && known.r.Op == w.r.Op && known.r.Hold == id {
+			return known
+		}
+	}
+	one := *w
+	one.r.Hold = id
+	return h.wish(&one)
+}
+
+// wish notes one, sealed. The same wish is noted once.
+func (h *house) wish(w *wish) *wish {
+	one := *w
+	one.r.Caller, one.r.Tenant = boss.ID, boss.Tenant
+	one.r.Seal(nil)
+	for _, known := range h.wishes {
+		if known.r.Asked == one.r.Asked && known.key == one.key {
+			return known
+		}
+	}
+	h.wishes = append(h.wishes, &one)
+	return &one
+}

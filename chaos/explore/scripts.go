@@ -1,0 +1,48 @@
+package explore
+
+import (
+	"fmt"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// begin is when every world begins.
+const begin = words.Time(1_700_000_000_000)
+
+func ask(key int, op event.Op, from, to string, amount, nonce uint64) wish {
+	w := wish{key: key}
+	w.r.Key.Text = fmt.Appendf(nil, "key%d", key)
+	w.r.Item = event.Item{Op: op, From: words.Name{Text: []byte(from)}, To: words.Name{Text: []byte(to)}, Asset: words.Name{Text: []byte("EUR/2")},
+		Amount: words.Units(amount), Nonce: words.Nonce(nonce)}
+	return w
+}
+
+func issue(key int, to string, amount uint64) wish { return ask(key, event.Issue, "", to, amount, 0) }
+
+func transfer(key int, from, to string, amount, nonce uint64) wish {
+	return ask(key, event.Transfer, from, to, amount, nonce)
+}
+
+func burn(key int, from string, amount, nonce uint64) wish {
+	return ask(key, event.Burn, from, "", amount, nonce)
+}
+
+func hold(key int, from string, amount, nonce uint64, until time.Duration) wish {
+	w := ask(key, event.Hold, from, "", amount, nonce)
+	w.r.Until = begin.Plus(until)
+	return w
+}
+
+func capture(key, of int, from, to string, amount uint64) wish {
+	w := ask(key, event.Capture, from, to, amount, 0)
+	w.hold = of + 1
+	return w
+}
+
+func release(key, of int, from string) wish {
+	w := ask(key, event.Release, from, "", 0, 0)
+	w.hold = of + 1
+	return w
+}

@@ -1,0 +1,85 @@
+package kill_test
+
+import (
+	"flag"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"macronode/chaos/kill"
+	"macronode/chaos/mutants"
+	"macronode/core/words"
+)
+
+var bugs = flag.Bool("bugs", false, "see the certificate refuse binaries that have bugs: builds one each")
+
+// A bug is edits to the source of a binary, and the words with which the certificate
+// refuses what its clients saw.
+type bug struct {
+	name  string
+	edits []mutants.Edit
+	lives int
+	says  string
+}
+
+// put replaces the one place in a file where was stands.
+func put(file, was, now string) mutants.Edit { return mutants.Edit{File: file, Old: was, New: now} }
+
+func broken() []bug {
+	const journal, follower, node = "adapters/journalfile/journal.go", "adapters/follower/follower.go", "core/node/node.go"
+	return []bug{
+		{"answered before it is written", []mutants.Edit{
+			put(journal, "\t\"sync/atomic\"\n", "\t\"sync/atomic\"\n\t\"time\"\n"),
+			put(journal, "if _, err := j.file.WriteAt(buf, j.size); err != nil {",
+				"file, at := j.file, j.size\n\ttime.AfterFunc(50*time.Millisecond, func() { _, _ = file.WriteAt(buf, at) })\n\tif err := error(nil); err != nil {"),
+		}, 4, "was answered, and"},
+		{"keys forgotten at recovery", []mutants.Edit{ // it would not start a third time: a key that is there twice is broken
+			put(node, "\t\"macronode/core/event\"\n", "\t\"macronode/core/event\"\n\t\"macronode/core/idem\"\n"),
+			put(node, "\tseed := dice\n", "\tseed := dice\n\ts.Idem = idem.New(c.State.Idem, words.Hash64(seed.Below(1<<62)))\n"),
+		}, 2, "has a record where no answer says so"},
+		{"balances without what is held", []mutants.Edit{
+			put(follower, "b.Available, _ = b.Amount.Minus(b.Held)", "b.Available = b.Amount"),
+		}, 2, "was answered otherwise than the twin answers"},
+		{"balances of a while ago", []mutants.Edit{
+			put(follower, "\t\"sync\"\n", "\t\"sync\"\n\t\"sync/atomic\"\n"),
+			put(follower, "// Older reads", "var (\n\told  sync.Map\n\tasks atomic.Int64\n)\n\n// Older reads"),
+			put(follower, "\tname, kind := digest.Name(account), digest.Name(asset)\n\tof, own",
+				"\tif was, ok := old.Load(string(account)); ok && asks.Add(1)%8 > 0 {\n\t\treturn was.(event.Balance)\n\t}\n"+
+					"\tdefer func() { old.Store(string(account), b) }()\n\tname, kind := digest.Name(account), digest.Name(asset)\n\tof, own"),
+		}, 2, "returned before another was called that stands before it"},
+	}
+}
+
+// TestBugs: each bug can still be put into the binary; and with -bugs the certificate
+// alone, with nobody comparing answers, names the first op that each spoils.
+func TestBugs(t *testing.T) {
+	for _, b := range broken() {
+		root, err := filepath.Abs("../..")
+		if err != nil {
+			t.Fatal(err)
+		}
+		overlay, err := mutants.Mutant{Name: b.name, Edits: b.edits}.Lay(root, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !*bugs {
+			continue
+		}
+		binary, err := kill.Build(t.TempDir(), "-overlay", overlay)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, all, dice := &kill.Node{Binary: binary, Data: t.TempDir()}, clients(16), words.NewDice(*seed)
+		for range b.lives {
+			start(t, n)
+			if err := underLoad(t, n, all, &dice); err != nil {
+				t.Logf("%s: a client: %v", b.name, err)
+			}
+		}
+		if _, err := kill.Certify(n.Data, all); err == nil || !strings.Contains(err.Error(), b.says) {
+			t.Errorf("%s: %v", b.name, err)
+		} else {
+			t.Logf("%s: %v", b.name, err)
+		}
+	}
+}

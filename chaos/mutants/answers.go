@@ -1,0 +1,32 @@
+package mutants
+
+const (
+	asked   = "./core/event"
+	spoken  = "./core/words"
+	batches = "./fuzz FuzzBatch"
+)
+
+// answers are what is asked, how it is written down, and what is shown of it.
+func answers() []Mutant {
+	const shown, fields, codec, request, patterns = "core/receipt/receipt.go", "core/receipt/field.go", "core/record/codec.go",
+		"core/event/request.go", "core/words/patterns.go"
+	return []Mutant{
+		one("item under its batch's id", "an item is shown as it is shown alone", shown, "if item.index++; i > 0 {", "if i > 0 {", rendered, batches),
+		one("batch shows a neighbour's record", "nothing crosses tenants", shown, " || r.Tenant != p.r.Tenant", "", rendered),
+		one("all or nothing, and something of it", "an atomic batch has no refusals", shown, " || p.r.Atomic && r.Kind == record.Refused", "", rendered, batches),
+		one("batch that hides whose problem it is", "golden vectors", shown, "f.Index, f.Item = p.r.Items, true", "f.Index = p.r.Items", rendered),
+		one("ref used, and nobody has it", "ref_used says the txid", shown, "Used: p.r.Used}", "}", rendered),
+		one("hash without the hold", "anybody can hash a receipt", fields, "from, heldMinor, holdID, idem, indexOf", "from, heldMinor, idem, indexOf", rendered, batches),
+		one("hold that does not say its end", "golden vectors", fields, "return k == record.Held\n", "return false\n", rendered),
+		one("expiry that nobody counts", "M3: an expiry is a movement", "core/record/record.go", "Released, Lapsed, Frozen:\n\t\treturn true", "Released, Frozen:\n\t\treturn true", record, rendered),
+		one("ref that is not written down", "a record is what was decided", codec, "has |= ref", "has |= 0", record, rendered),
+		one("movement that says it is a hold", "a record tells of its own operation", codec, "!r.Kind.tells(r.Op)", "!r.Op.Known()", record),
+		one("key of no good name", "a journal is not poisoned by what it was given", codec, "len(label) > 0 && words.CheckLabel(label) != nil", "false", record),
+		one("same key, another ref", "422", request, "r.Op > Burn || len(r.Ref.Text) > 0)", "r.Op > Burn)", asked),
+		one("first digests made anew", "a key asks for the same after years", request, "r.Item.seal(b, r.Op > Burn || len(r.Ref.Text) > 0)", "r.Item.seal(b, true)", asked),
+		one("freeze within a batch", "a batch is of money", request, "r.Items[i].Op > Release", "r.Items[i].Op >= Batch", asked),
+		one("batch that says more than its items", "what is let in is what is sealed", request, " || !r.Item.bare()", "", asked),
+		one("pattern that covers whatever is long enough", "patterns", patterns, "string(name[:n]) == string(one[:n])", "true", spoken, "./fuzz FuzzPatterns"),
+		one("list that covers nobody", "a key without patterns covers all", patterns, "\treturn p.size == 0\n}\n\n// Any", "\treturn false\n}\n\n// Any", spoken, "./fuzz FuzzPatterns"),
+	}
+}

@@ -1,0 +1,39 @@
+package sim
+
+import (
+	"syscall"
+	"testing"
+	"time"
+)
+
+// spent is the processor time of this process so far.
+func spent(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkLives is lives of the default length, with every check. Steps of the node, and
+// hours of its own time, are by processor time, so that a busy machine says the same.
+func BenchmarkLives(b *testing.B) {
+	var steps, asked int
+	var lived time.Duration
+	began := spent(b)
+	for seed := range b.N {
+		w := New(Life(uint64(seed+1), 500))
+		if err := w.Run(); err != nil {
+			b.Fatal(err)
+		}
+		steps, asked, lived = steps+w.Steps, asked+int(w.ticket), lived+time.Duration(w.now.Mono)
+	}
+	cpu := (spent(b) - began).Seconds()
+	b.ReportMetric(float64(steps)/cpu, "steps/cpu-s")
+	b.ReportMetric(lived.Seconds()/cpu, "hours/cpu-h")
+	b.ReportMetric(float64(asked)/lived.Seconds(), "asked/s")
+	b.ReportMetric(float64(b.N)/cpu, "lives/cpu-s")
+	b.Logf("evidence: sim.moves_per_cpu_second = %.0f steps", float64(steps)/cpu)
+	b.Logf("evidence: sim.hours_per_cpu_hour = %.0f, at %.1f requests a second", lived.Seconds()/cpu, float64(asked)/lived.Seconds())
+}

@@ -1,0 +1,56 @@
+package sim
+
+import (
+	"testing"
+
+	"macronode/chaos/world"
+)
+
+// FuzzLife: whatever a life is drawn from, it keeps every rule. What the fuzzer keeps are
+// lives that reach code which none before them had. One that fails leaves its log.
+func FuzzLife(f *testing.F) {
+	for seed := range uint64(8) {
+		var l world.Log
+		if err := New(world.Recorded(Life(seed, 60), &l)).Run(); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(drawn(l))
+	}
+	f.Fuzz(func(t *testing.T, in []byte) {
+		if err := New(world.Given(world.Drawn(in), "moves", 60)).Run(); err != nil {
+			l, _ := Recorded(world.Given(world.Drawn(in), "moves", 60))
+			small, _, _ := Shrink(l, 1000)
+			text, _ := small.MarshalText()
+			t.Fatalf("%v\n%s", err, text)
+		}
+	})
+}
+
+// drawn is the bytes that lead to l again.
+func drawn(l world.Log) (bytes []byte) {
+	for _, c := range l {
+		if c.Site == "moves" {
+			continue
+		}
+		var one []byte
+		for most, got := c.N-1, c.Got; most > 0; most, got = most>>8, got>>8 {
+			one = append([]byte{byte(got)}, one...)
+		}
+		bytes = append(bytes, one...)
+	}
+	return bytes
+}
+
+// TestDrawnIsTheLife: the bytes of a log lead to that life.
+func TestDrawnIsTheLife(t *testing.T) {
+	for seed := range uint64(8) {
+		l, err := Recorded(Life(seed, 60))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Recorded(world.Given(world.Drawn(drawn(l)), "moves", 60))
+		if a, b := len(l), len(again); err != nil || a != b || l.Surprises() != again.Surprises() {
+			t.Fatalf("seed %d: %d choices became %d, %v", seed, a, b, err)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package sim
+
+import (
+	"flag"
+	"runtime"
+	"testing"
+
+	"macronode/chaos/world"
+	"macronode/core/words"
+)
+
+var twice = flag.Int("twice", 60, "how many lives are played twice")
+
+// watching mixes the whole of a world into h at every question that it puts: all that a
+// step does is done between two of them.
+type watching struct {
+	world.Chooser
+	w     *World
+	h     words.Hash64
+	asked int
+}
+
+func (c *watching) Choose(site string, n int) int {
+	got := c.Chooser.Choose(site, n)
+	c.asked++
+	for _, b := range []byte(site) {
+		c.h = c.h.Mix(uint64(b))
+	}
+	c.h = c.h.Mix(uint64(n)).Mix(uint64(got))
+	if w := c.w; w != nil && w.node != nil {
+		c.h = c.h.Mix(uint64(w.node.Hash())).Mix(uint64(w.fol.Hash())).Mix(uint64(w.index.mark)).Mix(uint64(w.disk.Ops)).Mix(uint64(w.now.Mono)).Mix(uint64(w.now.Wall))
+	}
+	return got
+}
+
+func hashed(t *testing.T, seed uint64) (words.Hash64, int) {
+	t.Helper()
+	c := &watching{Chooser: Life(seed, 300)}
+	c.w = New(c)
+	if err := c.w.Run(); err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	return c.h, c.asked
+}
+
+// TestSameAgain: a seed is the same life, step for step, however many processors there are
+// and whatever was allocated where.
+func TestSameAgain(t *testing.T) {
+	for seed := range uint64(*twice) {
+		was, asked := hashed(t, seed)
+		runtime.GC()
+		before := runtime.GOMAXPROCS(1 + int(seed%2))
+		is, again := hashed(t, seed)
+		if runtime.GOMAXPROCS(before); was != is || asked != again || asked < 300 {
+			t.Fatalf("seed %d: %d choices to %x, then %d to %x", seed, asked, was, again, is)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package sim
+
+import (
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// clerk is an API key that the boss makes for one client, and ends again: what was
+// acknowledged of that is true for everybody who comes later.
+type clerk struct {
+	id    words.KeyID
+	known bool                   // its making was acknowledged
+	ended map[words.KeyID]bool   // their ends were acknowledged
+	bars  map[words.Ticket]bool  // came with a key that had ended
+	admin map[words.Ticket]admin // asked by the boss
+}
+
+type admin func(event.Reply)
+
+func newClerk() clerk { return clerk{id: 100, ended: map[words.KeyID]bool{}} }
+
+// reset is what a crash leaves: nobody waits any more.
+func (k *clerk) reset() {
+	k.bars, k.admin = map[words.Ticket]bool{}, map[words.Ticket]admin{}
+}
+
+// keys is a move of the boss.
+func (w *World) keys() {
+	k, bob := &w.clerk, w.clients[1]
+	switch {
+	case len(k.admin) > 0:
+	case !k.known || k.ended[k.id]:
+		if k.known = false; k.ended[k.id] || w.c.Choose("key/another", 4) == 1 {
+			k.id++
+		}
+		id := k.id
+		in := &event.Enrol{Ticket: w.own(), Caller: boss.ID, Tenant: boss.Tenant, Key: event.Key{ID: id, Tenant: boss.Tenant,
+			Scopes: event.AllScopes &^ event.MayAdmin, Label: words.NewLabel("clerk")}}
+		in.Key.Accounts, _ = words.ParsePatterns("bob,sh*")
+		w.boss(in.Ticket, in, func(r event.Reply) {
+			if r.Problem == event.None {
+				w.Saw["key made"]++
+				k.known, bob.caller = true, id
+			}
+		})
+	case w.c.Choose("key/end", 3) == 1:
+		id := k.id
+		in := &event.Revoke{Ticket: w.own(), Caller: boss.ID, Tenant: boss.Tenant, Key: id}
+		w.boss(in.Ticket, in, func(r event.Reply) {
+			if r.Problem == event.None {
+				w.Saw["key ended"]++
+				k.ended[id] = true
+			}
+		})
+	}
+}
+
+func (w *World) boss(t words.Ticket, in event.Event, then admin) {
+	w.clerk.admin[t] = then
+	w.late = append(w.late, in)
+}
+
+// bar notes who comes with a key whose end was acknowledged.
+func (k *clerk) bar(in *event.Request) {
+	if k.ended[in.Caller] {
+		k.bars[in.Ticket] = true
+	}
+}
+
+// held checks, after a recovery, that ended keys are still nobody's.
+func (k *clerk) held(w *World) {
+	for id := range k.ended { //nolint:maporder // all of them
+		if found, _ := w.fol.Find(id); !found.Revoked {
+			w.fail("revoked-key-back", "key %d was revoked, and is somebody's", id)
+		}
+	}
+	if found, ok := w.fol.Find(k.id); k.known && !ok {
+		w.fail("key-lost", "key %d was made, and is not known: %+v", k.id, found)
+	}
+}

@@ -1,0 +1,45 @@
+package sim
+
+import "macronode/chaos/world"
+
+// odds are drawn once a run, so that some runs are all storm and some nearly calm, and
+// each kind of trouble is at times the only one. Each is so many of the chances that its
+// kind is given; 0 is never.
+type odds struct {
+	crash, leave, clock          int // of a few chances
+	sync, dir, write, read, full int
+	slow, pause, twin, reorder   int
+	snapshot                     int
+	busy                         int // no trouble at all, and much to do
+}
+
+func (o *odds) draw(c world.Chooser) {
+	for _, kind := range []struct {
+		site string
+		n    int
+		to   *int
+	}{
+		{"odds/crash", 4, &o.crash}, {"odds/leave", 4, &o.leave}, {"odds/clock", 4, &o.clock},
+		{"odds/sync", 3, &o.sync}, {"odds/dir", 3, &o.dir}, {"odds/write", 3, &o.write}, {"odds/read", 3, &o.read}, {"odds/full", 3, &o.full},
+		{"odds/slow", 3, &o.slow}, {"odds/pause", 3, &o.pause}, {"odds/twin", 4, &o.twin}, {"odds/reorder", 4, &o.reorder}, {"odds/snapshot", 4, &o.snapshot},
+	} {
+		*kind.to = c.Choose(kind.site, kind.n)
+	}
+	if c.Choose("odds/busy", 4) == 1 {
+		*o = odds{busy: 1, reorder: o.reorder, twin: o.twin}
+	}
+}
+
+// odd reports what happens odds times of n. The dull answer is that it does not.
+func (w *World) odd(site string, n, odds int) bool {
+	got := w.c.Choose(site, n)
+	return got > 0 && got <= odds
+}
+
+// around is 0, 1, -1, 2, -2 and so on, so that the dull answer is nothing.
+func around(got int) int {
+	if got%2 == 1 {
+		return got/2 + 1
+	}
+	return -got / 2
+}

@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"macronode/adapters/journalfile"
+	"macronode/chaos/world"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// reply is what comes back for a ticket.
+func (w *World) reply(r event.Reply) {
+	if then := w.clerk.admin[r.Ticket]; then != nil {
+		delete(w.clerk.admin, r.Ticket)
+		then(r)
+		return
+	}
+	if w.clerk.bars[r.Ticket] && !blank(r.Problem) && r.Problem != event.Forbidden {
+		w.fail("revoked-key", "a key that was revoked: %+v", r)
+	}
+	if r.After > w.fol.Mark() || r.After > w.promise.durable {
+		w.fail("reply-before-frame", "a reply before its frame: %+v, folded %v, durable %v", r, w.fol.Mark(), w.promise.durable)
+	}
+	if lasts(r.Problem) {
+		w.fail("refusal-without-record", "%v is told and not kept: %+v", r.Problem, r)
+	}
+	if second, ok := w.twins[r.Ticket]; ok {
+		delete(w.twins, r.Ticket)
+		w.twin(second, r)
+		return
+	}
+	c := w.asked[r.Ticket]
+	if c == nil {
+		if !w.promise.left[r.Ticket] {
+			w.fail("reply-for-nobody", "a reply for nobody: %+v", r)
+		}
+		return
+	}
+	delete(w.asked, r.Ticket)
+	c.out = 0
+	if at := w.promise.saw[r.Ticket]; !blank(r.Problem) && !r.Replayed && at > w.fol.Mark() {
+		w.fail("refusal-before-frame", "%v tells of %v, folded %v", r.Problem, at, w.fol.Mark())
+	}
+	w.Saw[fmt.Sprint("told ", r.Problem)]++
+	w.tell(clients, decider, told, "%s: %s", c.want.Key.Text, answers(r))
+	w.ended(c, c.sent, c.class, r)
+	if w.asleep && r.Problem == event.Unknown {
+		w.Saw["woke from a pause and gave up"]++
+	}
+	switch r.Problem {
+	case event.LookAgain:
+		w.Saw["sent back to look again"]++
+		return
+	case event.None:
+		c.learn(w, r)
+	case event.NonceAhead:
+		if c.want.Op != event.Batch { // there it is the one after those of the items before
+			c.nonce, c.told = r.Nonce, max(c.told, r.Nonce)
+		}
+		c.want = nil
+	case event.Busy, event.Unavailable, event.Unknown, event.InProgress, event.IdempotencyFull:
+		return // it asks again, under the same key
+	case event.Forbidden:
+		c.forbidden(w, r)
+	case event.IdempotencyConflict:
+		if !w.promise.knows(c.want) {
+			w.fail("conflict", "conflict on a key that never asked anything else: %s", c.want.Key.Text)
+		}
+		c.want = nil
+	default:
+		c.want = nil
+	}
+}
+
+// forbidden is fair to who has no key here, or another's, and to nobody else.
+func (c *client) forbidden(w *World, r event.Reply) {
+	switch {
+	case c.tenant != boss.Tenant:
+		c.want = nil
+	case c.caller != boss.ID:
+		c.caller, c.want = boss.ID, nil
+	case w.fol.Bootstrapped() && r.After > 2:
+		w.fail("forbidden", "forbidden to the boss: %+v", r)
+	}
+}
+
+// blank problems tell nothing that a crash could take back. The list is written out
+// here, because the node's own is what is on trial.
+func blank(p event.Problem) bool {
+	switch p {
+	case event.Busy, event.Unavailable, event.Unknown, event.InProgress, event.IdempotencyFull, event.LookAgain, event.BadRequest:
+		return true
+	default:
+		return false
+	}
+}
+
+// twin is the answer to a request that was sent twice: the same as the first's, or none.
+func (w *World) twin(second twin, r event.Reply) {
+	want := second.want
+	w.ended(second.of, want, second.class, r)
+	w.Saw[fmt.Sprint("twin told ", r.Problem)]++
+	if r.Problem != event.None {
+		return
+	}
+	answer, _, _, err := w.fol.Render(nil, r.Place)
+	if err == nil {
+		w.promise.told(w, want, r, answer)
+		return
+	}
+	if !w.unread(err) {
+		w.fail("no-answer", "no answer at %v: %v", r.Place, err)
+	}
+}
+
+// unread reports that err is the disk's, so that nobody was told.
+func (w *World) unread(err error) bool {
+	if errors.Is(err, world.ErrRead) {
+		w.Saw["an answer that the disk did not give"]++
+	}
+	return w.disk.Dead() || errors.Is(err, world.ErrRead) || w.harmed && errors.Is(err, journalfile.ErrDamaged)
+}
+
+// lasts reports that a problem is an outcome: the key shows it again, so a record has it.
+// This list is written out as well.
+func lasts(p event.Problem) bool {
+	switch p {
+	case event.OverAmount, event.OverSupply, event.InsufficientFunds, event.NonceUsed, event.RefUsed, event.HoldState, event.OverHold:
+		return true
+	default:
+		return false
+	}
+}
+
+// learn reads an answer, which is true for ever.
+func (c *client) learn(w *World, r event.Reply) {
+	answer, status, owner, err := w.fol.Render(nil, r.Place)
+	if err != nil && w.unread(err) {
+		return // nobody was told
+	}
+	if err != nil || owner != c.tenant {
+		w.fail("no-answer", "no answer at %v for tenant %d: %s", r.Place, owner, answer)
+		return
+	}
+	if r.Replayed {
+		w.Saw["replayed"]++
+	}
+	if r.Replayed && r.Place.LSN <= w.audit.forgot {
+		w.Saw["replayed of the index"]++
+	}
+	w.promise.told(w, c.want, r, answer)
+	if !r.Replayed {
+		c.past = append(c.past, c.want)
+	}
+	if status != 200 {
+		w.Saw[fmt.Sprint("stored ", status)]++
+	}
+	_, c.nonce = w.balance(c.account, "EUR/2")
+	if c.want.Op == event.Hold && status == 200 {
+		c.holds = append(c.holds, hold{words.NewTxID(w.jour.ID(), r.Place), c.want.Asset.Text, c.want.To})
+	}
+	c.want = nil
+}
+
+func (w *World) balance(account, asset string) (words.Amount, words.Nonce) {
+	b := w.fol.Balance(words.DefaultTenant, []byte(account), []byte(asset))
+	return b.Amount, b.Next
+}

@@ -1,0 +1,98 @@
+package sim
+
+import (
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+const even = 100 // hundredths: the wall clock goes as fast as time does
+
+// while is a move: nothing happens for some time.
+func (w *World) while() {
+	longest := []int{50, 50, 150, 250, 1200, 4000}[w.c.Choose("gone/longest", 6)]
+	w.pass(time.Duration(w.c.Choose("gone", longest)) * time.Millisecond)
+}
+
+// gone is time that goes by. The wall clock goes at its own rate.
+func (w *World) gone(for_ time.Duration) {
+	w.now.Mono += words.Instant(for_)
+	w.now.Wall += words.Time(int64(for_/time.Millisecond) * int64(w.rate) / even)
+	w.swayed = w.swayed || w.rate != even
+}
+
+// pass lets time go by, with a Tick at its end. Before Due a Tick does nothing; at
+// Due it does something, or puts Due off.
+func (w *World) pass(gone time.Duration) {
+	if w.odd("clock", 40, w.odds.clock) {
+		w.swayed = true
+		w.clocks()
+	}
+	w.gone(gone)
+	due, any := w.node.Due()
+	swayed := w.swayed // which no Due could foresee
+	lsn, told := w.node.LSN(), len(w.asked)
+	w.step(event.Tick{})
+	acted := w.node.LSN() != lsn || len(w.asked) != told || len(w.out.Childs) > 0
+	if acted && !swayed && (!any || due > w.now.Mono) {
+		w.fail("tick-before-due", "a tick acted at %v, due %v %v: %+v", w.now.Mono, due, any, w.out)
+	}
+	if next, again := w.node.Due(); again && !acted && any && due <= w.now.Mono && next <= w.now.Mono {
+		w.fail("tick-undone", "due %v, and still due %v after a tick that did nothing at %v", due, next, w.now.Mono)
+	}
+	if acted && any && due.Plus(3*time.Second) < w.now.Mono {
+		w.Saw["a tick that was late"]++
+	}
+	w.asleep = false
+	w.ails()
+}
+
+// ails counts what the node says of itself.
+func (w *World) ails() {
+	var s event.Status
+	w.node.Status(&s)
+	s.Ailing.Each(func(c words.Condition) bool {
+		w.Saw["ails: "+c.String()]++
+		return true
+	})
+	if s.Fault != 0 {
+		w.Saw["fault: "+s.Fault.String()]++
+	}
+	if s.Offset < -time.Second {
+		w.Saw["time stood its ground"]++
+	}
+}
+
+// clocks is something wrong with the machine's clock.
+func (w *World) clocks() {
+	switch w.c.Choose("clock/how", 5) {
+	case 0, 4:
+		by := around(w.c.Choose("clock/skew", 40_000))
+		w.jump("clock jumped", by)
+		w.now.Synced = w.c.Choose("clock/lost", 4) != 1
+	case 1:
+		w.rate = []int{even, 0, 90, 110, 300}[w.c.Choose("clock/rate", 5)]
+		w.Saw[map[int]string{even: "clock goes right", 0: "clock stopped", 90: "clock drifts behind", 110: "clock drifts ahead", 300: "clock runs"}[w.rate]]++
+		w.tell(decider, nobody, trouble, "the clock runs at %d of %d", w.rate, even)
+	case 2:
+		w.now.Synced = !w.now.Synced
+		w.Saw["clock lost or found its source"]++
+	case 3:
+		w.jump("clock jumped", 1000*around(w.c.Choose("clock/far", 20_000)))
+	}
+}
+
+// jump moves the wall clock by so many milliseconds.
+func (w *World) jump(what string, by int) {
+	w.Saw["clock moved"]++
+	w.swayed = true
+	switch {
+	case by > 0:
+		w.Saw[what+" ahead"]++
+	case by < 0:
+		w.Saw[what+" back"]++
+	}
+	w.now.Wall = max(1, w.now.Wall+words.Time(by))
+	w.tell(decider, nobody, trouble, "the clock moves by %d ms", by)
+}

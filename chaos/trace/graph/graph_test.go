@@ -1,0 +1,89 @@
+package graph_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"macronode/chaos/trace/graph"
+)
+
+var dumps = flag.String("dumps", "", "a directory with TLC's dumps of specs/…/graph.cfg: ci/tlc graph makes it")
+
+// specs are those that are here and in specs, with the constants of their graph.cfg.
+func specs() map[string]func() *graph.Graph {
+	return map[string]func() *graph.Graph{
+		"drain": func() *graph.Graph {
+			return graph.Explore(graph.Drain(graph.DrainSizes{Start: 1, Lame: 1, Drain: 1, Abort: 1, Faults: 2, Signals: 2}))
+		},
+		"idem": func() *graph.Graph {
+			return graph.Explore(graph.Idem(graph.IdemSizes{TTL: 1, Time: 1, Asks: 2, Forgets: 1, Crashes: 1,
+				Requests: []graph.IdemRequest{{Op: "do", Key: "k2", Ref: "r1"}, {Op: "do", Key: "k3", Ref: "r1"}}}))
+		},
+		"wallet": func() *graph.Graph {
+			return graph.Explore(graph.Wallet(graph.WalletSizes{TTL: 1, Keys: 2, Time: 1, Asks: 2, Fails: 1, Crashes: 1, Requests: []graph.WalletRequest{
+				{Tenant: "t", Key: "k1", Op: "issue", To: "a", Amount: 2},
+				{Tenant: "t", Key: "k2", Op: "transfer", From: "a", To: "b", Amount: 1, Nonce: 1},
+				{Tenant: "t", Key: "k2", Op: "transfer", From: "a", To: "b", Amount: 2, Nonce: 1},
+				{Tenant: "t", Key: "k4", Op: "transfer", From: "a", To: "b", Amount: 1, Nonce: 2},
+			}}))
+		},
+	}
+}
+
+func pinned(t *testing.T, name string) string {
+	b, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// TestGraph: what is written here in Go has the very steps that TLC found when its graph
+// was last compared: as many, and of the same digest. It wants no Java.
+func TestGraph(t *testing.T) {
+	edges := []string{}
+	for name, explore := range specs() {
+		g := explore()
+		edges = append(edges, fmt.Sprintf("%s %d", name, len(g.Edges)))
+		if got, want := g.Digest(), pinned(t, name); got != want {
+			t.Errorf("%s: %s\n    TLC: %s\n    where they differ says: ci/tlc graph", name, got, want)
+		}
+	}
+	slices.Sort(edges)
+	t.Logf("evidence: trace.edges = %s", strings.Join(edges, ", "))
+}
+
+// TestDumps: TLC's graph has no edge that is not here, and none less; and what is pinned
+// for those without Java is the digest of TLC's.
+func TestDumps(t *testing.T) {
+	if *dumps == "" {
+		t.Skip("no dumps of TLC's: ci/tlc graph makes them and compares. TestGraph has compared the digests.")
+	}
+	for name, explore := range specs() {
+		f, err := os.Open(filepath.Join(*dumps, name+".dot"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := graph.Read(f)
+		f.Close()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		ours := explore()
+		if some, n := ours.Beyond(theirs); n > 0 {
+			t.Errorf("%s: %d edges of %d are ours alone\n%s", name, n, len(ours.Edges), strings.Join(some, "\n"))
+		}
+		if some, n := theirs.Beyond(ours); n > 0 {
+			t.Errorf("%s: %d edges of %d are TLC's alone\n%s", name, n, len(theirs.Edges), strings.Join(some, "\n"))
+		}
+		if got, want := theirs.Digest(), pinned(t, name); got != want {
+			t.Errorf("%s: TLC's is %s\n    pinned is %s", name, got, want)
+		}
+		t.Logf("%s: %s", name, theirs.Digest())
+	}
+}

@@ -1,0 +1,348 @@
+package trace
+
+import (
+	"macronode/core/drain"
+	"macronode/core/event"
+	"macronode/core/node"
+	"macronode/core/words"
+)
+
+// The decisions of Drain.tla, under its names; Spec's graph is made of the same.
+type rank uint8
+
+const (
+	none rank = iota
+	lameDuck
+	draining
+	aborting
+	stopped
+)
+
+func rankOf(p words.Phase) rank {
+	if p < words.LameDuck {
+		return none
+	}
+	return rank(p-words.LameDuck) + lameDuck
+}
+
+func (r rank) closed() bool { return r >= draining }
+func (r rank) begun() bool  { return r != none }
+
+// unwritable are the ailments that take no write.
+const unwritable = words.Conditions(1)<<words.Stalled | 1<<words.JournalFailed | 1<<words.DiskFull
+
+func outstanding(v *View) bool { return v.Durable < v.LSN && !v.Ailing.Has(words.JournalFailed) }
+
+// listener is where the public one stands.
+type listener uint8
+
+const (
+	down listener = iota
+	starting
+	up
+	resting // it died, and is wanted
+)
+
+// life is what Drain remembers and no view shows.
+type life struct {
+	times   drain.Times
+	until   words.Instant // the deadline of the phase
+	started bool
+	http    listener
+	wanted  bool
+	aboard  map[words.Ticket]words.LSN // who waits, and for which frame; 0: for one that is not known
+	left    int                        // of those who are held, who left
+}
+
+func newLife(c node.Config) life {
+	return life{times: c.Drain, aboard: map[words.Ticket]words.LSN{}}
+}
+
+func (l *life) step(before, after *View, s *Step) error {
+	if err := l.needs(before, after, s); err != nil {
+		return err
+	}
+	if err := l.journal(before, after, s); err != nil {
+		return err
+	}
+	if err := l.replies(before, after, s); err != nil {
+		return err
+	}
+	if err := l.phases(before, after, s); err != nil {
+		return err
+	}
+	return l.verdict(after)
+}
+
+// changes are the conditions that an event may change, beside those that any step may.
+func changes(in event.Event) (met, ailing words.Conditions) {
+	switch in := in.(type) { //nolint:gochecksumtype // the others change none
+	case event.Boot:
+		return 1<<words.NeedJournal | 1<<words.NeedKey, 1<<words.JournalFailed | 1<<words.LateStart
+	case event.Folded:
+		return 1 << words.NeedKey, 1 << words.LateStart
+	case event.ChildUp:
+		if need, ok := in.Child.Need(); ok {
+			return 1 << need, 1 << words.LateStart
+		}
+	case event.ChildDown:
+		if need, ok := in.Child.Need(); ok {
+			return 1 << need, 0
+		}
+	case event.Durable:
+		return 0, 1 << words.Stalled
+	case event.Refused:
+		return 0, 1 << words.JournalFailed
+	case event.Room:
+		return 0, 1 << words.DiskFull
+	case event.Tick:
+		return 0, 1<<words.Stalled | 1<<words.JournalFailed | 1<<words.LateStart
+	}
+	return 0, 0
+}
+
+const anyStep = words.Conditions(1)<<words.ClockDoubted | 1<<words.IndexBehind | 1<<words.Restarting
+
+// needs is Meet, Up, Die, Ended, Late, and what any step may do to ailments.
+func (l *life) needs(before, after *View, s *Step) error {
+	met, ailing := changes(s.In)
+	if wrong := (before.Unmet ^ after.Unmet) &^ met; wrong != 0 {
+		return broken("Need", "%T changes what is met: %b", s.In, wrong)
+	}
+	if wrong := (before.Ailing ^ after.Ailing) &^ (ailing | anyStep); wrong != 0 {
+		return broken("Need", "%T changes what ails: %b", s.In, wrong)
+	}
+	up, isUp := s.In.(event.ChildUp)
+	if need, ok := up.Child.Need(); isUp && ok && after.Unmet.Has(need) {
+		return broken("Need", "%v is up and not met", up.Child)
+	}
+	down, isDown := s.In.(event.ChildDown)
+	if need, ok := down.Child.Need(); isDown && ok && !after.Unmet.Has(need) {
+		return broken("Need", "%v is down and met", down.Child)
+	}
+	if before.Ailing.Has(words.JournalFailed) && !after.Ailing.Has(words.JournalFailed) {
+		return broken("Fail", "a journal that failed is well again")
+	}
+	if _, ok := s.In.(event.Durable); ok && after.Ailing.Has(words.Stalled) {
+		return broken("Sync", "stalled, after a flush ended")
+	}
+	l.started = l.started || after.Unmet == 0
+	return nil
+}
+
+// journal is Enter's frame, Sync and Fold.
+func (l *life) journal(before, after *View, s *Step) error {
+	durable, folded := before.Durable, before.Folded
+	switch in := s.In.(type) { //nolint:gochecksumtype // the others leave them as they are
+	case event.Durable:
+		durable = max(durable, in.Upto)
+	case event.Folded:
+		folded = max(folded, in.Upto)
+	}
+	if after.Durable != durable || after.Folded != folded {
+		return broken("Sync", "%T: durable %v, folded %v, want %v and %v", s.In, after.Durable, after.Folded, durable, folded)
+	}
+	if after.Folded > after.Durable || after.Durable > after.LSN {
+		return broken("Ordered", "folded %v, durable %v, last %v", after.Folded, after.Durable, after.LSN)
+	}
+	if after.LSN == before.LSN {
+		return nil
+	}
+	if after.LSN != before.LSN+1 || len(s.Frame) == 0 {
+		return broken("Emit", "from %v to %v", before.LSN, after.LSN)
+	}
+	closed := rankOf(before.Phase).closed()
+	switch s.In.(type) { //nolint:gochecksumtype // the others emit nothing, as is said below
+	case event.Boot:
+		return nil
+	case event.Tick: // a time frame: a drain goes on to vouch for what is in
+	case *event.Request:
+		if !l.started || closed {
+			return broken("NothingNew", "a request is recorded while %v", before.Phase)
+		}
+	case *event.Enrol, *event.Revoke: // before the node is ready, too: somebody must be let in first
+		if closed {
+			return broken("NothingNew", "a key is recorded while %v", before.Phase)
+		}
+	default:
+		return broken("Emit", "a frame of %T", s.In)
+	}
+	if (before.Ailing|after.Ailing)&unwritable != 0 {
+		return broken("WritesNeedJournal", "a frame while %b ails", before.Ailing|after.Ailing)
+	}
+	return nil
+}
+
+// replies is Enter, Fold, Fail, LosePatience, and whom an abort gives up.
+func (l *life) replies(before, after *View, s *Step) error {
+	enters := ticket(s.In)
+	for _, r := range s.Replies {
+		_, held := l.aboard[r.Ticket]
+		switch {
+		case r.Ticket == enters && !held:
+			enters = 0
+		case held:
+			delete(l.aboard, r.Ticket)
+		default:
+			return broken("Tell", "a reply for nobody who waits: %+v", r)
+		}
+		if r.After > after.Folded {
+			return broken("TellsFolded", "%+v, folded %v", r, after.Folded)
+		}
+	}
+	if enters != 0 {
+		if rankOf(before.Phase).closed() {
+			return broken("NothingNew", "%T is held while %v", s.In, before.Phase)
+		}
+		l.aboard[enters] = 0
+		if after.LSN > before.LSN {
+			l.aboard[enters] = after.LSN
+		}
+	}
+	if in, ok := s.In.(event.Cancel); ok {
+		if _, held := l.aboard[in.Ticket]; held {
+			delete(l.aboard, in.Ticket)
+			l.left++
+		}
+	}
+	left := int(after.Held) - len(l.aboard)
+	if left < 0 || left > l.left {
+		return broken("AllHear", "%d are held, %d wait, and %d have left", after.Held, len(l.aboard), l.left)
+	}
+	l.left = left
+	return l.waits(before, after)
+}
+
+// waits: nobody waits for what is folded, nor for what may be lost.
+func (l *life) waits(before, after *View) error {
+	failed := after.Ailing.Has(words.JournalFailed)
+	if !failed && before.Folded == after.Folded {
+		return nil
+	}
+	for t, lsn := range l.aboard {
+		switch {
+		case lsn == 0:
+		case lsn <= after.Folded:
+			return broken("Fold", "%v still waits for %v, folded %v", t, lsn, after.Folded)
+		case failed && lsn > after.Durable:
+			return broken("NobodyWaitsForLost", "%v waits for %v, durable %v", t, lsn, after.Durable)
+		}
+	}
+	return nil
+}
+
+// phases is Drain, Abort, and then Close, GiveUp and Stop as far as they go at this moment.
+func (l *life) phases(before, after *View, s *Step) error {
+	was := rankOf(before.Phase)
+	p, now := was, s.Now.Mono
+	enter := func(next rank, until words.Instant) { p, l.until = next, until }
+	l.child(s.In)
+	if in, ok := s.In.(event.Signal); ok && (in.What == event.Drain || in.What == event.Abort) {
+		if p == none {
+			enter(lameDuck, now.Plus(l.times.LameDuck))
+			if l.times.LameDuck == 0 {
+				enter(draining, now.Plus(l.times.Drain))
+			}
+		}
+		if in.What == event.Abort && p < aborting {
+			enter(aborting, now.Plus(l.times.Abort))
+		}
+	}
+	got := rankOf(after.Phase)
+	in := uint64(after.Held) + after.Report.Aborted - before.Report.Aborted // whom an abort gave up were in until then
+	quiet := l.http == down && in == 0 && !outstanding(after)
+	for moved := p.begun() && !after.Unmet.Has(words.NeedJournal); moved; {
+		switch {
+		case p == lameDuck && l.until <= now:
+			enter(draining, now.Plus(l.times.Drain))
+		case p == draining && quiet:
+			enter(stopped, 0)
+		case p == draining && l.until <= now:
+			enter(aborting, now.Plus(l.times.Abort))
+		case p == aborting && (quiet || l.until <= now):
+			enter(stopped, 0)
+		default:
+			moved = false
+		}
+	}
+	switch {
+	case got < was:
+		return broken("PhasesAdvance", "from %v to %v", before.Phase, after.Phase)
+	case got != p:
+		return broken("InTime", "%v after %v at %d, quiet %v, until %d", after.Phase, before.Phase, now, quiet, l.until)
+	case got >= aborting && after.Held > 0:
+		return broken("AbortIsNow", "%d are held while %v", after.Held, after.Phase)
+	}
+	return l.children(was, got, s.Childs)
+}
+
+func (l *life) child(in event.Event) {
+	switch in := in.(type) { //nolint:gochecksumtype // the others are no child's
+	case event.ChildUp:
+		if in.Child == words.ChildHTTP && l.http == starting {
+			l.http = up
+		}
+	case event.ChildDown:
+		if in.Child == words.ChildHTTP {
+			if l.http = down; l.wanted {
+				l.http = resting
+			}
+		}
+	}
+}
+
+// children is Restart, and that the listener is asked to end as draining begins.
+func (l *life) children(was, got rank, ops []event.ChildOp) error {
+	asked := false
+	for _, op := range ops {
+		if op.What == event.StartChild && got.begun() {
+			return broken("NoRestart", "%v is started while the node ends", op.Child)
+		}
+		if op.Child != words.ChildHTTP {
+			continue
+		}
+		switch op.What {
+		case event.StartChild:
+			l.http, l.wanted = starting, true
+		case event.StopChild, event.KillChild:
+			asked = true
+		}
+	}
+	if !was.closed() && got.closed() {
+		if l.wanted = false; l.http == resting {
+			l.http = down
+		}
+		if asked != (l.http != down) {
+			return broken("Close", "the listener was asked to end: %v", asked)
+		}
+	}
+	return nil
+}
+
+// verdict is what the node says of itself: Readyz, Reads and Takes.
+func (l *life) verdict(v *View) error {
+	p := rankOf(v.Phase)
+	writes := v.Ailing&unwritable == 0
+	listens := !v.Unmet.Has(words.NeedHTTP)
+	want := event.Status{Phase: v.Phase, ForRead: l.started && !p.begun() && listens, Reads: l.started && !p.closed()}
+	want.Ready, want.Writes = want.ForRead && writes, want.Reads && writes
+	if !p.begun() {
+		switch want.Phase = words.Ready; {
+		case !l.started && !v.Ailing.Has(words.LateStart):
+			want.Phase = words.Starting
+		case !l.started || v.Unmet != 0 || v.Ailing != 0:
+			want.Phase = words.Degraded
+		}
+	}
+	switch {
+	case v.Ready && !l.started || v.Reads && !l.started:
+		return broken("ReadyOnce", "served before every need was met: %b", v.Unmet)
+	case v.Ready != want.Ready || v.ForRead != want.ForRead:
+		return broken("ReadyHonest", "%v: ready %v, for read %v", v.Phase, v.Ready, v.ForRead)
+	case v.Reads != want.Reads || v.Writes != want.Writes:
+		return broken("ReadsGoOn", "%v: reads %v, writes %v", v.Phase, v.Reads, v.Writes)
+	case v.Phase != want.Phase:
+		return broken("Need", "%v, want %v", v.Phase, want.Phase)
+	}
+	return nil
+}

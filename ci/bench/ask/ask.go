@@ -1,0 +1,46 @@
+// Package ask is a request that was answered once, with its answer, so that it can be
+// asked again and the answers compared. One program writes asks, another reads them.
+//
+//	{"path":"/v1/transfer","key":"fill-7","body":"{…}","answer":"{…}"}      a line each
+package ask
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Ask is one of them. Body and Answer are the very bytes.
+type Ask struct {
+	Path   string `json:"path"`
+	Key    string `json:"key"`
+	Body   string `json:"body"`
+	Answer string `json:"answer"`
+}
+
+// Write adds one to a file of asks.
+func Write(to io.Writer, a Ask) error {
+	line, err := json.Marshal(a)
+	if err == nil {
+		_, err = to.Write(append(line, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("write an ask: %w", err)
+	}
+	return nil
+}
+
+// Read is all of a file of asks, of which there is one at least.
+func Read(from io.Reader) (all []Ask, err error) {
+	for d := json.NewDecoder(from); ; {
+		var a Ask
+		switch err := d.Decode(&a); {
+		case errors.Is(err, io.EOF) && len(all) > 0:
+			return all, nil
+		case err != nil:
+			return nil, fmt.Errorf("read asks: %w", err)
+		}
+		all = append(all, a)
+	}
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"macronode/adapters/journalfile"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/state"
+	"macronode/core/words"
+)
+
+// filling is what a journal is filled with: an issue to each account first, then
+// transfers, each frame with one outcome. Keys leave the window as a node lets them,
+// whose index has all that is durable.
+type filling struct {
+	accounts int
+	payers   int           // the first so many of them pay, in turn, each the next account
+	frames   int           // of the whole
+	span     time.Duration // up to now, that their times are spread over; 0: each has that of its writing
+	seen     func([]record.Sealed) error
+}
+
+// filler writes a journal as fast as it can.
+type filler struct {
+	filling
+	journal *journalfile.Journal
+	state   *state.State
+	done    int           // frames, but for the one that the node's start would have
+	last    record.Sealed // that is durable
+	began   time.Time
+
+	arena   []byte
+	batch   []event.Frame
+	nonce   []words.Nonce
+	scratch []byte
+	texts   [3][]byte // whose, to whom, under which key
+}
+
+// newFiller begins a journal as a node does.
+func newFiller(j *journalfile.Journal, st *state.State, f filling) (*filler, error) {
+	if f.payers == 0 {
+		f.payers = f.accounts
+	}
+	l := &filler{filling: f, journal: j, state: st, began: time.Now(), nonce: make([]words.Nonce, f.accounts)}
+	l.open()
+	l.add(&record.Record{Kind: record.Booted, Journal: j.ID()})
+	l.close()
+	return l, l.flush()
+}
+
+// to goes on until so many frames are durable.
+func (l *filler) to(frames int) error {
+	for ; l.done < frames; l.done++ {
+		if err := l.next(); err != nil {
+			return fmt.Errorf("frame %d: %w", l.done, err)
+		}
+		if len(l.batch) == maxBatch {
+			if err := l.flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return l.flush()
+}
+
+// next is one frame.
+func (l *filler) next() error {
+	r := l.request()
+	l.scratch = r.Seal(l.scratch)
+	rec := record.Record{Kind: record.Moved, Op: r.Op, Tenant: r.Tenant, Key: r.Key, Asked: r.Asked,
+		From: r.From, To: r.To, Asset: r.Asset, Amount: r.Amount, Nonce: r.Nonce}
+	l.open()
+	if why := l.state.Ledger.Decide(l.state.At, &rec); why != event.None {
+		return fmt.Errorf("refused: %s", why.Code())
+	}
+	l.add(&rec)
+	if upto, any := l.state.Idem.Spare(l.state.At, l.journal.Durable(), words.MaxExpireEach); any {
+		l.add(&record.Record{Kind: record.Forgot, Upto: upto})
+	}
+	l.close()
+	return nil
+}
+
+// request is what asks for the next frame.
+func (l *filler) request() (r event.Request) {
+	r = event.Request{Tenant: words.DefaultTenant, Item: event.Item{Op: event.Issue, Amount: words.Units(grant)}}
+	if i := l.done - l.accounts; i < 0 {
+		l.texts[1] = account(l.texts[1][:0], l.done)
+	} else {
+		at := i % l.payers
+		l.nonce[at]++
+		l.texts[0], l.texts[1] = account(l.texts[0][:0], at), account(l.texts[1][:0], (at+1)%l.accounts)
+		r.Op, r.From.Text, r.Amount, r.Nonce = event.Transfer, l.texts[0], words.Units(7), l.nonce[at]
+	}
+	l.texts[2] = strconv.AppendInt(append(l.texts[2][:0], "fill-"...), int64(l.done), 10)
+	r.To.Text, r.Key.Text, r.Asset.Text = l.texts[1], l.texts[2], []byte(asset)
+	return r
+}
+
+func (l *filler) open() {
+	at := words.Time(time.Now().UnixMilli())
+	if l.span > 0 {
+		ago := l.span * time.Duration(l.frames-l.done) / time.Duration(l.frames)
+		at = words.Time(l.began.Add(-ago).UnixMilli())
+	}
+	l.state.Open(l.state.LSN+1, max(at, l.state.At))
+	l.batch = append(l.batch, event.Frame{LSN: l.state.LSN, Off: uint32(len(l.arena))})
+	l.arena = record.Begin(l.arena, l.state.LSN, l.state.At)
+}
+
+func (l *filler) add(r *record.Record) {
+	var index uint16
+	l.arena, index = record.Add(l.arena, l.batch[len(l.batch)-1].Off, r)
+	l.state.Apply(index, r)
+}
+
+func (l *filler) close() {
+	f := &l.batch[len(l.batch)-1]
+	f.Len = uint32(len(l.arena)) - f.Off
+}
+
+// flush makes what was written durable.
+func (l *filler) flush() error {
+	if len(l.batch) == 0 {
+		return nil
+	}
+	sealed, err := l.journal.Write(l.arena, l.batch)
+	if err != nil {
+		return err
+	}
+	if _, err := l.journal.Sync(); err != nil {
+		return err
+	}
+	l.arena, l.batch, l.last = l.arena[:0], l.batch[:0], sealed[len(sealed)-1]
+	if l.seen != nil {
+		return l.seen(sealed)
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"macronode/adapters/indexer"
+	"macronode/ci/bench/sample"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// newIndex is the views of ours, which the desk asks for keys that have left the window.
+func (o *own) newIndex(ctx context.Context, dir string, ttl time.Duration) {
+	o.index = indexer.New(indexer.Config{Dir: dir, TTL: ttl, Journal: o.journal,
+		Indexed: func(upto words.LSN) { o.loop.Say(ctx, event.Indexed{Upto: upto}) },
+		Aged:    func() bool { return o.loop.Status().Aged }})
+	o.desk.Index = o.index
+}
+
+// measureTables says how many bytes the idempotency keys take in the tables of an index
+// that nobody has open: those whose first byte is 2.
+func measureTables(dir string) (r sample.Sample, err error) {
+	db, err := pebble.Open(filepath.Join(dir, "tables"), &pebble.Options{ReadOnly: true, Logger: silent{}})
+	if err != nil {
+		return r, fmt.Errorf("open the tables: %w", err)
+	}
+	bytes, err := db.EstimateDiskUsage([]byte{2}, []byte{3})
+	r.Bytes = float64(bytes)
+	return r, errors.Join(err, db.Close())
+}

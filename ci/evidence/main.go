@@ -1,0 +1,79 @@
+// Command evidence writes docs/evidence.md: page.md, with what the last gate measured in
+// the place of {{name}}. Checks print what they measured as a line
+//
+//	evidence: name = value
+//
+// and ci/run keeps what each step printed in bin/log.
+package main
+
+import (
+	"bufio"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+//go:embed page.md
+var page string
+
+const unmeasured = "not measured"
+
+var (
+	hole = regexp.MustCompile(`\{\{([a-z0-9_.]+)\}\}`)
+	fact = regexp.MustCompile(`evidence: ([a-z0-9_.]+) = (.+?)\s*$`)
+)
+
+func main() {
+	if err := run("bin/log", "docs/evidence.md"); err != nil {
+		fmt.Fprintln(os.Stderr, "evidence:", err)
+		os.Exit(1)
+	}
+}
+
+func run(logs, to string) error {
+	names, err := filepath.Glob(filepath.Join(logs, "*.txt"))
+	if err != nil {
+		return err
+	}
+	facts := map[string]string{}
+	for _, name := range names {
+		if err := read(name, facts); err != nil {
+			return err
+		}
+	}
+	table, err := os.ReadFile(filepath.Join(logs, "mutants.md"))
+	if err == nil {
+		facts["mutants.table"] = strings.TrimSpace(string(table))
+	}
+	return os.WriteFile(to, []byte(fill(page, facts)), 0o600)
+}
+
+// read takes the facts of one log; what is said again is so.
+func read(name string, facts map[string]string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close() //nolint:errcheck // it was read only
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		if m := fact.FindStringSubmatch(lines.Text()); m != nil {
+			facts[m[1]] = m[2]
+		}
+	}
+	return lines.Err()
+}
+
+// fill puts facts in their places.
+func fill(page string, facts map[string]string) string {
+	return hole.ReplaceAllStringFunc(page, func(h string) string {
+		if v, ok := facts[hole.FindStringSubmatch(h)[1]]; ok {
+			return v
+		}
+		return unmeasured
+	})
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestThePageIsFresh: what docs/evidence.md says beside the numbers is what page.md says.
+func TestThePageIsFresh(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/evidence.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest := string(raw)
+	for _, piece := range hole.Split(page, -1) {
+		_, after, ok := strings.Cut(rest, piece)
+		if !ok {
+			t.Fatalf("docs/evidence.md has not, or not here: %q; go run ./ci/evidence writes it", piece)
+		}
+		rest = after
+	}
+}
+
+// TestEveryNumberIsMeasured: for each hole of the page some check prints a fact.
+func TestEveryNumberIsMeasured(t *testing.T) {
+	holes := hole.FindAllStringSubmatch(page, -1)
+	if len(holes) < 10 {
+		t.Fatalf("only %d holes", len(holes))
+	}
+	for _, h := range holes {
+		if h[1] == "mutants.table" {
+			continue
+		}
+		if out, err := exec.Command("grep", "-rlF", "evidence: "+h[1]+" = ", "../../chaos", "../../models", "../../ci", "../../core").CombinedOutput(); err != nil {
+			t.Errorf("nobody measures %s: %s", h[1], out)
+		}
+	}
+}
+
+// TestFills: facts of any log stand in their places, the later ones where there are two,
+// and what nobody measured is said to be so.
+func TestFills(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a.txt": "x\n    some_test.go:3: evidence: a.b = 12 of 12\n", "b.txt": "evidence: c = 1\nevidence: c = 2\r\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	facts := map[string]string{}
+	for _, name := range []string{"a.txt", "b.txt"} {
+		if err := read(filepath.Join(dir, name), facts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := fill("{{a.b}}, {{c}}, {{d}}", facts); got != "12 of 12, 2, not measured" {
+		t.Fatal(got)
+	}
+}

@@ -1,0 +1,220 @@
+package main
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// laid leaves a file and returns where.
+func laid(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+const (
+	five     = `{"op":"issue","to":"ann","asset":"EUR","amount_minor":"5"}` + "\n"
+	six      = `{"op":"issue","to":"bob","asset":"EUR","amount_minor":"6"}` + "\n"
+	rcpt     = `{"txid":"tx_1","op":"issue","to":"ann","asset":"EUR","amount_minor":"5","seq":1}`
+	good     = `{"status":200,"receipt":` + rcpt + `}`
+	bad      = `{"status":409,"problem":{"code":"ref_used","detail":"Used.","status":409}}`
+	both     = `200 {"results":[` + good + `,` + good + `]}`
+	one      = `200 {"results":[` + good + `]}`
+	half     = `200 {"results":[` + good + `,` + bad + `]}`
+	whole    = `200 {"receipts":[` + rcpt + `,` + rcpt + `]}`
+	another  = `422 {"code":"idempotency_conflict","detail":"Another."}`
+	badLine  = `400 {"code":"bad_request","detail":"to: wants more.","index":1}`
+	notWhole = `409 {"code":"insufficient_funds","detail":"Too little.","index":0}`
+)
+
+func TestBatch(t *testing.T) {
+	file := laid(t, "f.ndjson", five+six+"\n"+five+six+five)
+	for _, c := range []struct {
+		name, flags string
+		answers     []string
+		code, asked int
+		want        string
+	}{
+		{"all is done", "", []string{both, both, one}, 0, 3, "5 lines: 5 done, 0 refused, 0 unknown, 0 not sent\n"},
+		{"a line is refused", "", []string{both, half, one}, 1, 3,
+			"line 5: ref_used: Used\n5 lines: 4 done, 1 refused, 0 unknown, 0 not sent\nmacronode: 1 of 5 lines were refused\n"},
+		{"in JSON", "--json", []string{both, half, one}, 1, 3,
+			`{"line":5,"problem":{"code":"ref_used","detail":"Used.","status":409}}` + "\n" +
+				`{"lines":5,"done":4,"refused":1,"unknown":0,"unsent":0,"replayed":0}` + "\nmacronode: 1 of 5 lines were refused\n"},
+		{"busy for a while", "", []string{busy, both, late, both, unclear, one}, 0, 6, "5 lines: 5 done, 0 refused, 0 unknown, 0 not sent\n"},
+		{"nobody knows", "--timeout 5s", []string{both, unclear}, 3, 2,
+			"5 lines: 2 done, 0 refused, 2 unknown, 1 not sent\nmacronode: lines 4 to 5: nobody knows yet whether they were done (unknown: Not known yet): run the same again\n"},
+		{"all or nothing", "--atomic", []string{whole, notWhole}, 1, 2,
+			"line 4: insufficient_funds: Too little\n5 lines: 2 done, 1 refused, 0 unknown, 2 not sent\n" +
+				"macronode: stopped: of lines 4 to 5 nothing was done, for line 4 was refused: once it is right, send what begins with line 4 as a file of its own, under another --key\n"},
+		{"a line is none", "", []string{both, badLine}, 1, 2,
+			"line 5: bad_request: to: wants more\n5 lines: 2 done, 1 refused, 0 unknown, 2 not sent\n" +
+				"macronode: stopped: of lines 4 to 5 nothing was done, for line 5 was refused: once it is right, send what begins with line 4 as a file of its own, under another --key\n"},
+		{"another file", "", []string{both, another}, 1, 2,
+			"5 lines: 2 done, 0 refused, 0 unknown, 3 not sent\nmacronode: stopped: lines 4 to 5 are another file than the one that was sent under k.1, or cut by another --size\n"},
+		{"not let in", "", []string{barred}, 1, 1,
+			"5 lines: 0 done, 0 refused, 0 unknown, 5 not sent\nmacronode: stopped: of lines 1 to 2 nothing was done: forbidden: May not\n"},
+		{"not let in any more", "--json", []string{both, barred}, 1, 2,
+			`{"lines":5,"done":2,"refused":0,"unknown":0,"unsent":3,"replayed":0}` + "\nmacronode: stopped: of lines 4 to 5 nothing was done: forbidden: May not\n"},
+		{"fewer are answered than were asked", "", []string{one}, 3, 1,
+			"5 lines: 0 done, 0 refused, 2 unknown, 3 not sent\nmacronode: lines 1 to 2: nobody knows yet whether they were done " +
+				"(what answers is no node of ours: 2 items were asked, 1 answered): run the same again\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, d := newPeer(t, c.answers...), newDesk()
+			p.impatient(c.flags)
+			code := run(append(strings.Fields("wallet batch --key k --size 2 "+c.flags), file, "--url", p.URL, "--api-key", "s"), d.console)
+			said := d.out.String() + withoutProgress(d.err.String())
+			if code != c.code || said != c.want || len(p.asked()) != c.asked {
+				t.Errorf("%d, asked %d times\n%swant %d\n%s", code, len(p.asked()), said, c.code, c.want)
+			}
+		})
+	}
+}
+
+// withoutProgress is what was said beside how far it is.
+func withoutProgress(said string) (rest string) {
+	for text := range strings.Lines(said) {
+		if strings.HasPrefix(text, "macronode: ") {
+			rest += text
+		}
+	}
+	return rest
+}
+
+// The same file under the same prefix is the same requests, whatever was cut before;
+// and what is shown again is counted.
+func TestABatchIsRunAgain(t *testing.T) {
+	file := laid(t, "f", five+six+five)
+	args := strings.Fields("wallet batch --key k --size 2 --api-key s " + file + " --url ")
+	p, d := newPeer(t, both, "cut"), newDesk()
+	if code := run(append(args, p.URL), d.console); code != 3 {
+		t.Fatal(code, &d.err)
+	}
+	first := p.asked()
+	p, d = newPeer(t, both, one), newDesk()
+	p.header.Set("Idempotency-Replayed", "true")
+	if code := run(append(args, p.URL), d.console); code != 0 {
+		t.Fatal(code, &d.err)
+	}
+	if again := p.asked(); !slices.Equal(again, slices.Compact(first)) || !strings.Contains(again[1], "/v1/batch k.1 ") {
+		t.Errorf("asked\n%q, then\n%q", first, again)
+	}
+	if want := "3 lines: 3 done, 0 refused, 0 unknown, 0 not sent; 3 of them were sent by an earlier run\n"; d.out.String() != want {
+		t.Error(&d.out)
+	}
+}
+
+// A batch is cut where it would be longer than a node takes.
+func TestABatchIsShorterThanANodeTakes(t *testing.T) {
+	long := strings.Repeat(`{"op":"issue","to":"`+strings.Repeat("a", 2000)+`","asset":"EUR","amount_minor":"5"}`+"\n", 600)
+	p, d := newPeer(t, `400 {"code":"bad_request","detail":"."}`), newDesk()
+	run([]string{"wallet", "batch", laid(t, "f", long), "--key", "k", "--size", "1000", "--url", p.URL, "--api-key", "s"}, d.console)
+	if n := len(p.asked()[0]); n > 1<<20 || n < 1<<20-3000 {
+		t.Errorf("%d bytes were sent", n)
+	}
+}
+
+// What is in the file is sent, be it NDJSON or CSV, from a file or a pipe.
+func TestLines(t *testing.T) {
+	const both = `{"atomic":false,"items":[{"amount_minor":"5","asset":"EUR","from":"ann","memo":"a \"b\", c","nonce":3,"op":"transfer","to":"bob"},` +
+		`{"hold_id":"hold_1","op":"release"},{"amount_minor":"7","asset":"EUR","expires_at":"2026-01-31T12:00:00Z","from":"ann","nonce":4,"op":"hold"}]}`
+	for name, text := range map[string]string{
+		"ndjson": `{"op":"transfer","from":"ann","to":"bob","asset":"EUR","amount_minor":"5","nonce":3,"memo":"a \"b\", c"}` + "\r\n\n" +
+			` {"hold_id":"hold_1","op":"release"}` + "\n" +
+			`{"op":"hold","from":"ann","asset":"EUR","amount_minor":"7","nonce":4,"expires_at":"2026-01-31T12:00:00Z"}`,
+		"csv": "op,from,to,asset,amount_minor,nonce,memo,hold_id,expires_at\n" + `transfer,ann,bob,EUR,5,3,"a ""b"", c",,` + "\n" +
+			"release,,,,,,,hold_1,\r\nhold,ann,,EUR,7,4,,,2026-01-31T12:00:00Z\n",
+	} {
+		for _, from := range []string{"-", laid(t, "f", text)} {
+			for _, format := range []string{"auto", name} {
+				p, d := newPeer(t, barred), newDesk()
+				d.in = strings.NewReader(text)
+				run([]string{"wallet", "batch", from, "--key", "k", "--format", format, "--url", p.URL, "--api-key", "s"}, d.console)
+				if want := "POST /v1/batch k.0 Bearer s " + both; p.asked()[0] != want {
+					t.Errorf("%s: asked\n%s, not\n%s", name, p.asked()[0], want)
+				}
+			}
+		}
+	}
+}
+
+// A file that cannot be read whole is not begun with.
+func TestALineIsNone(t *testing.T) {
+	for text, want := range map[string]string{
+		five + "{":                          "line 2: it is no JSON: unexpected EOF",
+		five + `{"op":"isue"}`:              `line 2: op: "isue" is none of issue, transfer, burn, hold, capture and release`,
+		five + `{"op":"issue","too":"ann"}`: `line 2: there is no member "too"`,
+		five + `{"op":"issue","nonce":"1"}`: "line 2: nonce: it is not of the kind that is wanted",
+		five + "7":                          "line 2: it is no object",
+		five + `{"op":"issue","op":"burn"}`: "line 2: it is no JSON: duplicate object member name",
+		five + strings.Repeat(" ", 70_000):  "line 2: it is longer than 65536 bytes",
+		"":                                  "line 1: there is nothing in it; a CSV begins with the names of its columns",
+		"op,frm\nissue,ann":                 `line 2: there is no column "frm": op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo are`,
+		"op,frm\nissue,\n":                  `line 2: there is no column "frm": op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo are`,
+		"op,to\nissue,ann,EUR\n":            "line 2: wrong number of fields",
+		"op,to\n\nissue,ann\nburn,\"a\"b\n": "line 4: extraneous or missing \" in quoted-field",
+		"op,nonce\ntransfer,one\n":          `line 2: nonce: "one" is not of the kind that is wanted`,
+		"to\nann\n":                         `line 2: op: "" is none of issue, transfer, burn, hold, capture and release`,
+		"op,expires_at\nhold,soon\n":        `line 2: expires_at: "soon" is not of the kind that is wanted`,
+	} {
+		p, d := newPeer(t, both), newDesk()
+		path := laid(t, "f", text)
+		code := run([]string{"wallet", "batch", path, "--key", "k", "--url", p.URL, "--api-key", "s"}, d.console)
+		if want := "macronode: " + path + ": " + want + "; nothing was sent\n"; code != 2 || d.err.String() != want || len(p.asked()) > 0 {
+			t.Errorf("%q: %d, asked %q\n%swant\n%s", text, code, p.asked(), &d.err, want)
+		}
+	}
+	for flags, want := range map[string]string{
+		"--key k --size 0":                  "--size 0 wants 1 to 1000",
+		"--key k --size 1001":               "--size 1001 wants 1 to 1000",
+		"--key a/b":                         "--key a/b wants at most 56 of A-Z a-z 0-9 _ : . -",
+		"--key " + strings.Repeat("k", 57):  "--key " + strings.Repeat("k", 57) + " wants at most 56 of A-Z a-z 0-9 _ : . -",
+		"--key k --results /nowhere/at/all": "--results: open /nowhere/at/all: no such file or directory",
+	} {
+		d := newDesk()
+		d.in = strings.NewReader(five)
+		code := run(append(strings.Fields("wallet batch - --url http://127.0.0.1:1 --api-key s"), strings.Fields(flags)...), d.console)
+		if d.err.String() != "macronode: "+want+"\n" || code != 2 {
+			t.Errorf("%s: %d %s", flags, code, &d.err)
+		}
+	}
+}
+
+// What became of each line can be kept.
+func TestResultsAreKept(t *testing.T) {
+	path := laid(t, "results", "an older one")
+	p, d := newPeer(t, half), newDesk()
+	run([]string{"wallet", "batch", laid(t, "f", five+six), "--key", "k", "--results", path, "--url", p.URL, "--api-key", "s"}, d.console)
+	got, err := os.ReadFile(path)
+	want := `{"line":1,"receipt":` + rcpt + "}\n" + `{"line":2,"problem":{"code":"ref_used","detail":"Used.","status":409}}` + "\n"
+	if err != nil || string(got) != want {
+		t.Errorf("%v\n%swant\n%s", err, got, want)
+	}
+}
+
+// On a terminal there is a bar, elsewhere a line a second.
+func TestProgress(t *testing.T) {
+	file := laid(t, "f", strings.Repeat(five, 4))
+	for watched, want := range map[bool]string{
+		true: "\r[=======                       ] 1 of 4 lines, 0 refused" + "\r\x1b[K" + "\r[===============               ] 2 of 4 lines, 1 refused" +
+			"\r[======================        ] 3 of 4 lines, 1 refused" + "\r[==============================] 4 of 4 lines, 1 refused" + "\r\x1b[K" +
+			"macronode: 1 of 4 lines were refused\n",
+		false: "1 of 4 lines, 0 refused\n3 of 4 lines, 1 refused\n4 of 4 lines, 1 refused\nmacronode: 1 of 4 lines were refused\n",
+	} {
+		p, d := newPeer(t, one, `200 {"results":[`+bad+`]}`, late, one, one), newDesk()
+		p.header = http.Header{"Retry-After": {"1"}}
+		d.console.watched = watched
+		run([]string{"wallet", "batch", file, "--key", "k", "--size", "1", "--url", p.URL, "--api-key", "s"}, d.console)
+		if got := d.err.String(); got != want {
+			t.Errorf("%v: said %q, not %q", watched, got, want)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"unsafe"
+
+	"macronode/adapters/audit"
+	"macronode/adapters/config"
+	"macronode/adapters/follower"
+	"macronode/adapters/indexer"
+	"macronode/core/event"
+	"macronode/core/idem"
+	"macronode/core/keyring"
+	"macronode/core/ledger"
+	"macronode/core/state"
+	"macronode/core/words"
+)
+
+// memory is what the configuration bounds, part by part. The collector is told the sum,
+// so that what it has not yet given back counts as well.
+type memory []share
+
+// A share is one part, and what it is the sum of.
+type share struct {
+	Name  string `json:"name"`
+	Terms []term `json:"terms"`
+}
+
+// A term is so many times so many bytes.
+type term struct {
+	Of    string `json:"of"`
+	Count int64  `json:"count"`
+	Each  int64  `json:"each_bytes"`
+}
+
+// Bytes is all of s.
+func (s share) Bytes() (sum int64) {
+	for _, t := range s.Terms {
+		sum += t.Count * t.Each
+	}
+	return sum
+}
+
+// Total is all of it.
+func (m memory) Total() (sum int64) {
+	for _, s := range m {
+		sum += s.Bytes()
+	}
+	return sum
+}
+
+// What one of each takes, in bytes, at most.
+const (
+	item     = int64(unsafe.Sizeof(event.Item{}))
+	texts    = 2*words.MaxAccount + words.MaxAsset + 2*words.MaxKey + words.MaxMemo // of one operation
+	leastSay = 48                                                                   // of an item, in a body
+	smallOne = int64(unsafe.Sizeof(event.Request{})) + texts + smallBody/leastSay*item + 1<<10
+	ticket   = 512      // a slot of the desk, a held reply, a place in the rings
+	handled  = 16 << 10 // the stack of who serves a connection
+	buffered = 8 << 10  // of a connection, to read and to write
+	header   = 20 << 10 // of a request
+	conn     = handled + buffered + header + smallBody
+	largeOne = 3*words.MaxBody + // as it came, inflated, and while either grows
+		words.MaxBody + words.MaxItems*(2*item+512) // and what is made of it
+	copies    = 10      // of the backlog: two batches and a turn, each grown, one that is written, six that are folded
+	onePage   = 2 << 20 // rows of one answer, as they are found and as they are written
+	lists     = 64      // that are made at once
+	auditLine = int64(unsafe.Sizeof(audit.Line{})) + 512
+	places    = 1 << 20             // where frames lie
+	segments  = 8 * 256 << 10       // that are read
+	unpacked  = 16*256<<10 + 16<<20 // of the archive: blocks, and what zstd takes
+	program   = 96 << 20            // goroutines and their garbage as well
+	smallBody = 4 << 10
+)
+
+// memoryBound adds it up.
+func memoryBound(c *config.Config) memory {
+	s, in, conns := stateLimits(c), int64(c.Node.InFlight), int64(c.Listen.MaxConns)
+	return memory{
+		{"state", []term{
+			{"ledgers (wallet.limits), the node's and the follower's", 2, ledger.Bytes(s.Ledger)},
+			{"windows (wallet.idempotency.keys), the same", 2, idem.Bytes(s.Idem)},
+			{"API keys (api_keys), the same", 2, keyring.Bytes(s.Keys)}}},
+		{"snapshot", []term{{"a third state, while one is made or a start begins anew", 1, state.Bytes(s)}}},
+		{"requests", []term{
+			{"requests with a small body (node.in_flight)", in, smallOne},
+			{"tickets and replies (node.in_flight)", in, ticket},
+			{"requests with a large body", largeBodies, largeOne}}},
+		{"batches", []term{{"frames on their way (journal.backlog_bytes, and one more)", copies, int64(c.Journal.Backlog) + words.MaxFrame}}},
+		{"recent frames", []term{{"of the follower", 1, follower.Bytes(recent)}}},
+		{"connections", []term{
+			{"of the public listener (listen.max_conns)", conns, conn},
+			{"of the admin listener (listen.max_conns, at most 256)", int64(adminConns(c)), conn}}},
+		{"answers", []term{{"streams", streams, onePage}, {"lists, as far as so many are made at once", lists, onePage}}},
+		{"index", []term{{"cache, ring and tails (index.cache_bytes, index.frames)", 1, indexer.Bytes(indexLimits(c))}}},
+		{"audit", []term{{"lines that wait, and that are written", 2 * int64(audit.DefaultLimits().Queue), auditLine}}},
+		{"journal", []term{{"places of frames", 1, places}, {"segments that are read", 1, segments}, {"the archive", 1, unpacked}}},
+		{"program", []term{{"its goroutines, and garbage", 1, program}}},
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"testing"
+
+	"macronode/core/state"
+)
+
+func (m memory) part(t *testing.T, name string) int64 {
+	t.Helper()
+	for _, s := range m {
+		if s.Name == name {
+			return s.Bytes()
+		}
+	}
+	t.Fatalf("no part is called %s", name)
+	return 0
+}
+
+// TestTheMemoryBoundGrowsWithWhatItCounts: each key moves its part by what one more of it
+// takes, and no other.
+func TestTheMemoryBoundGrowsWithWhatItCounts(t *testing.T) {
+	base := memoryBound(configured(t))
+	if base.part(t, "snapshot") != state.Bytes(stateLimits(configured(t))) || base.part(t, "state") != 2*base.part(t, "snapshot") {
+		t.Fatalf("%+v", base)
+	}
+	for set, grows := range map[string]map[string]int64{
+		"wallet.limits.accounts=1000001":    {"state": 64, "snapshot": 32}, // a row of its table; the slots have room for both
+		"wallet.limits.holds=100001":        {"state": 64, "snapshot": 32},
+		"wallet.idempotency.keys=1000001":   {"state": 64, "snapshot": 32},
+		"api_keys=1025":                     {"state": 64, "snapshot": 32},
+		"node.in_flight=513":                {"requests": smallOne + ticket},
+		"journal.backlog_bytes=9MiB":        {"batches": copies << 20},
+		"listen.max_conns=8193":             {"connections": conn},
+		"index.cache_bytes=65MiB":           {"index": 1 << 20},
+		"wallet.limits.tenant_accounts=999": {},
+		"listen.max_conns=8192":             {},
+		"http.request_deadline=6s":          {},
+	} {
+		is := memoryBound(configured(t, set))
+		for _, s := range is {
+			was, least := base.part(t, s.Name), grows[s.Name]
+			if got := s.Bytes() - was; got < least || least == 0 && got != 0 {
+				t.Errorf("%s: %s grows by %d, not %d", set, s.Name, got, least)
+			}
+		}
+	}
+	if few := memoryBound(configured(t, "listen.max_conns=1")); few.part(t, "connections") != 2*conn {
+		t.Errorf("one connection of each listener takes %d", few.part(t, "connections"))
+	}
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"io"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+
+	"macronode/adapters/adminapi"
+	"macronode/adapters/registry"
+	"macronode/adapters/rundir"
+)
+
+// process is the real program, as it serves.
+type process struct {
+	greeting
+	token string
+}
+
+// serves starts a node with some settings, which ends with the test.
+func serves(t *testing.T, sets ...string) (p process) {
+	t.Helper()
+	dir := t.TempDir()
+	args := []string{"serve", "--data", dir, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--json"}
+	for _, s := range sets {
+		args = append(args, "--set", s)
+	}
+	var log bytes.Buffer
+	cmd := exec.Command("macronode", args...) // this very test's own: its directory is the first of the path
+	cmd.Stderr = &log
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("it ended with %v\n%s", err, &log)
+		}
+	})
+	line, err := bufio.NewReader(out).ReadBytes('\n') // once it is ready
+	if err == nil {
+		err = json.Unmarshal(line, &p.greeting)
+	}
+	if err != nil {
+		t.Fatalf("it does not greet: %v\n%s", err, &log)
+	}
+	run, err := rundir.Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.token = run.Token
+	return p
+}
+
+// asks reads from the admin listener.
+func (p process) asks(t *testing.T, path string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Admin+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+p.token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d, %v\n%s", path, resp.StatusCode, err, text)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	return string(text)
+}
+
+// TestTheRunningNodeIsTheRegistry: what the program shows is declared, and what is
+// declared is shown: each queue with its limit and policy, each series of each metric.
+func TestTheRunningNodeIsTheRegistry(t *testing.T) {
+	p := serves(t, "node.in_flight=80", "index.frames=12345")
+	var queues []adminapi.Queue
+	if err := json.Unmarshal([]byte(p.asks(t, "/debug/queues")), &queues); err != nil {
+		t.Fatal(err)
+	}
+	for _, why := range apart(shownQueues(queues), declaredQueues(t, "node.in_flight=80", "index.frames=12345")) {
+		t.Error(why)
+	}
+	for _, why := range apart(shownSeries(p.asks(t, "/metrics")), declaredSeries()) {
+		t.Error(why)
+	}
+}
+
+// apart is what one list has and the other has not, one sentence each.
+func apart(shown, declared []string) (wrong []string) {
+	for _, s := range shown {
+		if !slices.Contains(declared, s) {
+			wrong = append(wrong, s+" is shown and not declared")
+		}
+	}
+	for _, d := range declared {
+		if !slices.Contains(shown, d) {
+			wrong = append(wrong, d+" is declared and not shown")
+		}
+	}
+	if len(shown) != len(declared) && len(wrong) == 0 {
+		wrong = append(wrong, "something is there twice")
+	}
+	return wrong
+}
+
+func TestApart(t *testing.T) {
+	for _, c := range []struct {
+		shown, declared []string
+		want            int
+	}{
+		{[]string{"a", "b"}, []string{"b", "a"}, 0}, {[]string{"a", "b"}, []string{"b", "c"}, 2}, {[]string{"a", "a"}, []string{"a"}, 1}, {nil, []string{"a"}, 1},
+	} {
+		if got := apart(c.shown, c.declared); len(got) != c.want {
+			t.Errorf("%q against %q: %q", c.shown, c.declared, got)
+		}
+	}
+}
+
+func shownQueues(queues []adminapi.Queue) (all []string) {
+	for _, q := range queues {
+		all = append(all, strings.Join([]string{"queue", q.Name, "of", strconv.Itoa(q.Limit), q.Unit + ":", q.Policy}, " "))
+	}
+	return all
+}
+
+func declaredQueues(t *testing.T, sets ...string) (all []string) {
+	t.Helper()
+	for _, q := range registry.Queues {
+		all = append(all, strings.Join([]string{"queue", q.Name, "of", strconv.Itoa(worth(t, q.Limit, sets...)), q.Unit + ":", string(q.Policy)}, " "))
+	}
+	return all
+}
+
+// worth is what a limit of the registry comes to in a configuration: a number, or a key,
+// with what is made of it.
+func worth(t *testing.T, limit string, sets ...string) int {
+	t.Helper()
+	if n, err := strconv.Atoi(limit); err == nil {
+		return n
+	}
+	factor, part, most, key := 1, 1, 1<<62, limit
+	key, least, _ := strings.Cut(key, ", at most ")
+	if n, err := strconv.Atoi(least); err == nil {
+		most = n
+	}
+	if before, after, ok := strings.Cut(key, "*"); ok {
+		if n, err := strconv.Atoi(before); err == nil {
+			factor, key = n, after
+		} else {
+			key = before
+			number, _, _ := strings.Cut(after, "/")
+			factor, _ = strconv.Atoi(number)
+			_, after, _ = strings.Cut(after, "/")
+			part = cmp.Or(atoi(after), 1)
+		}
+	} else if before, after, ok := strings.Cut(key, "/"); ok {
+		key, part = before, cmp.Or(atoi(after), 1)
+	}
+	for _, s := range configured(t, sets...).Settings() {
+		if s.Key == key {
+			return min(most, size(s.Value)*factor/part)
+		}
+	}
+	t.Fatalf("%s is no limit", limit)
+	return 0
+}
+
+func atoi(text string) int { n, _ := strconv.Atoi(text); return n }
+
+// size reads a number, or a size in MiB.
+func size(text string) int {
+	if n, ok := strings.CutSuffix(text, "MiB"); ok {
+		return atoi(n) << 20
+	}
+	return atoi(text)
+}
+
+// shownSeries are those of a scrape that are ours: with names and labels, without values.
+func shownSeries(text string) (all []string) {
+	kind := make(map[string]string)
+	for line := range strings.SplitSeq(text, "\n") {
+		if rest, ok := strings.CutPrefix(line, "# TYPE "); ok {
+			name, of, _ := strings.Cut(rest, " ")
+			kind[name] = of
+			continue
+		}
+		series, _, _ := strings.Cut(line, " ")
+		name, labels, _ := strings.Cut(strings.TrimSuffix(series, "}"), "{")
+		of := kind[name]
+		if base, ok := strings.CutSuffix(name, "_count"); ok && kind[base] == "histogram" {
+			name, of = base, "histogram"
+		}
+		if of == "" || strings.HasPrefix(name, "go_") || strings.HasPrefix(name, "process_") || strings.HasPrefix(name, "promhttp_") {
+			continue // a comment, a bucket, a sum, or what the client library brings
+		}
+		all = append(all, of+" "+name+" "+labels)
+	}
+	return all
+}
+
+func declaredSeries() (all []string) {
+	for i := range registry.Metrics {
+		m := &registry.Metrics[i]
+		for _, values := range m.All() {
+			var labels []string
+			for at, v := range values {
+				labels = append(labels, m.Labels[at].Name+"="+strconv.Quote(v))
+			}
+			slices.Sort(labels)
+			all = append(all, string(m.Type)+" "+m.Name+" "+strings.Join(labels, ","))
+		}
+	}
+	return all
+}

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"macronode/adapters/journalfile"
+)
+
+// tell says it to a person.
+func (v *verified) tell(c *console) error {
+	w := lines{c: c}
+	switch {
+	case len(v.Damage) > 0:
+		w.say("journal %s is damaged in %d places: %d frames of %d cannot be read, all others can", v.Journal, len(v.Damage), v.Lost, v.Known)
+	case v.Error != "":
+		w.say("journal %s does not check: %s", v.Journal, v.Error)
+	default:
+		w.say("journal %s is whole: %d frames in %d segments (%d bytes), %d movements, %d kept refusals, %d accounts; root %s",
+			v.Journal, v.Frames, v.Segments, v.Bytes, v.Moved, v.Refused, v.Accounts, v.Root)
+	}
+	for _, d := range v.Damage {
+		w.say("%s, byte %d: %s: %s", d.Segment, d.Offset, d.lost(), d.Why)
+	}
+	if v.Cut > 0 {
+		w.say("a torn tail of %d bytes was never acknowledged; the next start gives it up", v.Cut)
+	}
+	for _, s := range v.Snapshots {
+		switch {
+		case !s.OK:
+			w.say("snapshot %s is not to be believed: %s", s.File, s.Why)
+		case !s.Held:
+			w.say("snapshot %s is whole; the journal before it is not, so that they could not be compared", s.File)
+		default:
+			w.say("snapshot %s is whole, and of this journal", s.File)
+		}
+	}
+	v.advise(&w)
+	return w.err
+}
+
+func (d *damage) lost() string {
+	switch {
+	case d.To < d.From:
+		return "no frame is lost for it"
+	case d.To == d.From:
+		return fmt.Sprintf("frame @%d cannot be read", d.From)
+	default:
+		return fmt.Sprintf("frames @%d to @%d cannot be read", d.From, d.To)
+	}
+}
+
+// advise says what can be done.
+func (v *verified) advise(w *lines) {
+	if n := len(v.Damage); n > 0 {
+		last := v.Damage[n-1]
+		if last.To >= last.From && last.To == v.Known && v.ends() {
+			w.say("frames up to @%d were known durable, the journal ends at @%d: bring back what came behind byte %d of %s, and the segments after it",
+				v.Known, last.From-1, last.Offset, last.Segment)
+		}
+		w.say("bring back the files that are named, from a backup or an archive: they have the same bytes for ever; then verify again")
+	}
+	switch s := v.Start; {
+	case s == nil:
+	case s.Writes:
+		w.say("until then the node can run: it begins with the snapshot @%d and goes on behind @%d; receipts of frames that cannot be read are answered 503", s.Snapshot, s.Upto)
+	default:
+		w.say("until then the node starts for reading alone, with what was so at @%d", s.Upto)
+	}
+	if v.believed() < len(v.Snapshots) {
+		w.say("a snapshot that is not to be believed does no harm: the next start passes over it, and the node makes others")
+	}
+}
+
+// ends reports that the last damage is the journal's end: only a snapshot knows more.
+func (v *verified) ends() bool {
+	for _, s := range v.Snapshots {
+		if s.OK && s.LSN == v.Known {
+			return true
+		}
+	}
+	return false
+}
+
+// lines are said until one cannot be.
+type lines struct {
+	c   *console
+	err error
+}
+
+func (l *lines) say(format string, args ...any) {
+	if l.err == nil {
+		l.err = l.c.say(format, args...)
+	}
+}
+
+// progress tells a person who waits how far a reading is; whoever does not, nothing.
+func (c *console) progress(asked bool) func(journalfile.Progress) {
+	f, ok := c.err.(*os.File)
+	live := ok && isTerminal(f)
+	if !live && !asked {
+		return nil
+	}
+	return reporter(c.err, live, c.now)
+}
+
+// reporter says it once a second at most, and at the end; live, always in one line.
+func reporter(to io.Writer, live bool, now func() time.Time) func(journalfile.Progress) {
+	last := now()
+	return func(p journalfile.Progress) {
+		over := p.Done >= p.Total
+		if at := now(); !over && at.Sub(last) < time.Second {
+			return
+		} else {
+			last = at
+		}
+		before, after := "", "\n"
+		if live {
+			before, after = "\r", map[bool]string{true: "\n", false: ""}[over]
+		}
+		share := 100 * float64(p.Done) / float64(max(1, p.Total))
+		fmt.Fprintf(to, "%sverify: %5.1f %% of %s, %s, %v%s", before, share, megabytes(p.Total), p.Segment, p.Last, after) //nolint:errcheck // nobody needs it
+	}
+}

@@ -1,0 +1,158 @@
+// Simulate plays one life of the node in a made-up world, again and again: by its seed, or
+// by the log of its choices.
+//
+//	simulate -seed 7 -o life.log            the life of a seed; its log, if it fails
+//	simulate -seed 1 -lives 9000            of each seed, until one fails
+//	simulate -replay life.log               the same again, also after a change
+//	simulate -shrink life.log -o small.log  as small as it can be made, and fails the same
+//	simulate -timeline small.log -o f.svg   a picture of what happened
+//
+// It exits with 0 when nothing fails, with 1 when a rule is broken, with 2 when it cannot
+// run, with 3 when a log asks for what is not asked any more.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+
+	"macronode/chaos/sim"
+	"macronode/chaos/world"
+)
+
+const (
+	kept = iota
+	broken
+	unable
+	diverged
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// asked is the command line.
+type asked struct {
+	seed           uint64
+	lives          int
+	moves, most    int
+	replay, shrink string
+	timeline       string
+	to             string
+	out            io.Writer
+}
+
+func run(args []string, out, complaints io.Writer) (code int) {
+	a := asked{out: out}
+	flags := flag.NewFlagSet("simulate", flag.ContinueOnError)
+	flags.SetOutput(complaints)
+	flags.Uint64Var(&a.seed, "seed", 0, "play the life of `N`, from 1")
+	flags.IntVar(&a.lives, "lives", 1, "and of the seeds after it, `K` in all, until one fails")
+	flags.IntVar(&a.moves, "moves", 500, "so many moves of it")
+	flags.StringVar(&a.replay, "replay", "", "play the life of the log `F`")
+	flags.StringVar(&a.shrink, "shrink", "", "make the log `F` small, and write it to -o")
+	flags.StringVar(&a.timeline, "timeline", "", "draw the life of the log `F` to -o, as SVG")
+	flags.IntVar(&a.most, "most", 3000, "shrink within so many lives")
+	flags.StringVar(&a.to, "o", "", "write to `G`")
+	if flags.Parse(args) != nil {
+		return unable
+	}
+	code, err := a.play()
+	if err != nil {
+		fmt.Fprintln(complaints, "simulate:", err) //nolint:errcheck // nobody is left to tell
+		return unable
+	}
+	return code
+}
+
+func (a asked) play() (code int, err error) {
+	switch {
+	case a.replay != "":
+		return a.again()
+	case a.shrink != "":
+		return a.smaller()
+	case a.timeline != "":
+		return a.drawn()
+	case a.seed > 0:
+		return a.life()
+	}
+	return unable, errors.New("wants -seed, -replay, -shrink or -timeline; see -h")
+}
+
+func (a asked) say(format string, args ...any) {
+	fmt.Fprintf(a.out, format+"\n", args...) //nolint:errcheck // the exit code says it too
+}
+
+// verdict tells how a life ended.
+func (a asked) verdict(err error) int {
+	var d world.Diverged
+	switch {
+	case err == nil:
+		a.say("no rule was broken")
+		return kept
+	case errors.As(err, &d):
+		a.say("%v\nThe code asks something else than it did: whether it fails is not known.", d)
+		return diverged
+	}
+	a.say("%v", err)
+	return broken
+}
+
+// life plays seeds until one fails.
+func (a asked) life() (int, error) {
+	for last := a.seed + uint64(max(1, a.lives)) - 1; a.seed < last && sim.Failed(sim.Life(a.seed, a.moves)) == ""; {
+		a.seed++
+	}
+	l, err := sim.Recorded(sim.Life(a.seed, a.moves))
+	code := a.verdict(err)
+	if code != broken || a.to == "" {
+		return code, nil
+	}
+	a.say("go run ./cmd/simulate -replay %s", a.to)
+	return code, sim.Save(a.to, l, fmt.Sprintf("seed %d, %d moves", a.seed, a.moves), sim.Rule(err))
+}
+
+// again plays a log.
+func (a asked) again() (int, error) {
+	l, err := sim.Load(a.replay)
+	if err != nil {
+		return unable, err
+	}
+	return a.verdict(sim.New(world.Replay(l)).Run()), nil
+}
+
+// smaller shrinks a log.
+func (a asked) smaller() (int, error) {
+	l, err := sim.Load(a.shrink)
+	if err != nil {
+		return unable, err
+	}
+	if a.to == "" {
+		return unable, errors.New("-shrink wants -o, for what is left")
+	}
+	small, rule, lives := sim.Shrink(l, a.most)
+	if rule == "" {
+		a.say("no rule was broken: there is nothing to make small")
+		return kept, nil
+	}
+	a.say("%s: %d choices, %d of them not dull; left %d and %d, after %d lives\ngo run ./cmd/simulate -replay %s",
+		rule, len(l), l.Surprises(), len(small), small.Surprises(), lives, a.to)
+	return broken, sim.Save(a.to, small, rule)
+}
+
+// drawn draws a log.
+func (a asked) drawn() (int, error) {
+	l, err := sim.Load(a.timeline)
+	if err != nil {
+		return unable, err
+	}
+	if a.to == "" {
+		return unable, errors.New("-timeline wants -o, for the picture")
+	}
+	var svg bytes.Buffer
+	if err := sim.Timeline(&svg, l); err != nil {
+		return a.verdict(err), nil
+	}
+	return kept, os.WriteFile(a.to, svg.Bytes(), 0o600)
+}

@@ -1,0 +1,15 @@
+# A drain takes no word about keys either: not even what would change nothing.
+> ready
+> grant 8 1 7 1
+frame @3: granted
+> durable 3
+> folded 3
+reply 2 after @3: see @0.0
+> drain
+stop http
+> grant 8 1 7 1
+reply 3 after @0: unavailable
+> revoke 8 5 1
+reply 4 after @0: unavailable
+> grant 10 1 5 1
+reply 5 after @0: unavailable

@@ -1,0 +1,30 @@
+# What is held cannot be spent; a part of it is captured, and the rest is free again.
+> with window 16
+> ready
+> issue k1 ann 10
+frame @3: moved
+> hold k2 ann 6 1 60s
+frame @4: held
+> transfer k3 ann bob 5 2
+frame @5: refused(insufficient_funds)
+> durable 5
+> folded 5
+reply 2 after @3: see @3.0
+reply 3 after @4: see @4.0
+reply 4 after @5: see @5.0
+> capture k4 @4.0 ann bob 4
+frame @6: captured
+> transfer k5 ann bob 5 2
+frame @7: moved
+> durable 7
+> folded 7
+reply 5 after @6: see @6.0
+reply 6 after @7: see @7.0
+> capture k6 @4.0 ann bob 1
+frame @8: refused(hold_state)
+> release k7 @4.0 ann
+frame @9: refused(hold_state)
+> durable 9
+> folded 9
+reply 7 after @8: see @8.0
+reply 8 after @9: see @9.0

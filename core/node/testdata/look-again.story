@@ -1,0 +1,35 @@
+# A key leaves the window when the index has it, and half of the window is too much. Then
+# whoever asks must have asked the index, after it had what was forgotten.
+> ready
+> issue k1 ann 10
+frame @3: moved
+> issue k2 ann 10
+frame @4: moved
+> issue k3 ann 10
+frame @5: moved
+> durable 5
+> folded 5
+reply 2 after @3: see @3.0
+reply 3 after @4: see @4.0
+reply 4 after @5: see @5.0
+> indexed 5
+> after 6s
+frame @6: forgot
+> issue k1 ann 10 <@2
+reply 5 after @0: look again
+> issue k1 ann 10 <@5 =@3
+reply 6 after @3: see @3.0, replayed
+> issue k4 ann 10 <@2
+reply 7 after @0: look again
+> issue k4 ann 10
+frame @7: moved forgot
+> find k3
+reply 9 after @5: see @5.0
+> find k9
+reply 10 after @0: not_found
+> durable 7
+> folded 7
+reply 8 after @7: see @7.0
+> status
+ready: ready yes, for read yes, reads yes, writes yes []
+finished 0, refused 0, aborted 0

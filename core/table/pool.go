@@ -1,0 +1,146 @@
+package table
+
+import (
+	"slices"
+	"unsafe"
+
+	"macronode/core/words"
+)
+
+// Pool maps K to V; any row may leave. A row stays in its place while it is there, and
+// the place that was left last is the next to be taken: what comes and goes, taken back
+// in the opposite order, comes to the places where it was.
+//
+// Invariants:
+//
+//	T1  every row is found from its key
+//	T2  sum is the sum of the rows' hashes
+//	T3  every place that was ever taken is taken or free, and not both
+type Pool[K, V Item] struct {
+	seed  words.Hash64
+	sum   words.Hash64
+	index index
+	rows  []row[K, V]
+	free  []uint32 // places among rows, the next one last
+}
+
+// NewPool takes room for limit rows.
+func NewPool[K, V Item](limit int, seed words.Hash64) Pool[K, V] {
+	return Pool[K, V]{seed: seed, index: newIndex(limit), rows: make([]row[K, V], 0, limit), free: make([]uint32, 0, limit)}
+}
+
+// PoolBytes is the memory that NewPool takes for limit rows.
+func PoolBytes[K, V Item](limit int) int64 { return Bytes[K, V](limit) + Flat[uint32](limit) }
+
+// Flat is the memory that so many of T take, side by side.
+func Flat[T any](many int) int64 {
+	var one T
+	return int64(many) * int64(unsafe.Sizeof(one))
+}
+
+// Len is how many rows there are, Room how many more may come.
+func (p *Pool[K, V]) Len() int  { return len(p.rows) - len(p.free) }
+func (p *Pool[K, V]) Room() int { return cap(p.rows) - p.Len() }
+
+// Places is how many places were ever taken: those below it.
+func (p *Pool[K, V]) Places() int { return len(p.rows) }
+
+// Hash is the same for the same rows, wherever they are.
+func (p *Pool[K, V]) Hash() words.Hash64 { return p.sum }
+
+// Find is the place of k's row.
+func (p *Pool[K, V]) Find(k K) (place uint32, ok bool) {
+	s, _ := p.find(k)
+	at := p.index.slots[s].at
+	return at - 1, at != 0
+}
+
+// Row is the row at a place that is taken.
+func (p *Pool[K, V]) Row(place uint32) (K, V) { return p.rows[place].key, p.rows[place].val }
+
+// Put adds k, which is not there yet, and says where. The caller has seen that there is
+// room.
+func (p *Pool[K, V]) Put(k K, v V) (place uint32) {
+	words.Assert(p.Room() > 0, "table: put without room")
+	s, tag := p.find(k)
+	words.Assert(p.index.slots[s].at == 0, "table: put twice")
+	if n := len(p.free); n > 0 {
+		place, p.free = p.free[n-1], p.free[:n-1]
+	} else {
+		place = uint32(len(p.rows))
+		p.rows = p.rows[:place+1]
+	}
+	p.rows[place] = row[K, V]{k, v}
+	p.index.slots[s] = slot{place + 1, tag}
+	p.sum += p.rows[place].hash()
+	return place
+}
+
+// Drop lets go of the row at a place.
+func (p *Pool[K, V]) Drop(place uint32) {
+	r := &p.rows[place]
+	s, _ := p.find(r.key)
+	words.Assert(p.index.slots[s].at == place+1, "table: dropped twice")
+	p.sum -= r.hash()
+	p.index.free(s)
+	p.free = append(p.free, place)
+}
+
+func (p *Pool[K, V]) find(k K) (s int, tag uint32) {
+	tag = uint32(k.Mix(p.seed))
+	for s = p.index.first(tag); ; s = p.index.next(s) {
+		x := p.index.slots[s]
+		if x.at == 0 || x.tag == tag && p.rows[x.at-1].key == k {
+			return s, tag
+		}
+	}
+}
+
+// CopyTo overwrites dst, reusing its memory.
+func (p *Pool[K, V]) CopyTo(dst *Pool[K, V]) {
+	if len(p.rows) > 0 || len(dst.rows) > 0 || len(p.index.slots) != len(dst.index.slots) {
+		p.index.copyTo(&dst.index) // untouched memory stays untouched
+	}
+	dst.seed, dst.sum = p.seed, p.sum
+	rows, free := dst.rows[:0], dst.free[:0]
+	if cap(rows) != cap(p.rows) {
+		rows, free = make([]row[K, V], 0, cap(p.rows)), make([]uint32, 0, cap(p.rows))
+	}
+	dst.rows, dst.free = append(rows, p.rows...), append(free, p.free...)
+}
+
+// Check returns the first invariant that does not hold.
+func (p *Pool[K, V]) Check() error {
+	taken := make([]bool, len(p.rows))
+	for _, s := range p.index.slots {
+		if s.at > 0 {
+			if int(s.at) > len(p.rows) || taken[s.at-1] {
+				return ErrLost
+			}
+			taken[s.at-1] = true
+		}
+	}
+	var sum words.Hash64
+	for i := range p.rows {
+		if !taken[i] {
+			continue
+		}
+		if place, ok := p.Find(p.rows[i].key); !ok || place != uint32(i) {
+			return ErrLost
+		}
+		sum += p.rows[i].hash()
+	}
+	for _, place := range p.free {
+		if int(place) >= len(taken) || taken[place] {
+			return ErrFree
+		}
+		taken[place] = true
+	}
+	switch {
+	case slices.Contains(taken, false):
+		return ErrFree
+	case sum != p.sum:
+		return ErrSum
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package history_test
+
+import (
+	"flag"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+
+	"macronode/core/words"
+	"macronode/models/history"
+)
+
+var (
+	histories = flag.Int("histories", 12_000, "how many are drawn; every second one is spoiled")
+	first     = flag.Uint64("first", 1, "the seed of the first")
+)
+
+// TestAgrees holds the certificate to a search that knows nothing of it. The search is
+// asked twice: whether any order explains a history, and whether the journal's own does.
+//
+//	G1  the certificate says what the second says, always
+//	G2  what no order explains is never certified
+//	G3  of what was not spoiled all is certified
+//	G4  where the two searches differ the journal lies, and the first shows the order that
+//	    would do: it is one, and it is not the journal's
+func TestAgrees(t *testing.T) {
+	saw := map[string]int{}
+	for n := range *histories {
+		seed := *first + uint64(n)
+		dice := words.NewDice(seed)
+		s, name := draw(&dice), "true"
+		for n%2 == 1 && name == "true" {
+			l := lies[dice.Below(uint64(len(lies)))]
+			if l.tell(&s, &dice) {
+				name = l.name
+			}
+		}
+		some, shown := anyOrder(s)
+		own, f := ownOrder(s), s.certify()
+		where := fmt.Sprintf("%s (-first %d -histories 1): %v", name, seed, f)
+		switch {
+		case (f == nil) != own:
+			t.Fatalf("G1: the journal's own order explains it: %v; %s\n%+v", own, where, s)
+		case f == nil && !some:
+			t.Fatalf("G2: no order explains it; %s\n%+v", where, s)
+		case f != nil && name == "true":
+			t.Fatalf("G3: %s\n%+v", where, s)
+		case some && !own:
+			if why := s.holds(shown); why != "" {
+				t.Fatalf("G4: the order that was found: %s; %s\n%+v", why, where, s)
+			}
+			saw["lies, and another order would do"]++
+			saw[name+": lies"]++
+		case f != nil:
+			saw[name+": refused"]++
+			saw["refused by both"]++
+		default:
+			saw["certified by both"]++
+		}
+		if f != nil {
+			saw["fault: "+f.Why.String()]++
+		}
+	}
+	if *histories < 10_000 {
+		return // a few that are looked at
+	}
+	for _, l := range lies {
+		if n := saw[l.name+": refused"] + saw[l.name+": lies"]; n < 30 {
+			t.Errorf("%s: seen through %d times only", l.name, n)
+		}
+	}
+	for _, what := range []string{"lies, and another order would do", "refused by both", "certified by both"} {
+		if saw[what] < 500 {
+			t.Errorf("%s: %d only", what, saw[what])
+		}
+	}
+	for _, what := range slices.Sorted(maps.Keys(saw)) {
+		t.Logf("%6d  %s", saw[what], what)
+	}
+	t.Logf("evidence: history.agreed = %d, none judged otherwise", *histories)
+}
+
+// anyOrder asks whether any order explains s, and shows one. What nobody was answered may
+// have happened at any time since, or last of all, when nobody was there to see it.
+func anyOrder(s story) (explained bool, order []int) {
+	model := porcupine.Model{
+		Init: func() any { return bank{} },
+		Step: func(state, in, _ any) (bool, any) {
+			b, i := state.(bank), in.(int)
+			got, _ := b.Step(words.Place{}, &s.ops[i].Ask)
+			return !answered(&s.ops[i]) || got == s.ops[i].Answer, b
+		},
+		Hash: hash[bank](),
+	}
+	result, info := porcupine.CheckOperationsVerbose(model, s.search(func(int) bool { return true }), 0)
+	if result != porcupine.Ok {
+		return false, nil
+	}
+	return true, info.PartialLinearizations()[0][0]
+}
+
+// place is how far a journal was followed, and what the bank was then.
+type place struct {
+	bank
+	next    int // entry
+	changed int // the last that changed something, from 1
+}
+
+// ownOrder asks whether the journal's order explains s, in words that have nothing of the
+// certificate's: a search in which each step is bound to the entry that comes next, and
+// the end to the last of them.
+func ownOrder(s story) bool {
+	has := func(i int) bool {
+		return answered(&s.ops[i]) || s.ops[i].Kind == history.Write && slices.ContainsFunc(s.journal, func(e record) bool { return e.Key == s.ops[i].Key })
+	}
+	model := porcupine.Model{
+		Init: func() any { return place{} },
+		Step: func(state, in, _ any) (bool, any) {
+			p, i := state.(place), in.(int)
+			if i == len(s.ops) {
+				return p.next == len(s.journal), p
+			}
+			ok := p.step(s, i)
+			return ok, p
+		},
+		Hash: hash[place](),
+	}
+	ops := append(s.search(has), porcupine.Operation{Input: len(s.ops), Call: int64(history.Never), Return: int64(history.Never)})
+	return porcupine.CheckOperationsTimeout(model, ops, 0) == porcupine.Ok
+}
+
+// step does an op where p is, and reports whether it stands there and was answered so.
+func (p *place) step(s story, i int) bool {
+	op := &s.ops[i]
+	if op.Kind == history.Read {
+		saw := sees(s.journal, op.Place)
+		got, _ := p.Step(op.Place, &op.Ask)
+		return p.changed <= saw && saw <= p.next && got == op.Answer
+	}
+	if p.next == len(s.journal) {
+		return false
+	}
+	e := s.journal[p.next]
+	if e.Key != op.Key || answered(op) && e.Place != op.Place || p.next > 0 && !behind(e.Place, s.journal[p.next-1].Place) {
+		return false
+	}
+	got, changed := p.Step(op.Place, &op.Ask)
+	if p.next++; changed {
+		p.changed = p.next
+	}
+	return !answered(op) || got == op.Answer
+}
+
+// search is s as the search takes it, without what did not happen.
+func (s story) search(has func(int) bool) (ops []porcupine.Operation) {
+	for i, op := range s.ops {
+		if has(i) {
+			ops = append(ops, porcupine.Operation{ClientId: int(op.Key.Client), Input: i, Call: int64(op.Call), Return: int64(op.Return)})
+		}
+	}
+	return ops
+}
+
+// holds says what is wrong with an order that is not the journal's and still explains s.
+func (s story) holds(order []int) string {
+	var b bank
+	if len(order) != len(s.ops) {
+		return "not all of them"
+	}
+	for n, i := range order {
+		op := &s.ops[i]
+		if got, _ := b.Step(op.Place, &op.Ask); answered(op) && got != op.Answer {
+			return fmt.Sprintf("op %d is answered otherwise", i)
+		}
+		for _, j := range order[:n] {
+			if s.ops[j].Call > op.Return {
+				return fmt.Sprintf("op %d before %d", j, i)
+			}
+		}
+	}
+	var p place
+	for _, i := range order {
+		in := slices.ContainsFunc(s.journal, func(e record) bool { return e.Key == s.ops[i].Key })
+		if (answered(&s.ops[i]) || in && s.ops[i].Kind == history.Write) && !p.step(s, i) {
+			return ""
+		}
+	}
+	if p.next < len(s.journal) {
+		return ""
+	}
+	return "it is the journal's"
+}
+
+// hash is that of a state, within this process.
+func hash[S comparable]() func(any) uint64 {
+	seed := maphash.MakeSeed()
+	return func(state any) uint64 { return maphash.Comparable(seed, state.(S)) }
+}

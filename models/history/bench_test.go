@@ -1,0 +1,122 @@
+package history_test
+
+import (
+	"flag"
+	"syscall"
+	"testing"
+	"time"
+
+	"macronode/core/words"
+	"macronode/models/history"
+)
+
+var many = flag.Int("ops", 10_000_000, "of the benchmark's history")
+
+// crowd is a bank of many accounts, for what small histories do not need.
+type crowd [1 << 10]purse
+
+// wide is what it is asked and answered.
+type (
+	wide struct {
+		from, to uint16
+		amount   uint32
+		nonce    uint32 // 0: an issue; without an amount, a look
+	}
+	told struct{ from, to, nonce uint32 }
+)
+
+func (c *crowd) Step(_ words.Place, q *wide) (told, bool) {
+	from, to := &c[q.from], &c[q.to]
+	switch {
+	case q.amount == 0:
+		return told{from: from.has, nonce: uint32(from.nonce)}, false
+	case q.nonce > 0 && (uint16(q.nonce) != from.nonce+1 || q.amount > from.has):
+		return told{nonce: uint32(from.nonce)}, false
+	case q.nonce > 0:
+		from.has -= q.amount
+		from.nonce++
+	}
+	to.has += q.amount
+	return told{from.has, to.has, uint32(from.nonce)}, true
+}
+
+// long is a true history of 64 clients whose calls overlap, by client, with one in 64 of
+// unknown outcome, half of which had an effect; and its journal.
+func long(n int) (ops []history.Op[wide, told], journal []history.Entry) {
+	const clients = 64
+	dice := words.NewDice(1)
+	truth := new(crowd)
+	recorders := make([]*history.Recorder[wide, told], clients)
+	for i := range recorders {
+		recorders[i] = history.NewRecorder[wide, told](uint32(i))
+	}
+	var last words.Place
+	for i := range n {
+		r, at := recorders[i%clients], words.Instant(i)*1000
+		q := wide{from: uint16(dice.Below(1 << 10)), to: uint16(dice.Below(1 << 10)), amount: uint32(dice.Below(4))}
+		kind := history.Write
+		if q.amount == 0 {
+			kind = history.Read
+		} else if dice.Below(3) > 0 {
+			q.nonce = uint32(truth[q.from].nonce + 1)
+		}
+		key := r.Call(at-words.Instant(dice.Below(31_000)), kind, q)
+		lost := dice.Below(64) == 0
+		if lost && dice.Below(2) == 0 {
+			continue
+		}
+		if kind == history.Write {
+			last = words.Place{LSN: words.LSN(len(journal) + 1)}
+			journal = append(journal, history.Entry{Place: last, Key: key})
+		}
+		if a, _ := truth.Step(last, &q); !lost {
+			r.Return(key, at+words.Instant(dice.Below(31_000)), last, a)
+		}
+	}
+	for i, r := range recorders {
+		ops = append(ops, r.Ops()...)
+		recorders[i] = nil
+	}
+	return ops, journal
+}
+
+// BenchmarkCertify reports how many ops a second are certified, and how much CPU all of a
+// history takes: go test ./models/history -run '^$' -bench Certify -benchtime 1x
+func BenchmarkCertify(b *testing.B) {
+	ops, journal := long(*many)
+	unknown := 0
+	for i := range ops {
+		if ops[i].Return == history.Never {
+			unknown++
+		}
+	}
+	b.ReportAllocs()
+	b.ResetTimer()
+	before := spent(b)
+	for range b.N {
+		f := history.Certify(new(crowd), ops, func(yield func(history.Entry) bool) {
+			for _, e := range journal {
+				if !yield(e) {
+					return
+				}
+			}
+		})
+		if f != nil {
+			b.Fatal(f)
+		}
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(len(ops))*float64(b.N)/b.Elapsed().Seconds(), "ops/s")
+	b.ReportMetric((spent(b)-before).Seconds()/float64(b.N), "cpu-s/op")
+	b.ReportMetric(float64(unknown), "unknown")
+	b.Logf("evidence: history.speed = %d in %.1f s of CPU time, %d of them unknown", len(ops), (spent(b)-before).Seconds()/float64(b.N), unknown)
+}
+
+// spent is the CPU that this process has had.
+func spent(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}

@@ -1,0 +1,57 @@
+package history_test
+
+import (
+	"slices"
+	"testing"
+
+	"macronode/core/words"
+	"macronode/models/history"
+)
+
+// TestPlacesOfAllSizes: a history in any order is certified, wherever in a journal of the
+// greatest length its ops stand; and refused, when two of them are exchanged.
+func TestPlacesOfAllSizes(t *testing.T) {
+	dice := words.NewDice(1)
+	at := map[words.Place]bool{}
+	for bits := range 48 {
+		for range 20 {
+			p := words.Place{LSN: words.LSN(1 + dice.Below(1<<bits)), Index: uint16(dice.Below(1 << (bits % 17)))}
+			at[p] = true
+		}
+	}
+	at[words.Place{LSN: words.MaxLSN, Index: 1<<16 - 1}] = true
+	var s story
+	for p := range at { // in no order
+		k := history.Key{Client: 1, Number: uint32(len(s.journal) + 1)}
+		s.journal = append(s.journal, record{Place: p, Key: k})
+	}
+	slices.SortFunc(s.journal, func(a, b record) int {
+		if behind(a.Place, b.Place) {
+			return 1
+		}
+		return -1
+	})
+	var truth bank
+	for n, e := range s.journal {
+		q := ask{kind: issue, amount: 1}
+		a, _ := truth.Step(e.Place, &q)
+		i := words.Instant(n)
+		s.ops = append(s.ops, op{Key: e.Key, Call: i, Return: i, Place: e.Place, Kind: history.Write, Ask: q, Answer: a},
+			op{Key: e.Key, Call: i, Return: i, Place: e.Place, Kind: history.Read, Ask: ask{kind: look}, Answer: answer{from: a.from, nonce: 1}})
+	}
+	for i := range s.ops {
+		j := i + int(dice.Below(uint64(len(s.ops)-i)))
+		s.ops[i], s.ops[j] = s.ops[j], s.ops[i]
+	}
+	if f := s.certify(); f != nil {
+		t.Fatal(f)
+	}
+	for range 100 {
+		a, b := some(&s, &dice, writes), some(&s, &dice, writes)
+		a.Place, b.Place = b.Place, a.Place
+		if f := s.certify(); (f == nil) != (a == b) {
+			t.Fatalf("%v and %v are exchanged: %v", a.Place, b.Place, f)
+		}
+		a.Place, b.Place = b.Place, a.Place
+	}
+}

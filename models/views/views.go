@@ -1,0 +1,272 @@
+// Package views is what the views of a journal mean, in the fewest words: lists of what
+// happened, searched from the beginning. It shares no code with the index, so that the
+// two cannot be wrong in the same way.
+package views
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"macronode/core/words"
+)
+
+// A Fact is a record, as far as a view tells of it.
+type Fact struct {
+	Kind   string // moved, refused, batched, held, captured, released, lapsed, frozen
+	Op     string // issue, transfer, burn, freeze, unfreeze
+	Tenant words.Tenant
+	ID     words.TxID
+	At     words.Time
+	Key    string // empty for the items of a batch
+	Asked  words.Asked
+	Ref    string
+
+	From, To, Asset string
+	Amount          words.Amount
+	Nonce           words.Nonce
+	Seq             words.Seq
+	Until           words.Time
+	Hold            words.TxID
+	Memo            string
+}
+
+// A Line is a movement as one of its accounts sees it.
+type Line struct {
+	Seq     words.Seq
+	ID      words.TxID
+	At      words.Time
+	Op      string
+	Asset   string
+	Other   string
+	Amount  words.Amount
+	Credit  bool
+	Balance words.Amount
+	Held    words.Amount
+	Hold    words.TxID
+	Nonce   words.Nonce
+	Ref     string
+	Memo    string
+}
+
+// A Hold is one with what became of it: active, captured, released or expired.
+type Hold struct {
+	ID              words.TxID
+	From, To, Asset string
+	Amount          words.Amount
+	Opened, Until   words.Time
+	State           string
+	Ended           words.TxID
+	Captured        words.Amount
+}
+
+// State is all that happened, and what everybody has: of an asset's issuance account,
+// what it owes.
+type State struct {
+	Facts []Fact
+	Lines []Booked
+	Holds []Booking
+	has   []purse
+}
+
+// Booked is a line with whose it is, Booking a hold.
+type Booked struct {
+	Tenant  words.Tenant
+	Account string
+	Line
+}
+type Booking struct {
+	Tenant words.Tenant
+	Hold
+}
+
+type purse struct {
+	tenant         words.Tenant
+	account, asset string
+	balance, held  words.Amount
+}
+
+func (s *State) purse(t words.Tenant, account, asset string) *purse {
+	for i := range s.has {
+		if p := &s.has[i]; p.tenant == t && p.account == account && p.asset == asset {
+			return p
+		}
+	}
+	s.has = append(s.has, purse{tenant: t, account: account, asset: asset})
+	return &s.has[len(s.has)-1]
+}
+
+// Add is one more record.
+func (s *State) Add(f Fact) {
+	s.Facts = append(s.Facts, f)
+	switch f.Kind {
+	case "moved":
+		from, to := f.From, f.To
+		if f.Op == "issue" {
+			from = words.Issuance + f.Asset
+		}
+		if f.Op == "burn" {
+			to = words.Burned + f.Asset
+		}
+		s.move(f, f.Op, from, to, f.Op == "issue")
+	case "held":
+		p := s.purse(f.Tenant, f.From, f.Asset)
+		p.held, _ = p.held.Plus(f.Amount)
+		s.Holds = append(s.Holds, Booking{f.Tenant, Hold{ID: f.ID, From: f.From, To: f.To, Asset: f.Asset,
+			Amount: f.Amount, Opened: f.At, Until: f.Until, State: "active"}})
+		f.Hold = f.ID
+		s.line(f, "hold", f.From, f.To, false, f.Nonce)
+	case "captured":
+		h := s.end(f, "captured")
+		h.Captured = f.Amount
+		s.move(f, "capture", f.From, f.To, false)
+	case "released":
+		s.end(f, "released")
+		s.line(f, "release", f.From, f.To, false, 0)
+	case "lapsed":
+		h := s.end(f, "expired")
+		f.Amount, f.Asset = h.Amount, h.Asset
+		s.line(f, "", h.From, h.To, false, 0)
+	case "frozen":
+		s.line(f, f.Op, f.From, "", false, 0)
+	}
+}
+
+func (s *State) move(f Fact, op, from, to string, owes bool) {
+	p := s.purse(f.Tenant, from, f.Asset)
+	if owes {
+		p.balance, _ = p.balance.Plus(f.Amount)
+	} else {
+		p.balance, _ = p.balance.Minus(f.Amount)
+	}
+	s.line(f, op, from, to, false, f.Nonce)
+	p = s.purse(f.Tenant, to, f.Asset)
+	p.balance, _ = p.balance.Plus(f.Amount)
+	s.line(f, op, to, from, true, 0)
+}
+
+func (s *State) end(f Fact, state string) *Hold {
+	for i := range s.Holds {
+		if h := &s.Holds[i]; h.Tenant == f.Tenant && h.ID == f.Hold {
+			p := s.purse(h.Tenant, h.From, h.Asset)
+			p.held, _ = p.held.Minus(h.Amount)
+			h.State, h.Ended = state, f.ID
+			return &h.Hold
+		}
+	}
+	return &Hold{}
+}
+
+func (s *State) line(f Fact, op, account, other string, credit bool, nonce words.Nonce) {
+	l := Line{Seq: f.Seq, ID: f.ID, At: f.At, Op: op, Asset: f.Asset, Other: other, Amount: f.Amount, Credit: credit,
+		Hold: f.Hold, Nonce: nonce, Ref: f.Ref, Memo: f.Memo}
+	if f.Kind == "frozen" {
+		l.Asset, l.Amount = "", words.Amount{}
+	} else {
+		p := s.purse(f.Tenant, account, f.Asset)
+		l.Balance, l.Held = p.balance, p.held
+	}
+	s.Lines = append(s.Lines, Booked{f.Tenant, account, l})
+}
+
+// Key is the last outcome of a key, if it is in its time.
+func (s *State) Key(t words.Tenant, key string, ttl time.Duration, at words.Time) (last Fact, found bool) {
+	for _, f := range s.Facts {
+		if f.Tenant == t && f.Key == key && key != "" {
+			last, found = f, true
+		}
+	}
+	return last, found && last.At.Plus(ttl) > at
+}
+
+// Ref is who has a ref.
+func (s *State) Ref(t words.Tenant, ref string) (who words.TxID) {
+	for _, f := range s.Facts {
+		if f.Tenant == t && f.Ref == ref && ref != "" {
+			who = f.ID
+		}
+	}
+	return who
+}
+
+// Entries are the first so many lines of an account after a seq.
+func (s *State) Entries(t words.Tenant, account string, after words.Seq, limit int) (list []Line) {
+	for _, l := range s.Lines {
+		if l.Tenant == t && l.Account == account && l.Seq > after && len(list) < limit {
+			list = append(list, l.Line)
+		}
+	}
+	return list
+}
+
+// Last is the tenant's last movement; with a time, the last that is not later.
+func (s *State) Last(t words.Tenant, at words.Time) (last words.Seq) {
+	for _, f := range s.Facts {
+		if f.Tenant == t && f.At <= at {
+			last = max(last, f.Seq)
+		}
+	}
+	return last
+}
+
+// BalanceAt is what an account had behind a movement.
+func (s *State) BalanceAt(t words.Tenant, account, asset string, seq words.Seq) (balance, held words.Amount) {
+	for _, l := range s.Lines {
+		if l.Tenant == t && l.Account == account && l.Asset == asset && l.Seq <= seq {
+			balance, held = l.Balance, l.Held
+		}
+	}
+	return balance, held
+}
+
+// Accounts are the accounts and assets of a tenant with a prefix, sorted, as account,
+// zero byte, asset.
+func (s *State) Accounts(t words.Tenant, prefix, after string, limit int) (list []string) {
+	for _, l := range s.Lines {
+		if l.Tenant == t && l.Asset != "" {
+			list = append(list, l.Account+"\x00"+l.Asset)
+		}
+	}
+	return sorted(list, prefix, after, limit)
+}
+
+// Assets are those of a tenant.
+func (s *State) Assets(t words.Tenant, prefix, after string, limit int) (list []string) {
+	for _, l := range s.Lines {
+		if l.Tenant == t && l.Asset != "" {
+			list = append(list, l.Asset)
+		}
+	}
+	return sorted(list, prefix, after, limit)
+}
+
+func sorted(list []string, prefix, after string, limit int) []string {
+	list = slices.DeleteFunc(list, func(n string) bool { return !strings.HasPrefix(n, prefix) || n <= after })
+	slices.Sort(list)
+	list = slices.Compact(list)
+	return list[:min(limit, len(list))]
+}
+
+// Listed are the holds of an account, or of all, by id, as they are at a time.
+func (s *State) Listed(t words.Tenant, account, state string, now words.Time) (list []Hold) {
+	for _, h := range s.Holds {
+		if h.State == "active" && h.Until <= now {
+			h.State = "expired"
+		}
+		if h.Tenant == t && (account == "" || h.From == account) && (state == "" || h.State == state) {
+			list = append(list, h.Hold)
+		}
+	}
+	slices.SortFunc(list, func(a, b Hold) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	return list
+}
+
+// Changes are the movements of a tenant after a seq.
+func (s *State) Changes(t words.Tenant, after words.Seq, limit int) (list []Fact) {
+	for _, f := range s.Facts {
+		if f.Tenant == t && f.Seq > after && len(list) < limit {
+			list = append(list, f)
+		}
+	}
+	return list
+}

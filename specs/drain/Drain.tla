@@ -1,0 +1,242 @@
+--------------------------------- MODULE Drain ---------------------------------
+(* The life of a node from its start to its end: when it may be given traffic, *)
+(* what it takes on, and what becomes of that when it ends.                    *)
+(*                                                                             *)
+(*   starting ──all needs met──► serving ──Drain──► lame duck ──► draining     *)
+(*        draining ──nothing is in──► stopped ──► the shell, the admin last    *)
+(*            └──deadline, or Abort──► aborting ──► stopped                    *)
+(*                                                                             *)
+(* Time is what is left of a deadline: nobody can wait past one. The disk may  *)
+(* be slow, fail or never answer, and a child may die or never end: none of    *)
+(* them is counted on when a drain shall end. What a request does is Wallet's  *)
+(* business, and how frames get to the disk is Journal's.                      *)
+EXTENDS Integers, FiniteSets
+
+CONSTANTS
+  Requests,
+  StartTime,                     \* for all that the node needs
+  LameTime, DrainTime, AbortTime,
+  MaxFaults,                     \* stalls, failures, children that die, and callers told that nobody knows yet
+  MaxSignals
+
+VARIABLES
+  met, seen,       \* needs that are met; that ever were
+  started,
+  ailing,          \* of "stalled", "failed", "late"
+  http,            \* the public listener: "down", "starting", "up", "ending"
+  phase,           \* "none", "lame duck", "draining", "aborting", "stopped"
+  left,            \* until the deadline of the phase; before a drain, of the start
+  age,             \* of the drain
+  last, durable, folded,
+  req,             \* "new", "sent", "held", "answered", "unknown", "refused"
+  after,           \* the frame that a held one waits for
+  shell,           \* parts that were not asked to end yet
+  spent
+
+vars == <<met, seen, started, ailing, http, phase, left, age, last, durable, folded, req, after, shell, spent>>
+
+Needs == {"key", "http", "admin"}
+Parts == {"http", "index", "admin"}
+Held  == {r \in Requests : req[r] = "held"}
+Max(S) == CHOOSE n \in S : \A m \in S : m <= n
+
+Rank(p) == CASE p = "none" -> 0 [] p = "lame duck" -> 1 [] p = "draining" -> 2 [] p = "aborting" -> 3 [] p = "stopped" -> 4
+Begun   == phase # "none"
+
+-----------------------------------------------------------------------------
+(* The decisions: what the mutants of MCDrain replace.                        *)
+
+Closed        == Rank(phase) >= 2          \* a lame duck still serves
+Complete(m)   == m = Needs                 \* all at one moment, once
+Writes        == "stalled" \notin ailing /\ "failed" \notin ailing
+Reads         == started /\ ~Closed        \* a journal that fails stops no read
+Readyz        == started /\ ~Begun /\ "http" \in met /\ Writes
+Takes         == started /\ ~Closed /\ Writes
+Outstanding   == durable < last /\ "failed" \notin ailing
+Quiet         == http = "down" /\ Held = {} /\ ~Outstanding
+GivenUp       == Held                      \* whom an abort tells that nobody knows
+Tells         == "unknown"                 \* of what may be lost
+Lost(r)       == after[r] > durable        \* by a flush that failed
+MayBegin      == ~Begun                    \* asked again, it changes nothing
+Restarts      == ~Begun                    \* nobody is started for a node that ends
+MustEnd       == left = 0                  \* an abort waits for nobody after its time
+MayGo(part)   == part = "admin" => shell = {"admin"}
+
+-----------------------------------------------------------------------------
+Init ==
+  /\ met = {} /\ seen = {} /\ started = FALSE /\ ailing = {} /\ http = "starting"
+  /\ phase = "none" /\ left = StartTime /\ age = 0
+  /\ last = 0 /\ durable = 0 /\ folded = 0
+  /\ req = [r \in Requests |-> "new"] /\ after = [r \in Requests |-> 0]
+  /\ shell = Parts /\ spent = [faults |-> 0, signals |-> 0]
+
+Spend(what, most) == spent[what] < most /\ spent' = [spent EXCEPT ![what] = @ + 1]
+
+(* What the node needs.                                                       *)
+
+Need(m) == /\ met' = m /\ seen' = seen \cup m
+           /\ started' = (started \/ Complete(m))
+           /\ ailing' = IF started' THEN ailing \ {"late"} ELSE ailing
+
+Meet(n) ==
+  /\ phase # "stopped" /\ n \notin met /\ n # "http" /\ Need(met \cup {n})
+  /\ UNCHANGED <<http, phase, left, age, last, durable, folded, req, after, shell, spent>>
+
+Up ==
+  /\ http = "starting" /\ phase # "stopped" /\ http' = "up" /\ Need(met \cup {"http"})
+  /\ UNCHANGED <<phase, left, age, last, durable, folded, req, after, shell, spent>>
+
+Die == \* the public listener, when nobody asked it to
+  /\ http \in {"starting", "up"} /\ phase # "stopped" /\ Spend("faults", MaxFaults)
+  /\ http' = "down" /\ Need(met \ {"http"})
+  /\ UNCHANGED <<phase, left, age, last, durable, folded, req, after, shell>>
+
+Restart ==
+  /\ http = "down" /\ Restarts /\ phase # "stopped" /\ http' = "starting"
+  /\ UNCHANGED <<met, seen, started, ailing, phase, left, age, last, durable, folded, req, after, shell, spent>>
+
+Ended == \* it was asked to: an abort cuts off those who are in, a drain waits for them
+  /\ http = "ending" /\ phase # "stopped"
+  /\ phase = "aborting" \/ \A r \in Requests : req[r] \notin {"sent", "held"}
+  /\ http' = "down" /\ Need(met \ {"http"})
+  /\ UNCHANGED <<phase, left, age, last, durable, folded, req, after, shell, spent>>
+
+Late ==
+  /\ ~started /\ ~Begun /\ left = 0 /\ "late" \notin ailing /\ ailing' = ailing \cup {"late"}
+  /\ UNCHANGED <<met, seen, started, http, phase, left, age, last, durable, folded, req, after, shell, spent>>
+
+(* Requests.                                                                  *)
+
+Send(r) ==
+  /\ req[r] = "new" /\ http = "up" /\ phase # "stopped" /\ req' = [req EXCEPT ![r] = "sent"]
+  /\ UNCHANGED <<met, seen, started, ailing, http, phase, left, age, last, durable, folded, after, shell, spent>>
+
+Enter(r) == \* decided and recorded, or refused at once
+  /\ req[r] = "sent" /\ phase # "stopped"
+  /\ IF Takes THEN /\ last' = last + 1 /\ req' = [req EXCEPT ![r] = "held"] /\ after' = [after EXCEPT ![r] = last + 1]
+     ELSE req' = [req EXCEPT ![r] = "refused"] /\ UNCHANGED <<last, after>>
+  /\ UNCHANGED <<met, seen, started, ailing, http, phase, left, age, durable, folded, shell, spent>>
+
+Tell(who, what) == req' = [r \in Requests |-> IF r \in who THEN what ELSE req[r]]
+
+Sync == \* also of a flush that was given up
+  /\ durable < last /\ phase # "stopped" /\ \E n \in (durable + 1)..last : durable' = n
+  /\ ailing' = ailing \ {"stalled"}
+  /\ UNCHANGED <<met, seen, started, http, phase, left, age, last, folded, req, after, shell, spent>>
+
+Fold == \* who waited for it is answered
+  /\ folded < durable /\ phase # "stopped" /\ folded' = durable
+  /\ Tell({r \in Held : after[r] <= durable}, "answered")
+  /\ UNCHANGED <<met, seen, started, ailing, http, phase, left, age, last, durable, after, shell, spent>>
+
+Stall ==
+  /\ Outstanding /\ "stalled" \notin ailing /\ phase # "stopped" /\ Spend("faults", MaxFaults)
+  /\ ailing' = ailing \cup {"stalled"}
+  /\ UNCHANGED <<met, seen, started, http, phase, left, age, last, durable, folded, req, after, shell>>
+
+Fail ==
+  /\ Outstanding /\ phase # "stopped" /\ Spend("faults", MaxFaults)
+  /\ ailing' = ailing \cup {"failed"} /\ Tell({r \in Held : Lost(r)}, "unknown")
+  /\ UNCHANGED <<met, seen, started, http, phase, left, age, last, durable, folded, after, shell>>
+
+LosePatience(r) ==
+  /\ r \in Held /\ phase # "stopped" /\ Spend("faults", MaxFaults) /\ Tell({r}, "unknown")
+  /\ UNCHANGED <<met, seen, started, ailing, http, phase, left, age, last, durable, folded, after, shell>>
+
+(* The end.                                                                   *)
+
+Asked == IF http \in {"starting", "up"} THEN "ending" ELSE http
+
+Aborts == /\ phase' = "aborting" /\ left' = AbortTime /\ http' = Asked /\ Tell(GivenUp, Tells)
+
+Drain ==
+  /\ MayBegin /\ phase # "stopped" /\ Spend("signals", MaxSignals)
+  /\ phase' = "lame duck" /\ left' = LameTime
+  /\ UNCHANGED <<met, seen, started, ailing, http, age, last, durable, folded, req, after, shell>>
+
+Abort ==
+  /\ Rank(phase) < 3 /\ Spend("signals", MaxSignals) /\ Aborts
+  /\ UNCHANGED <<met, seen, started, ailing, age, last, durable, folded, after, shell>>
+
+Close ==
+  /\ phase = "lame duck" /\ left = 0
+  /\ phase' = "draining" /\ left' = DrainTime /\ http' = Asked
+  /\ UNCHANGED <<met, seen, started, ailing, age, last, durable, folded, req, after, shell, spent>>
+
+GiveUp ==
+  /\ phase = "draining" /\ ~Quiet /\ left = 0 /\ Aborts
+  /\ UNCHANGED <<met, seen, started, ailing, age, last, durable, folded, after, shell, spent>>
+
+Stop ==
+  /\ \/ phase = "draining" /\ Quiet
+     \/ phase = "aborting" /\ (Quiet \/ MustEnd)
+  /\ phase' = "stopped" /\ left' = 0
+  /\ UNCHANGED <<met, seen, started, ailing, http, age, last, durable, folded, req, after, shell, spent>>
+
+Go(part) ==
+  /\ phase = "stopped" /\ part \in shell /\ MayGo(part) /\ shell' = shell \ {part}
+  /\ UNCHANGED <<met, seen, started, ailing, http, phase, left, age, last, durable, folded, req, after, spent>>
+
+Waiting == IF Begun THEN phase # "stopped" ELSE ~started
+Pass == \* never beyond a deadline
+  /\ Waiting /\ left > 0 /\ left' = left - 1 /\ age' = IF Begun THEN age + 1 ELSE 0
+  /\ UNCHANGED <<met, seen, started, ailing, http, phase, last, durable, folded, req, after, shell, spent>>
+
+Done == phase = "stopped" /\ shell = {} /\ UNCHANGED vars
+
+Ending == Pass \/ Close \/ GiveUp \/ Stop \/ \E p \in Parts : Go(p)
+Next == \/ Ending \/ Up \/ Die \/ Restart \/ Ended \/ Late \/ Sync \/ Fold \/ Stall \/ Fail \/ Drain \/ Abort \/ Done
+        \/ \E n \in Needs : Meet(n)
+        \/ \E r \in Requests : Send(r) \/ Enter(r) \/ LosePatience(r)
+
+Spec     == Init /\ [][Next]_vars
+LiveSpec == Spec /\ WF_vars(Ending) \* nobody else is counted on
+
+-----------------------------------------------------------------------------
+(* What is kept.                                                              *)
+
+\* R1. Before every need was met once, nothing is served and nobody is sent here.
+ReadyOnce == Readyz \/ Reads \/ (\E r \in Requests : req[r] = "held") => seen = Needs
+
+\* Nobody is sent to a node that ends, or that cannot be reached or cannot write.
+ReadyHonest == Readyz => phase = "none" /\ "http" \in met /\ ailing \cap {"stalled", "failed"} = {}
+
+\* R2. A journal that fails or stalls takes no write.
+WritesNeedJournal == [][last' > last => ailing \cap {"stalled", "failed"} = {}]_vars
+
+\* Reads go on until the node takes nothing any more.
+ReadsGoOn == started /\ phase \in {"none", "lame duck"} => Reads
+
+\* D2. Nothing is taken from draining on.
+NothingNew == [][Rank(phase) >= 2 => last' = last /\ \A r \in Requests : req'[r] = "held" => req[r] = "held"]_vars
+
+\* Whoever was let in hears what became of it, or that nobody knows, before the node stops.
+AllHear == phase = "stopped" => Held = {}
+
+\* An abort is at once: nobody waits through it.
+AbortIsNow == phase = "aborting" => Held = {}
+
+\* Who is answered is answered of what is durable and folded.
+TellsFolded == \A r \in Requests : req[r] = "answered" => after[r] <= folded
+
+\* Nobody is kept waiting for a frame that a failed flush may have lost.
+NobodyWaitsForLost == \A r \in Held : "failed" \in ailing => after[r] <= durable
+
+\* A drain that was not cut short leaves nothing that is only in memory.
+DrainFinishes == [][phase = "draining" /\ phase' = "stopped" => durable = last \/ "failed" \in ailing]_vars
+
+\* D1. Phases only advance.
+PhasesAdvance == [][Rank(phase') >= Rank(phase)]_vars
+
+\* D1. Whatever hangs, the end takes no longer than its times allow.
+InTime == age <= LameTime + DrainTime + AbortTime
+
+\* Nobody is started for a node that ends.
+NoRestart == [][Begun /\ http' = "starting" => http = "starting"]_vars
+
+\* Those who look on see the end: the admin listener goes last.
+AdminLast == "admin" \notin shell => shell = {}
+
+\* Every drain ends.
+DrainEnds == Begun ~> phase = "stopped" /\ shell = {}
+=============================================================================
