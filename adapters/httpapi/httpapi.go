@@ -138,18 +138,14 @@ func routes() []route {
 // A door is one endpoint.
 type door struct {
 	name     string
-	writes   bool
 	answered func(took time.Duration, decision []byte)
 	busy     func()
 }
 
-// shut reports that the node does not take what comes through d now.
-func (d *door) shut(s *event.Status) bool { return d.writes && !s.Writes || !d.writes && !s.Reads }
-
 func (a *API) meter(d *door, method string) { d.answered, d.busy = a.Meter.Endpoint(d.name, method) }
 
 func (a *API) open(r route) {
-	d := &door{name: r.name, writes: r.method != http.MethodGet}
+	d := &door{name: r.name}
 	a.meter(d, r.method)
 	if a.takes[r.path] != "" {
 		a.takes[r.path] += ", "
@@ -159,7 +155,7 @@ func (a *API) open(r route) {
 		k := c.Response().Writer.(*call)
 		s := a.Node.Status()
 		k.door, k.params, k.at = d, c.ParamValues(), s.At
-		if d.shut(&s) {
+		if !s.Reads { // whether it takes writes the node says: a replay is an answer, and none
 			return problem(event.Unavailable)
 		}
 		return r.serve(k)

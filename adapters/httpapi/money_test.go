@@ -182,7 +182,8 @@ func TestAPanicStopsAtTheEdge(t *testing.T) {
 	}
 }
 
-// Before the node is ready, and once it drains, nothing else is even looked at.
+// Before the node is ready, and once it drains, nothing else is even looked at. Where it
+// reads and does not write, it says itself what it does not take.
 func TestTheStateTable(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -198,7 +199,7 @@ func TestTheStateTable(t *testing.T) {
 		for _, op := range []string{"issue", "transfer", "burn"} {
 			r := s.post(op, "k", "not even JSON")
 			r.Header.Del("Authorization")
-			want := map[bool]int{true: 401, false: 503}[c.writes]
+			want := map[bool]int{true: 401, false: 503}[c.reads]
 			if got := s.send(r).status; got != want {
 				t.Errorf("%s: POST %s: %d", c.name, op, got)
 			}

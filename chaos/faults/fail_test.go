@@ -56,13 +56,13 @@ func TestFails(t *testing.T) {
 			h.is(failed)
 			h.ages()
 			h.stays(failed)
-			h.wants(h.issue(waits.key, waits.to), no, "unavailable")
+			h.wants(h.issue(waits.key, waits.to), http.StatusGatewayTimeout, "unknown")
 			h.says("the journal failed", fmt.Sprintf("fault=%q", c.fault), c.line)
 			h.says("the node is degraded", "has journal_failed", "reads=true", "writes=false", fmt.Sprintf("fault=%q", c.fault))
 			if n := h.metric(`io_errors_total{op="journal"}`); n < 1 {
 				t.Fatalf("%v failures are counted", n)
 			}
-			if n := h.metric(`io_timeouts_total{op="reply"}`); n != 1 {
+			if n := h.metric(`io_timeouts_total{op="reply"}`); n != 2 { // also who asked again
 				t.Fatalf("%v replies without an outcome are counted", n)
 			}
 			h.wants(h.tx(h.txid(h.verbose().LSN)), http.StatusGatewayTimeout, "unknown")

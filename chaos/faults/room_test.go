@@ -82,6 +82,7 @@ func TestFullDisk(t *testing.T) {
 	h.await(full)
 	h.is(full)
 	h.stop()
+	h.fill(neighbour) // also what the node gave back when it ended
 	said, code := h.command("serve", "--data", h.Data, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0")
 	if code != 2 || !strings.Contains(said, "make room on the disk") || !strings.Contains(said, "nothing is lost") {
 		t.Fatalf("exit %d:\n%s", code, said)
@@ -105,7 +106,7 @@ func TestFullDisk(t *testing.T) {
 // fill leaves no byte.
 func (h *house) fill(path string) {
 	h.t.Helper()
-	f, err := os.Create(path)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package faults_test
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"strings"
@@ -45,7 +46,7 @@ func (h *house) stalls(key string, on []faults.Op) {
 	h.ages()
 	flies := h.txid(h.verbose().LSN)
 	h.wants(h.tx(flies), http.StatusGatewayTimeout, "unknown")
-	h.wants(h.issue(waits.key, waits.to), no, "unavailable") // its key is looked up when writes are possible again
+	again := h.send(key, 2) // waits for the same answer
 	if len(on) == 1 {
 		h.says("the node is degraded", "has journal_stalled", "reads=true", "writes=false")
 	}
@@ -60,6 +61,9 @@ func (h *house) stalls(key string, on []faults.Op) {
 	told := h.ends(waits)
 	h.await(wellness)
 	h.keeps(waits, told)
+	if a := h.ends(again); !bytes.Equal(a.body, told.body) {
+		h.t.Fatalf("who asked again was told %s", a.body)
+	}
 	if told.txid != flies {
 		h.t.Fatalf("%s was on its way, told %s", flies, told.body)
 	}

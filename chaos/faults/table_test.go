@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -136,6 +137,12 @@ func (h *house) answers(r row) {
 	if r.reads == yes && len(reads) == 2 && !bytes.Equal(reads[1].body, h.known.body) {
 		h.t.Fatalf("the receipt is now\n%s", reads[1].body)
 	}
+	if r.reads == yes && h.known.txid != "" { // a retry writes nothing
+		again := h.issue("known", "ann")
+		if h.wants(again, yes, ""); !bytes.Equal(again.body, h.known.body) || again.header.Get("Idempotency-Replayed") != "true" {
+			h.t.Fatalf("asked again it is\n%s", again.body)
+		}
+	}
 	h.probes++
 	before := h.metric(`rejected_total{plane="wallet",reason="unavailable"}`)
 	a := h.issue(fmt.Sprintf("probe-%d", h.probes), "probe")
@@ -190,10 +197,15 @@ func (h *house) stays(r row) {
 	})
 }
 
-// command runs the binary with other words.
+// command runs the binary with other words, which it finishes.
 func (h *house) command(args ...string) (said string, code int) {
 	h.t.Helper()
-	out, err := exec.Command(h.Binary, args...).CombinedOutput()
+	ctx, stop := context.WithTimeout(context.Background(), 2*patience)
+	defer stop()
+	out, err := exec.CommandContext(ctx, h.Binary, args...).CombinedOutput()
+	if ctx.Err() != nil {
+		h.t.Fatalf("%q does not end: %s", args, out)
+	}
 	exit := &exec.ExitError{}
 	if err != nil && !errors.As(err, &exit) {
 		h.t.Fatal(err)
