@@ -1,0 +1,67 @@
+package event
+
+import (
+	"time"
+
+	"macronode/core/words"
+)
+
+// Arrive asks whether a request may be worked on, before anything dear is done for it.
+// The answer is a Verdict for Ticket, at once or within the time that a queue takes.
+type Arrive struct {
+	Ticket   words.Ticket // a slot that is the request's until it is settled or refused
+	Decision uint64       // number of the decision, by which it is found again
+	Class    words.Class
+	Facet    words.Facet
+	Route    uint16        // number of the route in the configuration
+	Tenant   words.Tenant  // of the key that was verified; 0: none was
+	Key      words.KeyID   // that was verified; 0: none was
+	Peer     words.ID      // digest of the address, which may be a network's
+	Bytes    int64         // declared length of the body; -1: not said
+	Answer   uint32        // bytes of the answer, as the route has them in the mean
+	Patience time.Duration // what is left of the caller's deadline
+}
+
+// Stream asks for the turn that a further quantum of a body or an answer wants, of a
+// request that has its permit. It waits as long as the request's deadline lets it.
+type Stream struct{ Ticket words.Ticket }
+
+// Settle gives back the permit of a request, or its place in a queue. It may come twice,
+// and late: a ticket is of one use.
+type Settle struct {
+	Ticket words.Ticket
+	Bytes  uint64 // that went through, both ways
+}
+
+// A Verdict is what became of an Arrive or a Stream.
+type Verdict struct {
+	Ticket  words.Ticket
+	Problem Problem // None: go
+	Why     Why
+	Rule    uint8         // of the quotas, from 1: the one that refused, or has the least left; 0: none
+	Left    uint32        // of that rule, in its unit
+	Reset   time.Duration // until it has all of its burst again
+	Retry   time.Duration // until it is worth to come again; 0: it is not known
+	Waited  time.Duration // in a queue
+}
+
+// Why says which bound refused a request.
+type Why uint8
+
+const (
+	Admitted   Why = iota
+	OverQuota      // the quota that Rule names
+	OverPace       // would wait too long for the instance's quota
+	QueueFull      // of the facet
+	ClassFull      // the class has its share of the queue
+	FlowFull       // the flow has its share of the class
+	NoWeight       // the class is not served here
+	OverRoute      // as many requests of the route are at work as may be
+	WaitedLong     // no permit came in time
+	NotServing     // starting, draining
+	Whys
+)
+
+func (w Why) String() string {
+	return [...]string{"admitted", "quota", "pace", "queue", "class", "flow", "weight", "route", "wait", "state", "?"}[min(w, Whys)]
+}
