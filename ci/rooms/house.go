@@ -28,6 +28,7 @@ var House = []Room{
 	core("digest", "core/words").borrows("github.com/zeebo/blake3"),
 	core("table", "core/words").takes("unsafe.Sizeof"), // says how much memory its rows take
 	core("queue", "core/words"),
+	core("fair", "core/words", "core/table"),
 	core("clock", "core/words"),
 	core("event", "core/words", "core/digest"),
 	core("record", "core/words", "core/digest", "core/event"),
@@ -40,6 +41,7 @@ var House = []Room{
 	machine("supervise"),
 	machine("ready"),
 	machine("drain"),
+	machine("admit", "core/fair"),
 
 	core("state", "core/words", "core/event", "core/record", "core/idem", "core/keyring", "core/ledger"),
 	core("node", "core"),
@@ -87,8 +89,8 @@ func core(name string, uses ...string) Room {
 }
 
 // machine is one idea of core. Two of them meet in core/node, never in each other.
-func machine(name string) Room {
-	return core(name, "core/words", "core/digest", "core/table", "core/queue", "core/clock", "core/event", "core/record")
+func machine(name string, uses ...string) Room {
+	return core(name, append(uses, "core/words", "core/digest", "core/table", "core/queue", "core/clock", "core/event", "core/record")...)
 }
 
 // adapter is a room between us and one vendor. It never knows a machine.

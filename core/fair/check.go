@@ -1,0 +1,112 @@
+package fair
+
+import (
+	"fmt"
+
+	"macronode/core/words"
+)
+
+// each yields all items in the order of the classes, of each its ring, of each flow its
+// first to its last.
+func (q *Queue) each(yield func(f words.Flow, at, place uint32)) {
+	for c := range q.classes {
+		at := q.classes[c].first
+		for range q.classes[c].flows {
+			name, _ := q.known.Row(at)
+			for place := q.flows[at].head; place != none; place = q.items[place].next {
+				yield(name, at, place)
+			}
+			at = q.flows[at].next
+		}
+	}
+}
+
+// Mix is h after all of q: what is queued in which order, and who may spend what.
+func (q *Queue) Mix(h words.Hash64) words.Hash64 {
+	h = h.Mix(uint64(q.turn)).Mix(uint64(q.queued))
+	for i := range q.classes {
+		c := &q.classes[i]
+		h = h.Mix(c.deficit).MixBit(c.visited).MixBit(c.begun)
+	}
+	last := none
+	q.each(func(f words.Flow, at, place uint32) {
+		if at != last {
+			h, last = f.Mix(h).Mix(uint64(q.flows[at].deficit)), at
+		}
+		h = h.Mix(uint64(place)).Mix(q.items[place].cost)
+	})
+	return h
+}
+
+// CopyTo overwrites dst, reusing its memory.
+func (q *Queue) CopyTo(dst *Queue) {
+	items, flows, known := append(dst.items[:0], q.items...), append(dst.flows[:0], q.flows...), dst.known
+	q.known.CopyTo(&known)
+	*dst = *q
+	dst.items, dst.flows, dst.known = items, flows, known
+}
+
+// Check returns the first invariant that does not hold.
+func (q *Queue) Check() error {
+	if err := q.known.Check(); err != nil {
+		return fmt.Errorf("fair: %w", err)
+	}
+	seen, queued := make([]bool, len(q.items)), make([]uint32, len(q.flows))
+	var classes [words.Classes]uint32
+	var wrong error
+	q.each(func(f words.Flow, at, place uint32) {
+		if seen[place] || q.items[place].flow != at {
+			wrong = fmt.Errorf("F1: item %d of %v is queued twice, or elsewhere", place, f)
+		}
+		seen[place] = true
+		queued[at]++
+		classes[f.Class]++
+	})
+	if wrong != nil {
+		return wrong
+	}
+	all := 0
+	for place := range q.items {
+		if q.items[place].flow != none != seen[place] {
+			return fmt.Errorf("F1: item %d is queued, and in no flow of a ring", place)
+		}
+		if seen[place] {
+			all++
+		}
+	}
+	if all != q.queued || all > q.limits.Queue {
+		return fmt.Errorf("F1, F2: %d are queued, counted %d, at most %d", all, q.queued, q.limits.Queue)
+	}
+	for c := range q.classes {
+		if err := q.checkClass(words.Class(c), classes[c], queued); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (q *Queue) checkClass(of words.Class, there uint32, queued []uint32) error {
+	c, quantum, weight := &q.classes[of], int64(q.limits.Quantum), q.limits.Weights[of]
+	switch {
+	case c.queued != there || int(there) > q.limits.Class[of]:
+		return fmt.Errorf("F1, F2: %d of class %v are queued, counted %d, at most %d", there, of, c.queued, q.limits.Class[of])
+	case there == 0 && (c.deficit != 0 || c.visited || c.begun):
+		return fmt.Errorf("F3: class %v has nothing queued and %d saved", of, c.deficit)
+	case c.deficit > (weight+1)*q.limits.Quantum:
+		return fmt.Errorf("F4: class %v has saved %d", of, c.deficit)
+	case weight == 0 && there > 0:
+		return fmt.Errorf("F5: class %v has no weight and %d queued", of, there)
+	}
+	at := c.first
+	for range c.flows {
+		f := &q.flows[at]
+		switch {
+		case f.queued != queued[at] || f.queued == 0 || int(f.queued) > q.limits.Flow:
+			return fmt.Errorf("F1, F2: a flow of class %v has %d queued, counted %d, at most %d", of, queued[at], f.queued, q.limits.Flow)
+		case f.deficit > 3*quantum || f.deficit < -quantum:
+			return fmt.Errorf("F4: a flow of class %v may spend %d", of, f.deficit)
+		}
+		at = f.next
+	}
+	return nil
+}

@@ -1,0 +1,288 @@
+// Package fair says whose turn it is: deficit round robin over classes, then over the
+// flows of a class, then first come first served.
+//
+//	Offer ──► the end of its flow ──► its flow's turn ──► its class's turn ──Next──► gone
+//	                    └─────────────────Drop────────────────────────────────────► gone
+//
+// A class is given weight × quantum when its turn comes, a flow one quantum, and each
+// spends what its items cost. What is left it keeps until it has nothing queued: then it
+// has nothing saved and nothing owed.
+package fair
+
+import (
+	"errors"
+
+	"macronode/core/table"
+	"macronode/core/words"
+)
+
+// Why an item is not queued. Each is for a bound of its own, so that each can be told.
+var (
+	ErrWeight = errors.New("fair: no weight")                // a class that is not served, idle or not
+	ErrFull   = errors.New("fair: full")                     // come back later
+	ErrClass  = errors.New("fair: class has its share")      // others of the class must go first
+	ErrFlow   = errors.New("fair: flow has its share of it") // others of the flow must go first
+)
+
+// Limits are how much is queued, and who has which part of it.
+type Limits struct {
+	Places  int                   // names of items: those below it
+	Queue   int                   // items queued at once
+	Class   [words.Classes]int    // of them, of a class
+	Flow    int                   // of them, of a flow
+	Quantum uint64                // cost that a flow is given when its turn comes, and the most that an item costs
+	Weights [words.Classes]uint64 // of a class: how many quanta it is given. 0: it is not served
+}
+
+// none ends a list of places, or of flows.
+const none = ^uint32(0)
+
+// item is one place. It is queued when it has a flow.
+type item struct {
+	flow       uint32 // none: not queued
+	prev, next uint32 // in its flow
+	cost       uint64
+}
+
+// flow has what a caller has queued, in order, and a place in the ring of its class.
+type flow struct {
+	head, tail uint32
+	queued     uint32
+	prev, next uint32 // in the ring
+	deficit    int64  // what it may still spend
+}
+
+// class has a ring of flows; the first of them is the one whose turn it is.
+type class struct {
+	first   uint32
+	flows   uint32
+	queued  uint32
+	deficit uint64
+	visited bool // its turn has come, and it was given its quanta
+	begun   bool // the turn of its first flow has come, and that was given its quantum
+}
+
+// nothing is the value of a row that is all key.
+type nothing struct{}
+
+func (nothing) Mix(h words.Hash64) words.Hash64 { return h }
+
+// Queue holds items until their turn.
+//
+// Invariants:
+//
+//	F1  an item is queued in one flow and once, a flow with items is in the ring of its class
+//	    once, and what is counted is what is there
+//	F2  no bound is passed: of the queue, of a class, of a flow
+//	F3  who has nothing queued has no deficit, and is owed none
+//	F4  no class has more saved than weight × quantum and one item, no flow more than a
+//	    quantum and what it was given back, and none owes more than a quantum
+//	F5  a class without weight has nothing queued
+type Queue struct {
+	limits  Limits
+	items   []item
+	flows   []flow
+	known   table.Pool[words.Flow, nothing] // of flows with items: its places are those of flows
+	classes [words.Classes]class
+	turn    words.Class
+	queued  int
+}
+
+// New is an empty queue. The seed is that of the table of flows.
+func New(l Limits, seed words.Hash64) Queue {
+	words.Assert(l.Quantum > 0 && l.Quantum < 1<<40, "fair: no quantum, or too large a one")
+	q := Queue{limits: l, items: make([]item, l.Places), flows: make([]flow, l.Queue),
+		known: table.NewPool[words.Flow, nothing](l.Queue, seed)}
+	for i := range q.items {
+		q.items[i].flow = none
+	}
+	for i := range q.classes {
+		q.classes[i].first = none
+	}
+	return q
+}
+
+// Bytes is the memory that New takes.
+func Bytes(l Limits) int64 {
+	return table.Flat[item](l.Places) + table.Flat[flow](l.Queue) + table.PoolBytes[words.Flow, nothing](l.Queue)
+}
+
+// Len is how many items are queued, Of how many of a class.
+func (q *Queue) Len() int             { return q.queued }
+func (q *Queue) Of(c words.Class) int { return int(q.classes[c].queued) }
+
+// Ahead is how many items are served before one of a class that comes now, where all of
+// them cost a quantum: those of its class, and what the others are given meanwhile.
+func (q *Queue) Ahead(c words.Class) int {
+	mine, ahead := q.limits.Weights[c], uint64(q.classes[c].queued)
+	if mine == 0 {
+		return q.queued
+	}
+	turns := ahead + 1
+	for other := range q.classes {
+		if words.Class(other) != c {
+			ahead += min(uint64(q.classes[other].queued), (turns*q.limits.Weights[other]+mine-1)/mine)
+		}
+	}
+	return int(ahead)
+}
+
+// Offer queues the item at a place, which is not queued, at the end of its flow. A cost
+// is at least 1 and at most a quantum.
+func (q *Queue) Offer(f words.Flow, place uint32, cost uint64) error {
+	words.Assert(q.items[place].flow == none, "fair: queued twice")
+	words.Assert(cost > 0 && cost <= q.limits.Quantum, "fair: a cost beyond a quantum, or none")
+	c := &q.classes[f.Class]
+	at, waits := q.known.Find(f)
+	switch {
+	case q.limits.Weights[f.Class] == 0:
+		return ErrWeight
+	case q.queued >= q.limits.Queue:
+		return ErrFull
+	case int(c.queued) >= q.limits.Class[f.Class]:
+		return ErrClass
+	case waits && int(q.flows[at].queued) >= q.limits.Flow, q.limits.Flow == 0:
+		return ErrFlow
+	}
+	if !waits {
+		at = q.known.Put(f, nothing{})
+		q.flows[at] = flow{head: none, tail: none}
+		q.enter(c, at)
+	}
+	w := &q.flows[at]
+	q.items[place] = item{flow: at, prev: w.tail, next: none, cost: cost}
+	if w.tail == none {
+		w.head = place
+	} else {
+		q.items[w.tail].next = place
+	}
+	w.tail = place
+	w.queued++
+	c.queued++
+	q.queued++
+	return nil
+}
+
+// Next takes the item whose turn it is from the queue; false when there is none. It looks
+// at no more than every class and every flow that owes something twice.
+func (q *Queue) Next() (place uint32, ok bool) {
+	for q.queued > 0 {
+		c := &q.classes[q.turn]
+		if c.queued == 0 {
+			q.pass()
+			continue
+		}
+		if !c.visited {
+			c.visited = true
+			c.deficit += q.limits.Weights[q.turn] * q.limits.Quantum
+		}
+		f := q.front(c)
+		place = f.head
+		cost := q.items[place].cost
+		if c.deficit < cost {
+			q.pass()
+			continue
+		}
+		c.deficit -= cost
+		f.deficit -= int64(cost)
+		q.Drop(place)
+		return place, true
+	}
+	return 0, false
+}
+
+// front is the flow of c that can pay for its first item: those that cannot, yet, have
+// had their turn.
+func (q *Queue) front(c *class) *flow {
+	for {
+		f := &q.flows[c.first]
+		if !c.begun {
+			c.begun = true
+			f.deficit += int64(q.limits.Quantum)
+		}
+		if int64(q.items[f.head].cost) <= f.deficit {
+			return f
+		}
+		c.begun = false
+		c.first = f.next
+	}
+}
+
+// pass gives the turn to the next class.
+func (q *Queue) pass() {
+	q.classes[q.turn].visited = false
+	q.turn = (q.turn + 1) % words.Classes
+}
+
+// Drop takes an item out of the queue, wherever it stands.
+func (q *Queue) Drop(place uint32) {
+	i := &q.items[place]
+	words.Assert(i.flow != none, "fair: drops what is not queued")
+	at := i.flow
+	f := &q.flows[at]
+	name, _ := q.known.Row(at)
+	c := &q.classes[name.Class]
+	if i.prev == none {
+		f.head = i.next
+	} else {
+		q.items[i.prev].next = i.next
+	}
+	if i.next == none {
+		f.tail = i.prev
+	} else {
+		q.items[i.next].prev = i.prev
+	}
+	*i = item{flow: none}
+	f.queued--
+	c.queued--
+	q.queued--
+	if f.queued == 0 {
+		q.leave(c, at)
+		q.known.Drop(at)
+	}
+	if c.queued == 0 {
+		c.deficit, c.visited = 0, false
+	}
+}
+
+// Queued reports that the item at a place waits.
+func (q *Queue) Queued(place uint32) bool { return q.items[place].flow != none }
+
+// Correct gives a flow back what it was charged too much, or charges what it was not
+// charged, up to a quantum; only as long as it has something queued.
+func (q *Queue) Correct(f words.Flow, by int64) {
+	at, waits := q.known.Find(f)
+	if !waits {
+		return
+	}
+	most := int64(q.limits.Quantum)
+	w := &q.flows[at]
+	w.deficit = min(max(w.deficit+min(max(by, -most), most), -most), 2*most)
+}
+
+// enter puts a flow at the end of its class's ring, leave takes it out.
+func (q *Queue) enter(c *class, at uint32) {
+	f := &q.flows[at]
+	if c.flows++; c.first == none {
+		c.first, f.prev, f.next = at, at, at
+		return
+	}
+	first := &q.flows[c.first]
+	f.prev, f.next = first.prev, c.first
+	q.flows[first.prev].next = at
+	first.prev = at
+}
+
+func (q *Queue) leave(c *class, at uint32) {
+	f := &q.flows[at]
+	if c.first == at {
+		c.begun = false
+		c.first = f.next
+	}
+	if c.flows--; c.flows == 0 {
+		c.first = none
+		return
+	}
+	q.flows[f.prev].next = f.next
+	q.flows[f.next].prev = f.prev
+}

@@ -1,0 +1,260 @@
+package fair_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"macronode/ci/story"
+	"macronode/core/fair"
+	"macronode/core/words"
+	twin "macronode/models/fair"
+)
+
+const quantum = 100
+
+func limits(places int) fair.Limits {
+	return fair.Limits{Places: places, Queue: places, Class: [words.Classes]int{places, places, places}, Flow: places,
+		Quantum: quantum, Weights: [words.Classes]uint64{10, 5, 1}}
+}
+
+var classes = map[string]words.Class{"internal": words.Internal, "authed": words.Authed, "anon": words.Anon}
+
+func TestStory(t *testing.T) {
+	var q fair.Queue
+	story.Play(t, "testdata/turns", func(w []string) string {
+		number := func(i int) int {
+			n, err := strconv.Atoi(w[i])
+			if err != nil {
+				t.Fatalf("%q: %v", w, err)
+			}
+			return n
+		}
+		said := ""
+		switch w[0] {
+		case "new": // internal authed anon, then the bounds of queue, class and flow
+			l := limits(32)
+			l.Weights = [words.Classes]uint64{uint64(number(1)), uint64(number(2)), uint64(number(3))}
+			l.Queue, l.Flow = number(4), number(6)
+			l.Class = [words.Classes]int{number(5), number(5), number(5)}
+			q = fair.New(l, 1)
+		case "offer": // class flow cost place…
+			for i := 4; i < len(w); i++ {
+				if err := q.Offer(words.Flow{Class: classes[w[1]], Of: uint64(number(2))}, uint32(number(i)), uint64(number(3))); err != nil {
+					said += fmt.Sprintf("%s: %v\n", w[i], err)
+				}
+			}
+		case "serve":
+			var order []string
+			for range number(1) {
+				place, ok := q.Next()
+				if !ok {
+					order = append(order, "nobody")
+					break
+				}
+				order = append(order, strconv.Itoa(int(place)))
+			}
+			said = strings.Join(order, " ") + "\n"
+		case "drop":
+			q.Drop(uint32(number(1)))
+		case "correct":
+			q.Correct(words.Flow{Class: classes[w[1]], Of: uint64(number(2))}, int64(number(3)))
+		case "ahead":
+			said = fmt.Sprintf("%d\n", q.Ahead(classes[w[1]]))
+		default:
+			t.Fatalf("no such word: %s", w[0])
+		}
+		if err := q.Check(); err != nil {
+			t.Fatal(err)
+		}
+		return said
+	})
+}
+
+// name is what the twin calls an error.
+func name(err error) string {
+	for e, n := range map[error]string{fair.ErrWeight: "weight", fair.ErrFull: "full", fair.ErrClass: "class", fair.ErrFlow: "flow"} {
+		if errors.Is(err, e) {
+			return n
+		}
+	}
+	return ""
+}
+
+// TestAgrees walks the queue and its twin through the same random life.
+func TestAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const places = 12
+		l := limits(places)
+		l.Queue, l.Flow = rapid.IntRange(1, places).Draw(t, "queue"), rapid.IntRange(1, 5).Draw(t, "flow")
+		for c := range l.Weights {
+			l.Weights[c] = rapid.Uint64Range(0, 3).Draw(t, "weight")
+			l.Class[c] = rapid.IntRange(1, places).Draw(t, "class")
+		}
+		q, spare := fair.New(l, 1), fair.New(limits(3), 2)
+		m := twin.Queue{Most: l.Queue, Class: l.Class, Flow: l.Flow, Quantum: quantum}
+		for c, w := range l.Weights {
+			m.Weight[c] = int64(w)
+		}
+		flow := func(t *rapid.T) words.Flow {
+			return words.Flow{Class: words.Class(rapid.IntRange(0, int(words.Classes)-1).Draw(t, "class")), Of: rapid.Uint64Range(1, 3).Draw(t, "of")}
+		}
+		offer := func(t *rapid.T) {
+			place := rapid.Uint32Range(0, places-1).Draw(t, "place")
+			if q.Queued(place) {
+				return
+			}
+			f, cost := flow(t), rapid.Uint64Range(1, quantum).Draw(t, "cost")
+			err := q.Offer(f, place, cost)
+			if want := m.Offer(f, place, int64(cost)); name(err) != want {
+				t.Fatalf("offer %v at %d: %v, the twin says %q", f, place, err, want)
+			}
+		}
+		next := func(t *rapid.T) {
+			place, ok := q.Next()
+			if want, any := m.Next(); place != want || ok != any {
+				t.Fatalf("next: %d, %v, the twin says %d, %v", place, ok, want, any)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"offer": offer, "offer again": offer, "offer more": offer, "next": next, "next again": next,
+			"drop": func(t *rapid.T) {
+				place := rapid.Uint32Range(0, places-1).Draw(t, "place")
+				if waits := q.Queued(place); waits {
+					q.Drop(place)
+					if !m.Drop(place) {
+						t.Fatalf("%d was queued, not so for the twin", place)
+					}
+				}
+			},
+			"correct": func(t *rapid.T) {
+				f, by := flow(t), rapid.Int64Range(-2*quantum, 2*quantum).Draw(t, "by")
+				q.Correct(f, by)
+				m.Correct(f, by)
+			},
+			"copy": func(t *rapid.T) { // the copy lives on, what was copied is spoilt
+				q.CopyTo(&spare)
+				if q.Mix(0) != spare.Mix(0) {
+					t.Fatal("a copy has another hash")
+				}
+				for range places {
+					q.Next()
+				}
+				q, spare = spare, q
+			},
+			"": func(t *rapid.T) {
+				if err := q.Check(); err != nil {
+					t.Fatal(err)
+				}
+				for c := range words.Classes {
+					if q.Of(c) != m.Len(c) {
+						t.Fatalf("%d of class %v are queued, the twin says %d", q.Of(c), c, m.Len(c))
+					}
+				}
+			},
+		})
+	})
+}
+
+// TestShares: whoever always has something queued is served what its weight says, within
+// a bound that does not grow: of classes, of flows within a class, whatever their items cost.
+func TestShares(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := limits(64)
+		type caller struct {
+			flow words.Flow
+			cost *rapid.Generator[uint64]
+			got  uint64
+		}
+		var callers []*caller
+		for c := range words.Classes {
+			l.Weights[c] = rapid.Uint64Range(1, 4).Draw(t, "weight")
+			for of := range rapid.IntRange(1, 3).Draw(t, "flows") {
+				callers = append(callers, &caller{flow: words.Flow{Class: c, Of: uint64(of)}, cost: rapid.Uint64Range(1, rapid.Uint64Range(1, quantum).Draw(t, "dearest"))})
+			}
+		}
+		q, who, costs := fair.New(l, 7), map[uint32]*caller{}, map[uint32]uint64{}
+		offer := func(c *caller, place uint32) {
+			who[place], costs[place] = c, c.cost.Draw(t, "cost")
+			if err := q.Offer(c.flow, place, costs[place]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, c := range callers {
+			offer(c, uint32(2*i))
+			offer(c, uint32(2*i+1))
+		}
+		for range rapid.IntRange(1, 600).Draw(t, "served") {
+			place, ok := q.Next()
+			if !ok {
+				t.Fatal("nobody, and all wait")
+			}
+			who[place].got += costs[place]
+			offer(who[place], place)
+		}
+		var class [words.Classes]float64
+		for _, c := range callers {
+			class[c.flow.Class] += float64(c.got)
+		}
+		for c := range class {
+			for d := range class {
+				a, b := class[c]/float64(l.Weights[c]), class[d]/float64(l.Weights[d])
+				if math.Abs(a-b) > 3*quantum {
+					t.Fatalf("classes %v and %v were served %v and %v a weight", words.Class(c), words.Class(d), a, b)
+				}
+			}
+		}
+		for _, a := range callers {
+			for _, b := range callers {
+				if a.flow.Class == b.flow.Class && max(a.got, b.got)-min(a.got, b.got) > 3*quantum {
+					t.Fatalf("%v was served %d, %v %d", a.flow, a.got, b.flow, b.got)
+				}
+			}
+		}
+	})
+}
+
+func TestMisuse(t *testing.T) {
+	for what, misuse := range map[string]func(*fair.Queue){
+		"twice":        func(q *fair.Queue) { _ = q.Offer(words.Flow{}, 1, 1) },
+		"no cost":      func(q *fair.Queue) { _ = q.Offer(words.Flow{}, 2, 0) },
+		"too dear":     func(q *fair.Queue) { _ = q.Offer(words.Flow{}, 2, quantum+1) },
+		"drop nothing": func(q *fair.Queue) { q.Drop(2) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			q := fair.New(limits(4), 1)
+			if err := q.Offer(words.Flow{}, 1, 1); err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if _, broken := recover().(words.Broken); !broken {
+					t.Error("nobody minds")
+				}
+			}()
+			misuse(&q)
+		})
+	}
+}
+
+// BenchmarkTurns: an item comes and one goes, 256 flows wait.
+func BenchmarkTurns(b *testing.B) {
+	l := limits(512)
+	q := fair.New(l, 1)
+	for i := range uint32(256) {
+		if err := q.Offer(words.Flow{Class: words.Class(i % 3), Of: uint64(i)}, i, 1+uint64(i)%quantum); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		place, _ := q.Next()
+		if q.Offer(words.Flow{Class: words.Class(place % 3), Of: uint64(place)}, place, 1+uint64(place)%quantum) != nil {
+			b.Fatal("no room")
+		}
+	}
+}
