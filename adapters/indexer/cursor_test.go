@@ -15,12 +15,9 @@ import (
 // and with it what the tails had leaves them. Each look-up finds it all the same, or a
 // ref would be used twice.
 func TestACursorIsNoOlderThanTheTails(t *testing.T) {
-	body := record.Begin(nil, 1, 1000)
-	r := record.Record{Kind: record.Moved, Op: event.Issue, Tenant: 1, Caller: 1, Key: words.Name{Text: []byte("k1")}, To: words.Name{Text: []byte("ann")},
-		Asset: words.Name{Text: []byte("EUR")}, Amount: words.Units(1), Seq: 1, FromNow: words.Units(1), ToNow: words.Units(1), Spent: words.Units(1),
-		Ref: words.Name{Text: []byte("inv-1")}}
-	body, _ = record.Add(body, 0, &r)
-	x := New(Config{Dir: t.TempDir(), TTL: time.Hour, Limits: Limits{Interval: 50 * time.Millisecond, Few: 1}, Journal: blank{}})
+	tables := make(chan words.LSN, 4)
+	x := New(Config{Dir: t.TempDir(), TTL: time.Hour, Limits: Limits{Frames: 2, Interval: time.Hour}, Journal: blank{},
+		Indexed: func(upto words.LSN) { tables <- upto }})
 	done := make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
 	go func() { done <- x.Run(ctx) }()
@@ -30,33 +27,36 @@ func TestACursorIsNoOlderThanTheTails(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	for x.Mark().LSN == 0 {
-		x.Offer([]record.Sealed{{Journal: 7, LSN: 1, Body: body}})
-		time.Sleep(time.Millisecond)
+	if upto := <-tables; upto > 0 {
+		t.Fatalf("a new index has %v in its tables", upto)
 	}
+	x.Offer([]record.Sealed{issued(1, "inv-1")})
+	if !x.AwaitMark(ctx, 1) {
+		t.Fatal("the first frame is not folded")
+	}
+	var upto words.LSN
 	var used words.TxID
 	if err := x.asked(func(v *view) {
-		before := x.ingests.Load()
-		if before > 0 {
-			t.Skip("the table came before the first look: nothing is shown by this run")
-		}
-		v.key(1, digest.Name([]byte("k2")))
-		for x.ingests.Load() == before || x.frozenNow() {
-			time.Sleep(time.Millisecond)
-		}
+		v.key(1, digest.Name([]byte("k9")))
+		x.Offer([]record.Sealed{issued(2, "inv-2")}) // the tail is full
+		upto = <-tables
 		used = v.ref(1, digest.Name([]byte("inv-1")))
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if used.Place().LSN != 1 {
-		t.Errorf("the ref is used by %v", used.Place())
+	if upto != 2 || used.Place().LSN != 1 {
+		t.Errorf("the tables have come to %v, the ref is used by %v", upto, used.Place())
 	}
 }
 
-func (x *Indexer) frozenNow() bool {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
-	return x.frozen != nil
+// issued is a frame with one issue, under a ref.
+func issued(lsn words.LSN, ref string) record.Sealed {
+	body := record.Begin(nil, lsn, 1000)
+	r := record.Record{Kind: record.Moved, Op: event.Issue, Tenant: 1, Caller: 1, Key: words.Name{Text: []byte("k")}, To: words.Name{Text: []byte("ann")},
+		Asset: words.Name{Text: []byte("EUR")}, Amount: words.Units(1), Seq: words.Seq(lsn), FromNow: words.Units(1), ToNow: words.Units(1), Spent: words.Units(1),
+		Ref: words.Name{Text: []byte(ref)}}
+	body, _ = record.Add(body, 0, &r)
+	return record.Sealed{Journal: 7, LSN: lsn, Body: body}
 }
 
 // blank is a journal without frames.

@@ -29,10 +29,10 @@ type folding struct {
 	mark   mark  // behind the last of them
 	behind bool  // the journal has more than was handed over
 
-	todo chan *tail // at most one
-	done chan built
-	busy bool
-	due  bool // the interval has passed
+	tails chan *tail // to who builds, at most one
+	done  chan built
+	busy  bool
+	due   bool // the interval has passed
 }
 
 type built struct {
@@ -41,7 +41,7 @@ type built struct {
 }
 
 func newFolding(x *Indexer, s *store, m mark) *folding {
-	f := &folding{Indexer: x, store: s, mark: m, behind: true, todo: make(chan *tail, 1), done: make(chan built, 1)}
+	f := &folding{Indexer: x, store: s, mark: m, behind: true, tails: make(chan *tail, 1), done: make(chan built, 1)}
 	f.reader = reader{width: x.width, eras: x.eras, hold: f.hold}
 	return f
 }
@@ -51,7 +51,7 @@ func (f *folding) run(ctx context.Context) error {
 	over := make(chan struct{})
 	go f.build(over)
 	defer func() {
-		close(f.todo)
+		close(f.tails)
 		select {
 		case <-over:
 		case <-f.store.dead: // and the builder with it
@@ -80,7 +80,7 @@ func (f *folding) run(ctx context.Context) error {
 		case <-tick.C:
 			f.due = true
 			select {
-			case f.todo <- nil:
+			case f.tails <- nil:
 			default: // it has more to do
 			}
 		}
@@ -241,7 +241,7 @@ func (f *folding) put() {
 	f.mu.Unlock()
 	f.busy, f.due = true, false
 	select {
-	case f.todo <- t:
+	case f.tails <- t:
 	case <-f.store.dead:
 	}
 }
@@ -251,7 +251,7 @@ func (f *folding) put() {
 func (f *folding) build(over chan struct{}) {
 	defer close(over)
 	b := builder{store: f.store, width: f.width, ttl: f.ttl}
-	for t := range f.todo {
+	for t := range f.tails {
 		if t == nil {
 			f.store.renew()
 			continue
