@@ -9,6 +9,7 @@ import (
 
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
+	"macronode/chaos/recall"
 	"macronode/core/record"
 	"macronode/core/words"
 	"macronode/models/history"
@@ -28,7 +29,7 @@ type Certificate struct {
 // Certify reads the journal in a data directory, whose node is gone, and holds to it all
 // that all clients of all lives of the node were ever told.
 func Certify(data string, all []*Client) (Certificate, error) {
-	found, err := recall(data)
+	found, err := reread(data)
 	if err != nil {
 		return Certificate{}, err
 	}
@@ -36,12 +37,12 @@ func Certify(data string, all []*Client) (Certificate, error) {
 	for _, c := range all {
 		for _, op := range c.said.Ops() {
 			if op.Kind == history.Read {
-				op.Place = found.seen(c.saw[op.Key])
+				op.Place = found.Seen(words.DefaultTenant, c.saw[op.Key])
 			}
 			ops = append(ops, op)
 		}
 	}
-	if f := history.Certify(newTwin(found), ops, found.entries); f != nil {
+	if f := history.Certify(newTwin(found), ops, entries(found)); f != nil {
 		return Certificate{}, fmt.Errorf("%v%s%s", f, tell(ops, f.Op), tell(ops, f.Other))
 	}
 	var c Certificate
@@ -56,7 +57,7 @@ func Certify(data string, all []*Client) (Certificate, error) {
 			c.Reads++
 		}
 	}
-	c.Done = len(found.asked) - c.Writes
+	c.Done = len(found.Entries) - c.Writes
 	return c, nil
 }
 
@@ -72,40 +73,12 @@ func tell(ops []history.Op[ask, string], i int) string {
 	return fmt.Sprintf("\n  client %d's op %d: %s %s\n    from %v, %s", op.Key.Client, op.Key.Number, op.Ask.path, op.Ask.body, time.Duration(op.Call), until)
 }
 
-// memory is what a journal has.
-type memory struct {
-	journal words.JournalID
-	asked   []history.Entry
-	times   map[words.LSN]words.Time  // of frames with something that was asked
-	moved   map[words.Seq]words.Place // the movements
-}
-
-// seen is where the movement stands that a read says it saw. One that is not there stands
-// behind all others.
-func (m *memory) seen(s words.Seq) words.Place {
-	if s == 0 {
-		return words.Place{}
-	}
-	if at, ok := m.moved[s]; ok {
-		return at
-	}
-	return words.Place{LSN: words.MaxLSN}
-}
-
-func (m *memory) entries(yield func(history.Entry) bool) {
-	for _, e := range m.asked {
-		if !yield(e) {
-			return
-		}
-	}
-}
-
-// recall reads a journal to its end.
-func recall(data string) (*memory, error) {
-	m := &memory{times: map[words.LSN]words.Time{}, moved: map[words.Seq]words.Place{}}
+// reread reads a journal to its end.
+func reread(data string) (*recall.Memory, error) {
+	m := recall.New()
 	each := func(frames []record.Sealed) error {
 		for i := range frames {
-			if err := m.frame(&frames[i]); err != nil {
+			if err := m.Frame(&frames[i]); err != nil {
 				return err
 			}
 		}
@@ -115,33 +88,16 @@ func recall(data string) (*memory, error) {
 	return m, err
 }
 
-func (m *memory) frame(s *record.Sealed) error {
-	h, rest, err := record.Open(s.Body)
-	items := uint16(0) // of the batch, still to come
-	for index := range h.Count {
-		var r record.Record
-		if rest, err = record.Next(rest, &r); err != nil {
-			return err
+// entries are those of m, each with whose it is. A hold that is over is nobody's: these
+// clients' last for longer than they do.
+func entries(m *recall.Memory) history.Journal {
+	return func(yield func(history.Entry) bool) {
+		for _, e := range m.Entries {
+			if !yield(history.Entry{Place: e.Place, Key: whose(e.Key)}) {
+				return
+			}
 		}
-		at := words.Place{LSN: s.LSN, Index: index}
-		if r.Counted() {
-			m.moved[r.Seq] = at
-		}
-		switch {
-		case r.Kind == record.Lapsed:
-			return fmt.Errorf("a hold lapsed at %v, of which the twin knows nothing", at)
-		case !r.Keyed():
-			continue
-		case items > 0:
-			items--
-			continue
-		case r.Kind == record.Batched && r.Problem == 0:
-			items = r.Items
-		}
-		m.journal, m.times[s.LSN] = s.Journal, h.At
-		m.asked = append(m.asked, history.Entry{Place: at, Key: whose(string(r.Key.Text))})
 	}
-	return err
 }
 
 // whose is the op that an idempotency key is of; of a stranger's, nobody's.

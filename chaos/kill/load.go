@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"macronode/chaos/twin"
 	"macronode/core/words"
 	"macronode/models/history"
 )
@@ -153,7 +154,7 @@ func (c *Client) look(ctx context.Context, n *Node) error {
 	if err != nil || status != http.StatusOK {
 		return err // a node that starts or ends may say that it is not there
 	}
-	b, err := readBalance(answer)
+	b, err := twin.ReadBalance(answer)
 	if err != nil {
 		return &odd{fmt.Sprintf("%s: %v: %s", account, err, answer)}
 	}
@@ -181,7 +182,7 @@ func (c *Client) learn(a *Answer, status int, answer []byte) error {
 		return fmt.Errorf("%s %s: %d %s", a.Path, a.Key, status, answer)
 	}
 	a.Status, a.Bytes, a.TxID = status, answer, said.TxID
-	what, at, err := gist(answer)
+	what, at, err := twin.Gist(answer)
 	if err != nil {
 		return fmt.Errorf("%s: %w", answer, err)
 	}

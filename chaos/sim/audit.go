@@ -17,24 +17,30 @@ type audit struct {
 	root   words.Root
 	ats    map[words.LSN]words.Time
 	forgot words.LSN
-	keys   map[idem.Key]outcome // and refs
-	batch  bool                 // the frame has one: what follows are its items
+	keys   map[idem.Key]first // and refs
+	batch  bool               // the frame has one: what follows are its items
 	twin   *meaning.State
 	why    map[words.Place]event.Problem // of what was refused, and kept
 }
 
-type outcome struct {
+// first is where the outcome of a key was recorded.
+type first struct {
 	lsn words.LSN
 	at  words.Time
 }
 
 func newAudit() audit {
+	return audit{keys: map[idem.Key]first{}, why: map[words.Place]event.Problem{}, ats: map[words.LSN]words.Time{}, twin: meaning.New(meant())}
+}
+
+// meant is limits, in the twin's words.
+func meant() meaning.Limits {
 	l := limits().Ledger
-	return audit{keys: map[idem.Key]outcome{}, why: map[words.Place]event.Problem{}, ats: map[words.LSN]words.Time{}, twin: meaning.New(meaning.Limits{
+	return meaning.Limits{
 		Tenants: l.Tenants, Accounts: l.Accounts, Holdings: l.Holdings, Assets: l.Assets,
 		TenantAccounts: l.TenantAccounts, TenantHoldings: l.TenantHoldings, TenantAssets: l.TenantAssets,
 		Holds: l.Holds, TenantHolds: l.TenantHolds, AccountHolds: words.MaxHolds, HoldFor: words.HoldFor.Milliseconds(),
-		Amount: number(l.Amount), Day: number(l.Day), IssueDay: number(l.IssueDay), Supply: number(words.MaxSupply())})}
+		Amount: number(l.Amount), Day: number(l.Day), IssueDay: number(l.IssueDay), Supply: number(words.MaxSupply())}
 }
 
 func number(a words.Amount) *big.Int {
@@ -48,6 +54,7 @@ func (a *audit) frame(w *World, s record.Sealed) {
 		w.fail("frame-order", "frame %v after %v: %v", h.LSN, a.last, err)
 		return
 	}
+	w.said.frames = append(w.said.frames, s)
 	a.last, a.at, a.root, a.batch = h.LSN, h.At, s.Root, false
 	a.ats[h.LSN] = h.At
 	var r record.Record
@@ -89,7 +96,7 @@ func (a *audit) once(w *World, h record.Head, k idem.Key, text []byte) {
 	if was, ok := a.keys[k]; ok && (k.Ref || was.at.Plus(limits().Idem.TTL) > h.At) {
 		w.fail("two-outcomes", "%s has two outcomes, at %v and %v", text, was.lsn, h.LSN)
 	}
-	a.keys[k] = outcome{h.LSN, h.At}
+	a.keys[k] = first{h.LSN, h.At}
 }
 
 // forget: nothing leaves the window before the index has it, nor while a request that

@@ -14,6 +14,7 @@ import (
 	"macronode/core/record"
 	"macronode/core/state"
 	"macronode/core/words"
+	"macronode/models/history"
 )
 
 // boot recovers, as often as it takes, and holds what it finds against all that was
@@ -99,7 +100,7 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	followed := state.New(limits(), 1)
 	st.CopyTo(&followed)
 	w.fol = follower.New(followed, 8, 4, w.jour.Read)
-	w.audit, w.trace = newAudit(), trace.New(config())
+	w.audit, w.trace, w.said.frames = newAudit(), trace.New(config()), nil
 	for _, s := range frames {
 		w.audit.frame(w, s)
 		if err := w.trace.Fold(s.Body); err != nil {
@@ -218,7 +219,8 @@ func (w *World) begin(found journalfile.Found) {
 	w.promise.hold(w, last)
 	w.index.crash(w, last)
 	w.next, w.inSync, w.synced, w.late, w.enter = loop.Batch{}, nil, nil, nil, nil
-	w.asked, w.twins, w.childs = map[words.Ticket]*client{}, map[words.Ticket]twin{}, [words.Children]bool{}
+	w.said.open = map[words.Ticket]history.Key{}
+	w.asked, w.twins, w.childs = map[words.Ticket]*client{}, map[words.Ticket]second{}, [words.Children]bool{}
 	w.clerk.reset()
 	w.clerk.held(w)
 	for _, c := range w.clients {

@@ -9,6 +9,7 @@ import (
 
 // A client wants one thing at a time, and asks under one key until it knows.
 type client struct {
+	number  int    // among all
 	account string // its own; two clients may share one
 	tenant  words.Tenant
 	mark    string // begins its keys
@@ -41,7 +42,7 @@ func people() (all []*client) {
 		if account == "eve" {
 			tenant = 2
 		}
-		all = append(all, &client{account: account, tenant: tenant, mark: string(rune('a' + i)), nonce: 1, caller: boss.ID})
+		all = append(all, &client{number: i, account: account, tenant: tenant, mark: string(rune('a' + i)), nonce: 1, caller: boss.ID})
 	}
 	return all
 }
@@ -97,13 +98,14 @@ func (c *client) ask(w *World) {
 	w.enter, w.asked[in.Ticket] = append(w.enter, in), c
 	w.tell(clients, nobody, plain, "%s asks %s: %s", c.account, in.Key.Text, asks(in))
 	w.clerk.bar(in)
+	w.said.calls(c.number, in)
 	if w.odd("twin", 12, w.odds.twin) {
 		w.double(c, in)
 	}
 }
 
-// twin is the second of a request that is sent twice.
-type twin struct {
+// second is that of a request that is sent twice.
+type second struct {
 	want  *event.Request
 	of    *client
 	class Class
@@ -115,8 +117,9 @@ func (w *World) double(c *client, in *event.Request) {
 	again.Items = slices.Clone(in.Items)
 	w.ticket++
 	again.Ticket = words.NewTicket(uint32(w.ticket%8), w.ticket)
-	w.enter, w.twins[again.Ticket] = append(w.enter, &again), twin{&again, c, c.class}
+	w.enter, w.twins[again.Ticket] = append(w.enter, &again), second{&again, c, c.class}
 	w.clerk.bar(&again)
+	w.said.calls(c.number, &again)
 	w.tell(clients, nobody, trouble, "%s is sent twice", in.Key.Text)
 }
 

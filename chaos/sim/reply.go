@@ -26,9 +26,12 @@ func (w *World) reply(r event.Reply) {
 	if lasts(r.Problem) {
 		w.fail("refusal-without-record", "%v is told and not kept: %+v", r.Problem, r)
 	}
-	if second, ok := w.twins[r.Ticket]; ok {
+	if r.Problem != event.None {
+		w.said.returns(r, nil)
+	}
+	if two, ok := w.twins[r.Ticket]; ok {
 		delete(w.twins, r.Ticket)
-		w.twin(second, r)
+		w.again(two, r)
 		return
 	}
 	c := w.asked[r.Ticket]
@@ -97,16 +100,17 @@ func blank(p event.Problem) bool {
 	}
 }
 
-// twin is the answer to a request that was sent twice: the same as the first's, or none.
-func (w *World) twin(second twin, r event.Reply) {
-	want := second.want
-	w.ended(second.of, want, second.class, r)
+// again is the answer to a request that was sent twice: the same as the first's, or none.
+func (w *World) again(two second, r event.Reply) {
+	want := two.want
+	w.ended(two.of, want, two.class, r)
 	w.Saw[fmt.Sprint("twin told ", r.Problem)]++
 	if r.Problem != event.None {
 		return
 	}
 	answer, _, _, err := w.fol.Render(nil, r.Place)
 	if err == nil {
+		w.said.returns(r, answer)
 		w.promise.told(w, want, r, answer)
 		return
 	}
@@ -150,6 +154,7 @@ func (c *client) learn(w *World, r event.Reply) {
 	if r.Replayed && r.Place.LSN <= w.audit.forgot {
 		w.Saw["replayed of the index"]++
 	}
+	w.said.returns(r, answer)
 	w.promise.told(w, c.want, r, answer)
 	if !r.Replayed {
 		c.past = append(c.past, c.want)

@@ -17,9 +17,10 @@ import (
 // answers.
 func New(c world.Chooser) *World {
 	w := &World{c: c, disk: world.NewDisk(), kept: world.NewDisk(), now: words.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}, Saw: map[string]int{}, Cells: map[Cell]int{},
-		asked: map[words.Ticket]*client{}, twins: map[words.Ticket]twin{}, rate: even}
+		asked: map[words.Ticket]*client{}, twins: map[words.Ticket]second{}, rate: even}
 	w.disk.Hurt = w.hurt
 	w.clients, w.index, w.clerk = people(), newIndex(), newClerk()
+	w.said = newTestimony(len(w.clients))
 	w.promise.begin(state.New(limits(), 0))
 	return w
 }
@@ -99,7 +100,14 @@ func (w *World) live() {
 	if w.calm(); w.err != nil {
 		return
 	}
-	switch w.c.Choose("ending", 7) {
+	ending := w.c.Choose("ending", 7)
+	if ending == 0 || ending > 4 {
+		w.end()
+	}
+	if w.certify(); w.err != nil {
+		return
+	}
+	switch ending {
 	case 1:
 		w.beat("a bit rots", w.rot)
 	case 2:
@@ -108,8 +116,6 @@ func (w *World) live() {
 		w.beat("a snapshot rots", w.rotten)
 	case 4:
 		w.beat("a write goes astray", w.astray)
-	default:
-		w.end()
 	}
 }
 

@@ -75,12 +75,13 @@ type World struct {
 
 	clients []*client
 	asked   map[words.Ticket]*client
-	twins   map[words.Ticket]twin // sent twice: the second of each
-	rate    int                   // of the wall clock, in hundredths
+	twins   map[words.Ticket]second // sent twice: the second of each
+	rate    int                     // of the wall clock, in hundredths
 	ticket  uint32
 	index   index
 	clerk   clerk
 	promise promises
+	said    testimony
 	audit   audit
 	moved   int  // moves so far
 	calmed  int  // rounds of the calm so far
@@ -287,6 +288,7 @@ func (w *World) read() {
 	} else if w.fol.Hash() != w.promise.hashes[mark] {
 		w.fail("follower-differs", "the follower differs from the node at %v", mark)
 	}
+	w.looks()
 }
 
 // children come up when they were asked to, and die when chance likes.

@@ -1,0 +1,145 @@
+package twin
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"macronode/core/words"
+)
+
+// Told is what matters of a receipt, or of a refusal that was kept.
+type Told struct {
+	At words.Place
+
+	Op, From, To, Asset, Ref string
+	Amount                   string
+	Nonce                    uint64
+	Seq                      words.Seq
+	Hold                     words.TxID
+	Expires                  string
+
+	Code     string // of a refusal
+	Expected uint64
+	Used     words.TxID // who has the ref
+	Index    uint16     // of a batch: whose refusal it is
+}
+
+func (t Told) String() string {
+	if t.Code != "" {
+		return fmt.Sprintf("%v %s %d used %x of item %d", t.At, t.Code, t.Expected, t.Used, t.Index)
+	}
+	return fmt.Sprintf("%v #%d %s %s>%s %s %s nonce %d ref %s %x %s", t.At, t.Seq, t.Op, t.From, t.To, t.Amount, t.Asset, t.Nonce, t.Ref, t.Hold, t.Expires)
+}
+
+// wire is a receipt or a problem as it is written.
+type wire struct {
+	Op, From, To, Asset, Ref string
+	Amount                   string `json:"amount_minor"`
+	Nonce                    uint64
+	Seq                      words.Seq
+	Hold                     string `json:"hold_id"`
+	Expires                  string `json:"expires_at"`
+	TxID                     string
+
+	Code     string
+	Decision string `json:"decision_id"`
+	Expected uint64 `json:"expected_nonce"`
+	Index    uint16
+}
+
+// told reads the ids of w.
+func (w *wire) told() (t Told, err error) {
+	if w.Code == "" {
+		id, err := parse(w.TxID, "tx_")
+		if err != nil {
+			return t, err
+		}
+		t = Told{At: id.Place(), Op: w.Op, From: w.From, To: w.To, Asset: w.Asset, Ref: w.Ref, Amount: w.Amount, Nonce: w.Nonce, Seq: w.Seq, Expires: w.Expires}
+		if w.Hold != "" {
+			t.Hold, err = parse(w.Hold, "hold_")
+		}
+		return t, err
+	}
+	id, err := parse(w.Decision, "d_")
+	if err != nil {
+		return t, err
+	}
+	t = Told{At: id.Place(), Code: w.Code, Expected: w.Expected, Index: w.Index}
+	if w.TxID != "" {
+		t.Used, err = parse(w.TxID, "tx_")
+	}
+	return t, err
+}
+
+// ErrID says that a text names no record.
+var ErrID = errors.New("twin: an id that is none")
+
+func parse(text, prefix string) (id words.TxID, err error) {
+	digits, ok := strings.CutPrefix(text, prefix)
+	if n, err := hex.Decode(id[:], []byte(digits[:min(len(digits), 2*len(id))])); !ok || err != nil || n != len(id) || len(digits) != 2*n {
+		return id, fmt.Errorf("%w: %q", ErrID, text)
+	}
+	return id, nil
+}
+
+// ParseHold reads the name of a hold.
+func ParseHold(text string) (words.TxID, error) { return parse(text, "hold_") }
+
+// Gist is what matters of an answer, and where it says that it stands: a batch stands
+// before its items.
+func Gist(answer []byte) (what string, at words.Place, err error) {
+	var said struct {
+		wire
+		Receipts []wire
+		Results  []struct{ Receipt, Problem *wire }
+	}
+	if err := json.Unmarshal(answer, &said); err != nil {
+		return "", words.Place{}, err
+	}
+	all := said.Receipts
+	for _, r := range said.Results {
+		if r.Problem != nil {
+			r.Receipt = r.Problem
+		}
+		all = append(all, *r.Receipt)
+	}
+	if len(all) == 0 {
+		t, err := said.told()
+		return t.String(), t.At, err
+	}
+	var lines []string
+	for i := range all {
+		t, err := all[i].told()
+		if err != nil {
+			return "", words.Place{}, err
+		}
+		if lines = append(lines, t.String()); i == 0 {
+			at = words.Place{LSN: t.At.LSN, Index: t.At.Index - 1}
+		}
+	}
+	return strings.Join(lines, "; "), at, nil
+}
+
+// Balance is what matters of a balance.
+type Balance struct {
+	Amount    string    `json:"amount_minor"`
+	Held      string    `json:"held_minor"`
+	Available string    `json:"available_minor"`
+	Seq       words.Seq `json:"as_of_seq"`
+	Next      uint64    `json:"next_nonce"`
+}
+
+// ReadBalance reads one as it is written.
+func ReadBalance(answer []byte) (b Balance, err error) {
+	if err = json.Unmarshal(answer, &b); err == nil && b.Next == 0 {
+		err = errors.New("no balance")
+	}
+	return b, err
+}
+
+func (b Balance) String() string {
+	return fmt.Sprintf("#%d has %s, held %s, available %s, next nonce %d", b.Seq, b.Amount, b.Held, b.Available, b.Next)
+}
