@@ -224,7 +224,7 @@ func (w *World) begin(found journalfile.Found) {
 	w.clerk.reset()
 	w.clerk.held(w)
 	for _, c := range w.clients {
-		c.out, c.asking = 0, nil
+		c.doubts, c.out, c.asking = c.doubts || c.out != 0, 0, nil
 		if _, next := w.balance(c.account, "EUR/2"); next < c.told {
 			w.fail("nonce-goes-back", "%s was told nonce %d, now %d", c.account, c.told, next)
 		}

@@ -19,6 +19,7 @@ type testimony struct {
 	open   map[words.Ticket]history.Key     // asked, not answered
 	void   map[history.Key]bool             // told that nothing was decided
 	frames []record.Sealed                  // durable, as the last recovery found them and since
+	untold int                              // outcomes that nobody was told of
 }
 
 // An ask is a request, or a look at a balance.
@@ -92,6 +93,7 @@ func (w *World) certify() {
 	if why := w.said.certified(m); why != "" {
 		w.fail("certificate", "%s", why)
 	}
+	w.Saw["done, and nobody was told"] += w.said.untold
 }
 
 // certified says what is wrong, if anything is.

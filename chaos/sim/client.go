@@ -14,6 +14,7 @@ type client struct {
 	tenant  words.Tenant
 	mark    string // begins its keys
 	want    *event.Request
+	doubts  bool         // what it wants may be done, and nobody said so
 	out     words.Ticket // asked, not answered; 0 when it is not waiting
 	nonce   words.Nonce  // what it believes to be next
 	told    words.Nonce  // the greatest expected one that it was told
@@ -56,14 +57,24 @@ func (c *client) move(w *World) {
 		w.late = append(w.late, event.Cancel{Ticket: c.out})
 		w.promise.left[c.out] = true
 		delete(w.asked, c.out)
-		c.out = 0 // it will ask again: it does not know
+		c.out, c.doubts = 0, true // it will ask again: it does not know
 	case c.out != 0:
 	default:
+		if c.want != nil && c.doubts && w.c.Choose("gives-up", 4) == 1 {
+			w.giveUp(c)
+		}
 		if c.want == nil {
 			c.want = c.wish(w)
 		}
 		c.ask(w)
 	}
+}
+
+// giveUp leaves what is not known as it is: only the journal knows what became of it.
+func (w *World) giveUp(c *client) {
+	w.Saw["client gave up"]++
+	c.want, c.asking, c.doubts = nil, nil, false
+	_, c.nonce = w.balance(c.account, "EUR/2")
 }
 
 // insist is asking without anything else to do.

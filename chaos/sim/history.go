@@ -53,8 +53,16 @@ func (t *testimony) history(m *recall.Memory) (h past, err error) {
 		if e.Key == "" {
 			h.ops = append(h.ops, history.Op[ask, string]{Key: at.Key, Call: history.Always, Return: history.Never, Kind: history.Write, Ask: ask{over: e.Lapsed}})
 		} else if op, ok := outcome(asked[e.Key], e, used); ok {
+			for _, again := range asked[e.Key] {
+				if again.Return < history.Never && again.Place == e.Place && again.Answer != op.Answer {
+					return h, fmt.Errorf("the answer at %v was told as\n%s, and as\n%s", e.Place, op.Answer, again.Answer)
+				}
+			}
 			if err := tells(&op); err != nil {
 				return h, err
+			}
+			if op.Return == history.Never {
+				t.untold++
 			}
 			used[op.Key], at.Key = true, op.Key
 			h.ops = append(h.ops, op)

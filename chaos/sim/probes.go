@@ -73,6 +73,8 @@ var probes = [...]Probe{
 	{"lost source", "clock lost or found its source"},
 	// The clients.
 	{"leave", "client left"},
+	{"leave", "client gave up"},
+	{"leave", "done, and nobody was told"},
 	{"leave", "replayed"},
 	{"duplicate", "twin told "},
 	{"duplicate", "twin told in_progress"},

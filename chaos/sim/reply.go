@@ -63,7 +63,10 @@ func (w *World) reply(r event.Reply) {
 			c.nonce, c.told = r.Nonce, max(c.told, r.Nonce)
 		}
 		c.want = nil
-	case event.Busy, event.Unavailable, event.Unknown, event.InProgress, event.IdempotencyFull:
+	case event.Unknown:
+		c.doubts = true
+		return
+	case event.Busy, event.Unavailable, event.InProgress, event.IdempotencyFull:
 		return // it asks again, under the same key
 	case event.Forbidden:
 		c.forbidden(w, r)

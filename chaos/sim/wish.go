@@ -12,7 +12,7 @@ import (
 // wish makes up a request: mostly a new one; sometimes an old one again, sometimes
 // an old key for something else.
 func (c *client) wish(w *World) *event.Request {
-	c.class = Plain
+	c.class, c.doubts = Plain, false
 	if len(c.past) > 0 && w.c.Choose("again", 4) == 1 {
 		c.special(Again)
 		old := *c.past[w.c.Choose("again/which", len(c.past))]
