@@ -127,23 +127,36 @@ func (q *Queue) Ahead(c words.Class) int {
 	return int(ahead)
 }
 
+// Would says why an item of f would not be queued: nothing is changed.
+func (q *Queue) Would(f words.Flow) error {
+	at, waits := q.known.Find(f)
+	return q.would(f.Class, at, waits)
+}
+
+func (q *Queue) would(of words.Class, at uint32, waits bool) error {
+	switch {
+	case q.limits.Weights[of] == 0:
+		return ErrWeight
+	case q.queued >= q.limits.Queue:
+		return ErrFull
+	case int(q.classes[of].queued) >= q.limits.Class[of]:
+		return ErrClass
+	case waits && int(q.flows[at].queued) >= q.limits.Flow, q.limits.Flow == 0:
+		return ErrFlow
+	}
+	return nil
+}
+
 // Offer queues the item at a place, which is not queued, at the end of its flow. A cost
 // is at least 1 and at most a quantum.
 func (q *Queue) Offer(f words.Flow, place uint32, cost uint64) error {
 	words.Assert(q.items[place].flow == none, "fair: queued twice")
 	words.Assert(cost > 0 && cost <= q.limits.Quantum, "fair: a cost beyond a quantum, or none")
-	c := &q.classes[f.Class]
 	at, waits := q.known.Find(f)
-	switch {
-	case q.limits.Weights[f.Class] == 0:
-		return ErrWeight
-	case q.queued >= q.limits.Queue:
-		return ErrFull
-	case int(c.queued) >= q.limits.Class[f.Class]:
-		return ErrClass
-	case waits && int(q.flows[at].queued) >= q.limits.Flow, q.limits.Flow == 0:
-		return ErrFlow
+	if err := q.would(f.Class, at, waits); err != nil {
+		return err
 	}
+	c := &q.classes[f.Class]
 	if !waits {
 		at = q.known.Put(f, nothing{})
 		q.flows[at] = flow{head: none, tail: none}

@@ -56,6 +56,9 @@ func NewTicket(slot, generation uint32) Ticket {
 	return Ticket(uint64(generation)<<32 | uint64(slot))
 }
 
+// Short is a part of i, for where a few that share it do no harm.
+func (i ID) Short() uint64 { return binary.BigEndian.Uint64(i[:8]) }
+
 // NewTxID names the record at p of a journal.
 func NewTxID(j JournalID, p Place) (t TxID) {
 	binary.BigEndian.PutUint64(t[:8], uint64(j))

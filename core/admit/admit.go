@@ -1,0 +1,250 @@
+// Package admit knows who is in the house: who waits for a permit, who has one, and who
+// has kept one for too long.
+//
+//	          ┌──── late, or the client left ──────────────────────┐
+//	Arrive ─► queued ──Next──► out ──Settle──────────────────────► free
+//	                            └── kept too long ─► lost ─Settle─► free
+//
+// A row stands for each slot of the shell, so that whatever comes later for a request
+// finds its place, and a word about an earlier use of the slot changes nothing.
+package admit
+
+import (
+	"errors"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/fair"
+	"macronode/core/words"
+)
+
+// ErrRoute is why a request is not queued, beside what core/fair refuses.
+var ErrRoute = errors.New("admit: route has as many at work as it may")
+
+// Limits are who may be in.
+type Limits struct {
+	Places  int // tickets: queued and at work, of all facets
+	Facets  [words.Facets]Facet
+	Quantum uint64
+	Weights [words.Classes]uint64
+	Least   uint64        // what a request costs at least, in bytes
+	Wait    time.Duration // in a queue, at most
+	Grace   time.Duration // behind a request's deadline, before its permit is taken back
+	Routes  []int         // of each route, how many may wait and be at work; 0: as many as there is room for
+}
+
+// Facet is the part of one facet.
+type Facet struct {
+	Permits int                // requests at work at once
+	Queue   int                // requests that wait for one
+	Class   [words.Classes]int // of them, of a class
+	Flow    int                // of them, of a flow
+}
+
+type state uint8
+
+const (
+	free state = iota
+	queued
+	out
+	lost // at work, but its permit was taken back
+)
+
+// row is one slot of the shell.
+type row struct {
+	ticket words.Ticket
+	state  state
+	facet  words.Facet
+	route  uint16
+	flow   words.Flow
+	cost   uint64
+	since  words.Instant // it came
+	end    words.Instant // of its caller's deadline
+	until  words.Instant // something is to be done about it
+	due    int32         // where it stands among those; meaningless when free or lost
+}
+
+// Admit gives permits and takes them back.
+//
+// Invariants:
+//
+//	A1  of each facet, permits that are out are the rows that are out, and no more than its limit
+//	A2  a row waits in the queue of its facet if and only if it is queued
+//	A3  rows that are queued or out stand among those that are due, the earliest first
+//	A4  of each route, what is counted is its rows that are queued or at work, lost ones too
+type Admit struct {
+	limits Limits
+	rows   []row
+	queues [words.Facets]fair.Queue
+	out    [words.Facets]uint32
+	routes []uint32
+	dues   []uint32 // a heap of places
+	turn   words.Facet
+	taken  uint64 // permits that were taken back from those who kept them too long
+}
+
+// New is an empty house.
+func New(l Limits, seed words.Hash64) Admit {
+	a := Admit{limits: l, rows: make([]row, l.Places), routes: make([]uint32, len(l.Routes)), dues: make([]uint32, 0, l.Places)}
+	for f := range a.queues {
+		a.queues[f] = fair.New(queueLimits(&l, words.Facet(f)), seed)
+	}
+	return a
+}
+
+func queueLimits(l *Limits, f words.Facet) fair.Limits {
+	of := &l.Facets[f]
+	return fair.Limits{Places: l.Places, Queue: of.Queue, Class: of.Class, Flow: of.Flow, Quantum: l.Quantum, Weights: l.Weights}
+}
+
+// Would says why a request would not be queued: nothing is changed.
+func (a *Admit) Would(in *event.Arrive) error {
+	if int(in.Route) < len(a.routes) && a.limits.Routes[in.Route] > 0 && int(a.routes[in.Route]) >= a.limits.Routes[in.Route] {
+		return ErrRoute
+	}
+	return a.queues[in.Facet].Would(flow(in))
+}
+
+// flow is who takes turns: a tenant, or the peer of those who have shown nothing.
+func flow(in *event.Arrive) words.Flow {
+	if in.Key == 0 {
+		return words.Flow{Class: in.Class, Of: in.Peer.Short()}
+	}
+	return words.Flow{Class: in.Class, Of: uint64(in.Tenant)}
+}
+
+// cost is what a request is charged when it comes: of what is declared no more than a
+// quantum with all that it is to be told. What it really was is made good when it is settled.
+func (a *Admit) cost(in *event.Arrive) uint64 {
+	declared := a.limits.Quantum // of a body whose length nobody says
+	if in.Bytes >= 0 {
+		declared = uint64(in.Bytes)
+	}
+	return min(max(declared, a.limits.Least)+uint64(in.Answer), a.limits.Quantum)
+}
+
+// Arrive queues a request that Would not be refused.
+func (a *Admit) Arrive(now words.Instant, in *event.Arrive) {
+	place := in.Ticket.Slot()
+	r := &a.rows[place]
+	words.Assert(r.state == free, "admit: a slot that is in use")
+	*r = row{ticket: in.Ticket, state: queued, facet: in.Facet, route: in.Route, flow: flow(in), cost: a.cost(in),
+		since: now, end: now.Plus(in.Patience), until: now.Plus(min(a.limits.Wait, in.Patience/4))}
+	err := a.queues[in.Facet].Offer(r.flow, place, r.cost)
+	words.Assert(err == nil, "admit: queued what would be refused")
+	if int(in.Route) < len(a.routes) {
+		a.routes[in.Route]++
+	}
+	a.enlist(place)
+}
+
+// Next gives a permit to whose turn it is; false when nobody waits whose facet has one. The
+// facets take turns.
+func (a *Admit) Next(now words.Instant) (t words.Ticket, waited time.Duration, ok bool) {
+	for range a.queues {
+		f := a.turn
+		a.turn = (a.turn + 1) % words.Facets
+		if int(a.out[f]) >= a.limits.Facets[f].Permits {
+			continue
+		}
+		if place, any := a.queues[f].Next(); any {
+			r := &a.rows[place]
+			r.state, r.until = out, r.end.Plus(a.limits.Grace)
+			a.out[f]++
+			a.moved(place)
+			return r.ticket, time.Duration(now - r.since), true
+		}
+	}
+	return 0, 0, false
+}
+
+// Settle ends a request: its permit is free again, or its place in a queue. What it really
+// took is made good by its flow. A ticket that is not in, or not any more, changes nothing.
+func (a *Admit) Settle(t words.Ticket, bytes uint64) {
+	r := &a.rows[t.Slot()]
+	if r.ticket != t {
+		return
+	}
+	switch r.state {
+	case free:
+		return
+	case queued:
+		a.queues[r.facet].Drop(t.Slot())
+		a.unlist(t.Slot())
+	case out:
+		a.out[r.facet]--
+		a.unlist(t.Slot())
+		a.queues[r.facet].Correct(r.flow, int64(r.cost)-int64(min(max(bytes, a.limits.Least), 1<<40)))
+	case lost:
+	}
+	a.leave(r)
+}
+
+// leave frees a row.
+func (a *Admit) leave(r *row) {
+	r.state = free
+	if int(r.route) < len(a.routes) {
+		a.routes[r.route]--
+	}
+}
+
+// Overdue ends the waiting of one who has waited for as long as he may; false when there
+// is none. Meanwhile it takes back the permits of those who have kept them too long: they
+// are still to be settled.
+func (a *Admit) Overdue(now words.Instant) (t words.Ticket, waited time.Duration, ok bool) {
+	for len(a.dues) > 0 {
+		place := a.dues[0]
+		r := &a.rows[place]
+		if r.until > now {
+			break
+		}
+		a.unlist(place)
+		if r.state == queued {
+			a.queues[r.facet].Drop(place)
+			a.leave(r)
+			return r.ticket, time.Duration(now - r.since), true
+		}
+		r.state = lost
+		a.out[r.facet]--
+		a.taken++
+	}
+	return 0, 0, false
+}
+
+// Due is when Overdue has something to do.
+func (a *Admit) Due() (due words.Instant, any bool) {
+	if len(a.dues) == 0 {
+		return 0, false
+	}
+	return a.rows[a.dues[0]].until, true
+}
+
+// Evict takes somebody out of the queues, in turn; false when nobody waits.
+func (a *Admit) Evict() (t words.Ticket, ok bool) {
+	for f := range a.queues {
+		if place, any := a.queues[f].Next(); any {
+			r := &a.rows[place]
+			a.unlist(place)
+			a.leave(r)
+			return r.ticket, true
+		}
+	}
+	return 0, false
+}
+
+// Waiting is how many requests wait for a permit, of all facets.
+func (a *Admit) Waiting() (n int) {
+	for f := range a.queues {
+		n += a.queues[f].Len()
+	}
+	return n
+}
+
+// Ahead is how many of a facet and its class are served before one that comes now.
+func (a *Admit) Ahead(f words.Facet, c words.Class) int { return a.queues[f].Ahead(c) }
+
+// Out is how many permits of a facet are out, Queued how many of a class wait for one, and
+// Taken how many permits were ever taken back.
+func (a *Admit) Out(f words.Facet) int                   { return int(a.out[f]) }
+func (a *Admit) Queued(f words.Facet, c words.Class) int { return a.queues[f].Of(c) }
+func (a *Admit) Taken() uint64                           { return a.taken }

@@ -1,0 +1,246 @@
+package admit_test
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"macronode/ci/story"
+	"macronode/core/admit"
+	"macronode/core/event"
+	"macronode/core/fair"
+	"macronode/core/words"
+	twin "macronode/models/admit"
+)
+
+const quantum = 1000
+
+func limits() admit.Limits {
+	l := admit.Limits{Places: 8, Quantum: quantum, Weights: [words.Classes]uint64{10, 5, 1}, Least: 10,
+		Wait: 25 * time.Millisecond, Grace: time.Second, Routes: []int{0, 3}}
+	for f := range l.Facets {
+		l.Facets[f] = admit.Facet{Permits: 2, Queue: 4, Class: [words.Classes]int{3, 3, 3}, Flow: 2}
+	}
+	return l
+}
+
+// name is what the twin calls an error.
+func name(err error) string {
+	for e, n := range map[error]string{fair.ErrWeight: "weight", fair.ErrFull: "full", fair.ErrClass: "class", fair.ErrFlow: "flow", admit.ErrRoute: "route"} {
+		if errors.Is(err, e) {
+			return n
+		}
+	}
+	return ""
+}
+
+func TestStory(t *testing.T) {
+	a, now := admit.New(limits(), 1), words.Instant(0)
+	facets := map[string]words.Facet{"money": words.Money, "lists": words.Lists}
+	story.Play(t, "testdata/house", func(w []string) string {
+		number := func(i int) uint64 {
+			n, err := strconv.ParseUint(w[i], 10, 64)
+			if err != nil {
+				t.Fatalf("%q: %v", w, err)
+			}
+			return n
+		}
+		var said strings.Builder
+		switch w[0] {
+		case "arrive": // facet tenant slot use [route]; tenant 0 is a stranger
+			in := event.Arrive{Class: words.Authed, Facet: facets[w[1]], Tenant: words.Tenant(number(2)), Key: words.KeyID(number(2)),
+				Ticket: words.NewTicket(uint32(number(3)), uint32(number(4))), Patience: time.Second}
+			if in.Key == 0 {
+				in.Class = words.Anon
+			}
+			if len(w) > 5 {
+				in.Route = uint16(number(5))
+			}
+			if err := a.Would(&in); err != nil {
+				fmt.Fprintln(&said, err)
+				break
+			}
+			a.Arrive(now, &in)
+		case "settle":
+			a.Settle(words.NewTicket(uint32(number(1)), uint32(number(2))), number(3))
+		case "after":
+			d, err := time.ParseDuration(w[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			now = now.Plus(d)
+			for {
+				late, waited, ok := a.Overdue(now)
+				if !ok {
+					break
+				}
+				fmt.Fprintf(&said, "slot %d is late, after %v\n", late.Slot(), waited)
+			}
+		case "evict":
+			for {
+				gone, ok := a.Evict()
+				if !ok {
+					break
+				}
+				fmt.Fprintf(&said, "slot %d has to go\n", gone.Slot())
+			}
+		default:
+			t.Fatalf("no such word: %s", w[0])
+		}
+		for {
+			next, waited, ok := a.Next(now)
+			if !ok {
+				break
+			}
+			fmt.Fprintf(&said, "slot %d goes, after %v\n", next.Slot(), waited)
+		}
+		if err := a.Check(); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&said, "out %d, waiting %d, taken back %d\n", a.Out(words.Money)+a.Out(words.Lists), a.Waiting(), a.Taken())
+		return said.String()
+	})
+}
+
+// TestAgrees walks the house and its twin through the same random life.
+func TestAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := limits()
+		l.Weights[words.Anon] = rapid.Uint64Range(0, 1).Draw(t, "weight")
+		a, spare, now := admit.New(l, 1), admit.New(limits(), 2), words.Instant(0)
+		m := twin.House{Permits: 2, Queue: 4, Flow: 2, Class: [words.Classes]int{3, 3, 3}, Routes: l.Routes, Wait: l.Wait, Grace: l.Grace}
+		for c, w := range l.Weights {
+			m.Weight[c] = int(w)
+		}
+		used := map[words.Ticket]bool{}
+		in := func(slot uint32) bool {
+			for _, g := range m.Guests {
+				if g.Ticket.Slot() == slot {
+					return true
+				}
+			}
+			return false
+		}
+		arrive := func(t *rapid.T) {
+			slot := rapid.Uint32Range(0, uint32(l.Places)-1).Draw(t, "slot")
+			if in(slot) {
+				return
+			}
+			e := event.Arrive{Ticket: words.NewTicket(slot, uint32(len(used)+1)), Facet: words.Facet(rapid.IntRange(0, 1).Draw(t, "facet")),
+				Class: words.Class(rapid.IntRange(0, 2).Draw(t, "class")), Route: uint16(rapid.IntRange(0, 2).Draw(t, "route")),
+				Bytes: rapid.Int64Range(-1, 2*quantum).Draw(t, "bytes"), Patience: time.Duration(rapid.IntRange(1, 200).Draw(t, "patience")) * time.Millisecond}
+			g := twin.Guest{Ticket: e.Ticket, Facet: e.Facet, Route: int(e.Route), Flow: words.Flow{Class: e.Class}}
+			if e.Class == words.Anon {
+				e.Peer[7] = byte(rapid.IntRange(1, 2).Draw(t, "peer"))
+				g.Flow.Of = uint64(e.Peer[7])
+			} else {
+				e.Tenant, e.Key = words.Tenant(rapid.IntRange(1, 2).Draw(t, "tenant")), 5
+				g.Flow.Of = uint64(e.Tenant)
+			}
+			used[e.Ticket] = true
+			err := a.Would(&e)
+			if want := m.Would(g); name(err) != want {
+				t.Fatalf("%+v: %v, the twin says %q", e, err, want)
+			}
+			if err == nil {
+				a.Arrive(now, &e)
+				m.Arrive(now, g, e.Patience)
+			}
+		}
+		next := func(t *rapid.T) {
+			ticket, waited, ok := a.Next(now)
+			if !ok && ticket != 0 || !m.May(ticket) {
+				t.Fatalf("next: %v %v, which may not be", ticket, ok)
+			}
+			if ok {
+				if since := m.Go(ticket); waited != time.Duration(now)+since {
+					t.Fatalf("%v waited %v", ticket, waited)
+				}
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"arrive": arrive, "arrive again": arrive, "arrive more": arrive, "next": next,
+			"settle": func(t *rapid.T) { // also twice, and of an earlier use
+				if len(used) > 0 {
+					ticket := words.NewTicket(rapid.Uint32Range(0, uint32(l.Places)-1).Draw(t, "slot"), rapid.Uint32Range(1, uint32(len(used))).Draw(t, "use"))
+					a.Settle(ticket, rapid.Uint64Range(0, 3*quantum).Draw(t, "bytes"))
+					m.Settle(ticket)
+				}
+			},
+			"leave": func(t *rapid.T) {
+				if len(m.Guests) > 0 {
+					ticket := m.Guests[rapid.IntRange(0, len(m.Guests)-1).Draw(t, "guest")].Ticket
+					a.Settle(ticket, 0)
+					m.Settle(ticket)
+				}
+			},
+			"time": func(t *rapid.T) {
+				now = now.Plus(time.Duration(rapid.IntRange(0, 800).Draw(t, "ms")) * time.Millisecond)
+				for {
+					ticket, _, ok := a.Overdue(now)
+					want, any := m.Overdue(now)
+					if ticket != want || ok != any {
+						t.Fatalf("overdue: %v %v, the twin says %v %v", ticket, ok, want, any)
+					}
+					if !ok {
+						break
+					}
+				}
+				if due, any := a.Due(); any && due <= now {
+					t.Fatalf("due at %d, it is %d", due, now)
+				}
+			},
+			"copy": func(t *rapid.T) {
+				a.CopyTo(&spare)
+				if a.Mix(0) != spare.Mix(0) {
+					t.Fatal("a copy has another hash")
+				}
+				for ok := true; ok; {
+					_, ok = a.Evict()
+				}
+				a, spare = spare, a
+			},
+			"": func(t *rapid.T) {
+				if err := a.Check(); err != nil {
+					t.Fatal(err)
+				}
+				for f := range words.Facets {
+					if a.Out(f) != m.Out(f) {
+						t.Fatalf("%d of %v are out, the twin says %d", a.Out(f), f, m.Out(f))
+					}
+				}
+				if int(a.Taken()) != m.Taken {
+					t.Fatalf("%d taken back, the twin says %d", a.Taken(), m.Taken)
+				}
+			},
+		})
+	})
+}
+
+// BenchmarkArrive: a request comes, goes at once, and is settled.
+func BenchmarkArrive(b *testing.B) {
+	l := limits()
+	l.Places = 2000
+	for f := range l.Facets {
+		l.Facets[f] = admit.Facet{Permits: 1000, Queue: 512, Class: [words.Classes]int{512, 512, 512}, Flow: 64}
+	}
+	a := admit.New(l, 1)
+	in := event.Arrive{Class: words.Authed, Tenant: 7, Key: 3, Bytes: 200, Patience: time.Second}
+	b.ReportAllocs()
+	use := uint32(0)
+	for b.Loop() {
+		use++
+		in.Ticket = words.NewTicket(use%1500, use)
+		if a.Would(&in) != nil {
+			b.Fatal("refused")
+		}
+		a.Arrive(words.Instant(use), &in)
+		t, _, _ := a.Next(words.Instant(use))
+		a.Settle(t, 200)
+	}
+}

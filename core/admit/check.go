@@ -1,0 +1,95 @@
+package admit
+
+import (
+	"fmt"
+
+	"macronode/core/fair"
+	"macronode/core/table"
+	"macronode/core/words"
+)
+
+// Bytes is the memory that New takes.
+func Bytes(l Limits) int64 {
+	n := table.Flat[row](l.Places) + table.Flat[uint32](l.Places+len(l.Routes))
+	for f := range l.Facets {
+		n += fair.Bytes(queueLimits(&l, words.Facet(f)))
+	}
+	return n
+}
+
+// Mix is h after all of a.
+func (a *Admit) Mix(h words.Hash64) words.Hash64 {
+	h = h.Mix(uint64(a.turn)).Mix(a.taken)
+	for f := range a.queues {
+		h = a.queues[f].Mix(h).Mix(uint64(a.out[f]))
+	}
+	for _, n := range a.routes {
+		h = h.Mix(uint64(n))
+	}
+	for i := range a.rows {
+		if r := &a.rows[i]; r.state != free {
+			h = r.flow.Mix(h.Mix(uint64(r.ticket)).Mix(uint64(r.state)).Mix(uint64(r.facet)).Mix(uint64(r.route))).Mix(r.cost)
+			h = h.Mix(uint64(r.since)).Mix(uint64(r.end)).Mix(uint64(r.until))
+		}
+	}
+	return h
+}
+
+// CopyTo overwrites dst, reusing its memory.
+func (a *Admit) CopyTo(dst *Admit) {
+	rows, routes, dues, queues := append(dst.rows[:0], a.rows...), append(dst.routes[:0], a.routes...), append(dst.dues[:0], a.dues...), dst.queues
+	for f := range a.queues {
+		a.queues[f].CopyTo(&queues[f])
+	}
+	*dst = *a
+	dst.rows, dst.routes, dst.dues, dst.queues = rows, routes, dues, queues
+}
+
+// Check returns the first invariant that does not hold.
+func (a *Admit) Check() error {
+	var outs [words.Facets]uint32
+	routes, listed := make([]uint32, len(a.routes)), 0
+	for i := range a.rows {
+		r := &a.rows[i]
+		if waits := a.queues[r.facet].Queued(uint32(i)); waits != (r.state == queued) {
+			return fmt.Errorf("A2: place %d is in state %d, waits %v", i, r.state, waits)
+		}
+		if r.state == free {
+			continue
+		}
+		if int(r.route) < len(routes) {
+			routes[r.route]++
+		}
+		if r.state == out {
+			outs[r.facet]++
+		}
+		if r.state != lost {
+			listed++
+			if int(r.due) >= len(a.dues) || a.dues[r.due] != uint32(i) {
+				return fmt.Errorf("A3: place %d is not where it stands", i)
+			}
+		}
+	}
+	for f, n := range outs {
+		if n != a.out[f] || int(n) > a.limits.Facets[f].Permits {
+			return fmt.Errorf("A1: %d permits of %v are out, counted %d, at most %d", n, words.Facet(f), a.out[f], a.limits.Facets[f].Permits)
+		}
+		if err := a.queues[f].Check(); err != nil {
+			return err
+		}
+	}
+	for i := range a.dues {
+		if i > 0 && a.before(i, (i-1)/2) {
+			return fmt.Errorf("A3: %d is due before %d", a.dues[i], a.dues[(i-1)/2])
+		}
+	}
+	if listed != len(a.dues) {
+		return fmt.Errorf("A3: %d are due, %d stand there", listed, len(a.dues))
+	}
+	for i, n := range routes {
+		if n != a.routes[i] {
+			return fmt.Errorf("A4: route %d has %d, counted %d", i, n, a.routes[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,64 @@
+package fair
+
+import (
+	"strings"
+	"testing"
+
+	"macronode/ci/flip"
+	"macronode/core/words"
+)
+
+// full has two flows of a class that wait, and one of another that has begun its turn.
+func full(t *testing.T) Queue {
+	l := Limits{Places: 5, Queue: 5, Class: [words.Classes]int{5, 5, 5}, Flow: 5, Quantum: 100, Weights: [words.Classes]uint64{2, 1, 1}}
+	q := New(l, 1)
+	for i, f := range []words.Flow{{Class: words.Authed, Of: 1}, {Class: words.Authed, Of: 2}, {Class: words.Internal, Of: 1}, {Class: words.Internal, Of: 1}, {Class: words.Anon, Of: 9}} {
+		if err := q.Offer(f, uint32(i), 60); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if place, ok := q.Next(); place != 2 || !ok {
+		t.Fatalf("%d, %v", place, ok)
+	}
+	if err := q.Check(); err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+func TestHashForgetsNothing(t *testing.T) {
+	q := full(t)
+	const links = ": the order is hashed, as it is walked"
+	flip.Every(t, &q, func() words.Hash64 { return q.Mix(0) },
+		"limits: of its making", "known: core/table has its own test",
+		"items[].flow"+links, "items[].prev"+links, "items[].next"+links,
+		"flows[].head"+links, "flows[].tail"+links, "flows[].prev"+links, "flows[].next"+links, "flows[].queued"+links,
+		"classes[].first"+links, "classes[].flows"+links, "classes[].queued"+links,
+		"items[].cost: of what is not queued, of no meaning", "flows[].deficit: of a flow without items, the same")
+	flip.Every(t, &q.items[0].cost, func() words.Hash64 { return q.Mix(0) })
+	flip.Every(t, &q.flows[0].deficit, func() words.Hash64 { return q.Mix(0) })
+}
+
+// TestCheckFinds: what Check names is found.
+func TestCheckFinds(t *testing.T) {
+	for _, c := range []struct {
+		want  string
+		spoil func(*Queue)
+	}{
+		{"F1: ", func(q *Queue) { q.items[2].flow = 0 }},
+		{"F1: ", func(q *Queue) { q.items[1].flow = 0 }},
+		{"F1, F2: ", func(q *Queue) { q.queued-- }},
+		{"F1, F2: ", func(q *Queue) { q.limits.Class[words.Authed] = 1 }},
+		{"F1, F2: ", func(q *Queue) { q.limits.Flow = 0 }},
+		{"F3: ", func(q *Queue) { q.Drop(4); q.classes[words.Anon].deficit = 1 }},
+		{"F4: ", func(q *Queue) { q.classes[words.Internal].deficit = 1000 }},
+		{"F4: ", func(q *Queue) { q.flows[q.classes[words.Anon].first].deficit = -101 }},
+		{"F5: ", func(q *Queue) { q.limits.Weights[words.Anon] = 0 }},
+	} {
+		q := full(t)
+		c.spoil(&q)
+		if err := q.Check(); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%v, want %s", err, c.want)
+		}
+	}
+}

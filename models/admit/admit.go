@@ -1,0 +1,148 @@
+// Package admit is the twin of core/admit: a list of those who are in, and counts. Whose
+// turn it is among flows is for the twin of core/fair to say: here, any flow's first.
+package admit
+
+import (
+	"time"
+
+	"macronode/core/words"
+)
+
+// A Guest is one request that is in.
+type Guest struct {
+	Ticket words.Ticket
+	Facet  words.Facet
+	Flow   words.Flow
+	Route  int
+	State  string // queued, out or lost
+	Since  words.Instant
+	End    words.Instant
+	Until  words.Instant
+}
+
+// House has its guests in the order in which they came.
+type House struct {
+	Permits, Queue, Flow int // of each facet
+	Class                [words.Classes]int
+	Weight               [words.Classes]int
+	Routes               []int
+	Wait, Grace          time.Duration
+	Guests               []Guest
+	Taken                int
+}
+
+func (h *House) count(which func(*Guest) bool) (n int) {
+	for i := range h.Guests {
+		if which(&h.Guests[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// Out and Queued count a facet's guests.
+func (h *House) Out(f words.Facet) int {
+	return h.count(func(g *Guest) bool { return g.Facet == f && g.State == "out" })
+}
+
+func (h *House) Queued(f words.Facet, c words.Class) int {
+	return h.count(func(g *Guest) bool { return g.Facet == f && g.Flow.Class == c && g.State == "queued" })
+}
+
+// Would says which bound refuses a guest.
+func (h *House) Would(g Guest) string {
+	queue := h.count(func(o *Guest) bool { return o.Facet == g.Facet && o.State == "queued" })
+	flow := h.count(func(o *Guest) bool { return o.Facet == g.Facet && o.Flow == g.Flow && o.State == "queued" })
+	route := h.count(func(o *Guest) bool { return o.Route == g.Route })
+	switch {
+	case g.Route < len(h.Routes) && h.Routes[g.Route] > 0 && route >= h.Routes[g.Route]:
+		return "route"
+	case h.Weight[g.Flow.Class] == 0:
+		return "weight"
+	case queue >= h.Queue:
+		return "full"
+	case h.Queued(g.Facet, g.Flow.Class) >= h.Class[g.Flow.Class]:
+		return "class"
+	case flow >= h.Flow:
+		return "flow"
+	}
+	return ""
+}
+
+// Arrive lets a guest wait.
+func (h *House) Arrive(now words.Instant, g Guest, patience time.Duration) {
+	g.State, g.Since, g.End = "queued", now, now.Plus(patience)
+	g.Until = now.Plus(min(h.Wait, patience/4))
+	h.Guests = append(h.Guests, g)
+}
+
+// May reports that a guest may be given a permit now: it is the first of its flow that
+// waits, and its facet has one. With no ticket: that nobody may.
+func (h *House) May(t words.Ticket) bool {
+	for i, g := range h.Guests {
+		if g.State != "queued" || h.Out(g.Facet) >= h.Permits {
+			continue
+		}
+		if t == 0 {
+			return false
+		}
+		if g.Ticket != t {
+			continue
+		}
+		for _, before := range h.Guests[:i] {
+			if before.State == "queued" && before.Flow == g.Flow && before.Facet == g.Facet {
+				return false
+			}
+		}
+		return true
+	}
+	return t == 0
+}
+
+// Go gives a permit.
+func (h *House) Go(t words.Ticket) time.Duration {
+	for i := range h.Guests {
+		if g := &h.Guests[i]; g.Ticket == t {
+			g.State, g.Until = "out", g.End.Plus(h.Grace)
+			return time.Duration(-g.Since)
+		}
+	}
+	return -1
+}
+
+// Settle lets a guest go.
+func (h *House) Settle(t words.Ticket) {
+	for i := range h.Guests {
+		if h.Guests[i].Ticket == t {
+			h.Guests = append(h.Guests[:i:i], h.Guests[i+1:]...)
+			return
+		}
+	}
+}
+
+// Overdue takes permits back from those who are over their time, until somebody who waited
+// for too long is met: he goes.
+func (h *House) Overdue(now words.Instant) (t words.Ticket, ok bool) {
+	for {
+		first := -1
+		for i, g := range h.Guests {
+			if g.State == "lost" || g.Until > now {
+				continue
+			}
+			if first < 0 || g.Until < h.Guests[first].Until ||
+				g.Until == h.Guests[first].Until && g.Ticket.Slot() < h.Guests[first].Ticket.Slot() {
+				first = i
+			}
+		}
+		if first < 0 {
+			return 0, false
+		}
+		g := h.Guests[first]
+		if g.State == "queued" {
+			h.Settle(g.Ticket)
+			return g.Ticket, true
+		}
+		h.Guests[first].State = "lost"
+		h.Taken++
+	}
+}
