@@ -36,9 +36,19 @@ type (
 		at    words.Time
 		asked words.Asked
 	}
-	purse  struct{ has, held words.Amount }
-	supply struct{ issued, burned, there words.Amount } // there: in all accounts together
-	asker  struct {
+	purse struct {
+		has, held words.Amount
+		today     sent
+	}
+	supply struct {
+		issued, burned, there words.Amount // there: in all accounts together
+		today                 sent         // issued
+	}
+	sent struct { // Clock's paid: what left on a day, by the frames' time
+		day words.Time
+		sum words.Amount
+	}
+	asker struct {
 		of          named
 		asked       words.Asked
 		nonce, next words.Nonce // of a single operation: asked for, and due when it was decided
@@ -49,6 +59,7 @@ type (
 // money is the fold of the frames, and what became of keys.
 type money struct {
 	ttl     words.Time
+	perDay  [2]words.Amount // that an account may pay, and a tenant issue
 	last    words.LSN
 	at      words.Time
 	nonce   map[account]words.Nonce
@@ -65,7 +76,7 @@ type money struct {
 }
 
 func newMoney(c node.Config) money {
-	return money{ttl: words.Time(c.State.Idem.TTL.Milliseconds()), nonce: map[account]words.Nonce{}, seq: map[words.Tenant]words.Seq{}, purses: map[holding]purse{},
+	return money{ttl: words.Time(c.State.Idem.TTL.Milliseconds()), perDay: [2]words.Amount{c.State.Ledger.Day, c.State.Ledger.IssueDay}, nonce: map[account]words.Nonce{}, seq: map[words.Tenant]words.Seq{}, purses: map[holding]purse{},
 		supply: map[asset]supply{}, holds: map[words.Place]holding{}, keys: map[named]outcome{}, askers: map[words.Ticket]asker{}}
 }
 
@@ -121,9 +132,6 @@ func (m *money) frame(body []byte, in event.Event) error {
 	h, rest, err := record.Open(body)
 	if err != nil || h.LSN != m.last+1 {
 		return broken("StateIsFold", "frame %v after %v: %v", h.LSN, m.last, err)
-	}
-	if h.At < m.at {
-		return broken("TimeGoesOn", "frame %v is of %d, after %d", h.LSN, h.At, m.at)
 	}
 	m.last, m.at, m.batched = h.LSN, h.At, false
 	r := &m.rec
@@ -279,6 +287,9 @@ func (m *money) pays(at words.Place, r *record.Record, of holding) error {
 			return broken("Conservation", "%v: issued %v and %v are %v", at, s.issued, r.Amount, r.FromNow)
 		}
 		s.issued = sum
+		if err := m.spends(at, r, &s.today, m.perDay[1]); err != nil {
+			return err
+		}
 	} else {
 		p := m.purses[of]
 		rest, enough := p.has.Minus(r.Amount)
@@ -288,7 +299,11 @@ func (m *money) pays(at words.Place, r *record.Record, of holding) error {
 		if rest != r.FromNow {
 			return broken("Conservation", "%v: %v less %v is %v", at, p.has, r.Amount, r.FromNow)
 		}
-		m.purses[of] = purse{rest, p.held}
+		p.has = rest
+		if err := m.spends(at, r, &p.today, m.perDay[0]); err != nil {
+			return err
+		}
+		m.purses[of] = p
 		s.there, _ = s.there.Minus(r.Amount)
 	}
 	if r.Op == event.Burn {
@@ -307,13 +322,26 @@ func (m *money) pays(at words.Place, r *record.Record, of holding) error {
 		if !fits || sum != r.ToNow {
 			return broken("Conservation", "%v: %v and %v are %v", at, p.has, r.Amount, r.ToNow)
 		}
-		m.purses[to] = purse{sum, p.held}
+		p.has = sum
+		m.purses[to] = p
 		s.there, _ = s.there.Plus(r.Amount)
 	}
 	if all, fits := s.there.Plus(s.burned); !fits || all != s.issued {
 		return broken("Conservation", "%v: %v there, %v burned, %v issued", at, s.there, s.burned, s.issued)
 	}
 	m.supply[a] = s
+	return nil
+}
+
+// spends is Pay: no day has more than may leave in one.
+func (m *money) spends(at words.Place, r *record.Record, today *sent, most words.Amount) error {
+	if day := m.at / clockDay; day != today.day {
+		*today = sent{day: day}
+	}
+	sum, fits := today.sum.Plus(r.Amount)
+	if today.sum = sum; !fits || most.Less(sum) || sum != r.Spent {
+		return broken("DayCeiling", "%v: %v of %v left on day %d, and it says %v", at, sum, most, today.day, r.Spent)
+	}
 	return nil
 }
 

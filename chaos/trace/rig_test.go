@@ -26,7 +26,7 @@ func config() node.Config {
 		Idem: idem.Limits{Keys: 24, Share: 24, Tenants: 2, TTL: 20 * time.Second, Trail: time.Second},
 		Keys: 8,
 	}
-	return node.Config{State: l, Held: 4, Waiters: 2, Share: 4, Backlog: 40 << 10, Reserve: 4096, Patience: 3 * time.Second,
+	return node.Config{State: l, Held: 4, Waiters: 2, Share: 3, Backlog: 40 << 10, Reserve: 4096, Patience: 3 * time.Second,
 		Stall: 200 * time.Millisecond, Fail: 5 * time.Second, Vouch: time.Second, Sweep: time.Second, Start: 3 * time.Second,
 		Drain: drain.Times{LameDuck: 500 * time.Millisecond, Drain: 2 * time.Second, Abort: time.Second}}
 }
@@ -112,6 +112,9 @@ func (g *rig) move(o odds) error {
 	case n < 13:
 		return g.flush()
 	case n < 14:
+		if g.r.IntN(12) == 0 {
+			return g.say(&event.Enrol{Ticket: g.next(), Caller: boss, Tenant: 1, Key: event.Key{ID: words.KeyID(100 + g.ticket), Tenant: 1, Scopes: event.MayRead}})
+		}
 		k := fmt.Sprintf("k%d", g.r.IntN(g.keys+1))
 		return g.say(&event.Find{Ticket: g.next(), Caller: boss, Tenant: 1, Key: g.name(k), Upto: g.node.LSN(), Seen: g.index[k]})
 	case n < 15:
@@ -146,12 +149,22 @@ func (g *rig) move(o odds) error {
 			if g.node.Status(&s); s.Durable < s.LSN && g.r.IntN(8) == 0 {
 				return g.say(event.Refused{From: s.Durable + 1, Why: event.SyncFailed})
 			}
-		case 2:
+		case 2, 3:
 			g.now.Wall += words.Time(g.r.IntN(20_000) - 9_000)
+		case 4:
+			g.now.Wall += words.Time(g.r.IntN(100_000))
+			g.now.Synced = g.r.IntN(4) > 0
+		case 5:
+			g.now.Wall += words.Time(g.r.IntN(900) - 300)
+		case 6:
+			return g.say(event.Signal{What: event.AcceptClock})
 		}
 		return g.say(event.Room{Free: 1 << 20})
 	default:
 		gone := time.Duration([]int{5, 50, 150, 400, 1200}[g.r.IntN(5)]) * time.Millisecond
+		if o.faults && g.r.IntN(8) == 0 {
+			gone = 25 * time.Second
+		}
 		g.now.Mono, g.now.Wall = g.now.Mono.Plus(gone), g.now.Wall.Plus(gone)
 		return g.say(event.Tick{})
 	}

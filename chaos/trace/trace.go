@@ -3,6 +3,8 @@
 //
 //	before ──step──► after      life:  specs/drain, with the phases, needs, replies and deadlines
 //	                            money: specs/wallet, with the balances, nonces, seqs and keys
+//	                            hours: specs/clock, with the time that it says it is
+//	                            line:  specs/queue, with who is held, refused and told in turn
 //
 // Nothing is searched for: an observed step names the one state that it may lead to, or
 // the few. What recovery found is folded first.
@@ -44,6 +46,8 @@ func broken(rule, format string, args ...any) error {
 type Trace struct {
 	life   life
 	money  money
+	hours  hours
+	line   line
 	before View
 	after  View
 	at     marks
@@ -54,19 +58,30 @@ type marks struct{ frames, replies, childs int }
 
 // New watches a node of a configuration. It has seen nothing: Fold what was recovered.
 // It remembers every key for ever, so it is for lives that end.
-func New(c node.Config) *Trace { return &Trace{life: newLife(c), money: newMoney(c)} }
+func New(c node.Config) *Trace { return &Trace{life: newLife(c), money: newMoney(c), line: newLine(c)} }
 
 // Fold tells of a frame that recovery found.
-func (t *Trace) Fold(body []byte) error { return t.money.frame(body, nil) }
+func (t *Trace) Fold(body []byte) error {
+	if err := t.hours.found(body); err != nil {
+		return err
+	}
+	return t.money.frame(body, nil)
+}
 
 // Watch holds one step after the other.
-func Watch(t *Trace) func(before, after *View, what *Step) error {
-	return func(before, after *View, what *Step) error {
-		if err := t.life.step(before, after, what); err != nil {
-			return err
-		}
-		return t.money.step(before, after, what)
+func Watch(t *Trace) func(before, after *View, what *Step) error { return t.step }
+
+func (t *Trace) step(before, after *View, what *Step) error {
+	if err := t.life.step(before, after, what); err != nil {
+		return err
 	}
+	if err := t.line.step(before, after, what); err != nil {
+		return err
+	}
+	if err := t.hours.step(after, what); err != nil {
+		return err
+	}
+	return t.money.step(before, after, what)
 }
 
 // Before and After stand around each step of n that is watched. Out is the turn's.
@@ -86,10 +101,7 @@ func (t *Trace) After(n *node.Node, now words.Now, in event.Event, out *event.Ef
 	default:
 		return broken("Emit", "%d frames of one step", len(frames))
 	}
-	if err := t.life.step(&t.before, &t.after, &s); err != nil {
-		return err
-	}
-	return t.money.step(&t.before, &t.after, &s)
+	return t.step(&t.before, &t.after, &s)
 }
 
 // ticket is whose request an event is; 0: nobody's.

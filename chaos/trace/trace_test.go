@@ -2,7 +2,9 @@ package trace_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	"macronode/chaos/trace"
 	"macronode/core/event"
@@ -68,6 +70,49 @@ func tell(s *trace.Step, change func(*event.Reply) bool) bool {
 	return false
 }
 
+// queue is who waits, and the frame that the last of them who left waited for.
+type queue struct {
+	tickets map[words.Ticket]bool
+	left    words.LSN
+	over    words.Ticket // was refused, and is seen to be held
+}
+
+// note looks at a step; true where somebody leaves who waits for a frame to come.
+func (q *queue) note(v *trace.View, s *trace.Step) bool {
+	if r, ok := s.In.(*event.Request); ok && v.LSN > v.Folded {
+		q.tickets[r.Ticket] = true
+	}
+	for _, r := range s.Replies {
+		delete(q.tickets, r.Ticket)
+	}
+	c, ok := s.In.(event.Cancel)
+	if ok = ok && q.tickets[c.Ticket]; ok {
+		q.left = v.LSN
+		delete(q.tickets, c.Ticket)
+	}
+	return ok
+}
+
+// busy reports that the step's only reply is that there is no room.
+func busy(s *trace.Step) bool { return len(s.Replies) == 1 && s.Replies[0].Problem == event.Busy }
+
+// shift is what is seen after a step, at another time; a frame has it too.
+func shift(v *trace.View, s *trace.Step, by time.Duration) bool {
+	v.Offset -= by
+	v.At = words.Time((time.Duration(s.Now.Wall)*time.Millisecond - v.Offset) / time.Millisecond)
+	return true
+}
+
+// sure is a view without doubt of the clock, where no more than that makes the difference.
+func sure(v *trace.View) bool {
+	ails := v.Ailing.Without(words.ClockDoubted)
+	if ails == 0 && v.Phase == words.Degraded {
+		return false
+	}
+	v.Ailing = ails
+	return true
+}
+
 func debit(r *record.Record) bool { return r.Kind == record.Moved && r.Op != event.Issue }
 
 // TestIllegal: a life that is seen otherwise in one place is refused there, by the rule
@@ -75,6 +120,7 @@ func debit(r *record.Record) bool { return r.Kind == record.Moved && r.Op != eve
 func TestIllegal(t *testing.T) {
 	type spoil func(before, after *trace.View, s *trace.Step) bool
 	var last words.Name
+	var waits queue
 	began := func(v *trace.View) bool { return v.Phase >= words.LameDuck }
 	for name, c := range map[string]struct {
 		rule  string
@@ -448,7 +494,112 @@ func TestIllegal(t *testing.T) {
 			}
 			return ok
 		}},
-		"a frame of yesterday": {"TimeGoesOn", func(before, _ *trace.View, s *trace.Step) bool {
+		"a place too many": {"Bounded", func(_, v *trace.View, s *trace.Step) bool {
+			ok := v.Held == 4 && busy(s)
+			if ok {
+				v.Held, s.Replies = 5, nil
+			}
+			return ok
+		}},
+		"a share too much": {"ShareKept", func(b, v *trace.View, s *trace.Step) bool {
+			q, ok := s.In.(*event.Request)
+			switch {
+			case waits.over == 0 && ok && v.Held == 3 && busy(s):
+				waits.over, s.Replies = q.Ticket, nil
+			case waits.over > 0 && isA[event.Folded](s) && v.Held == 0:
+				b.Held++
+				at := slices.IndexFunc(s.Replies, func(r event.Reply) bool { return r.Ticket > waits.over })
+				if at < 0 {
+					at = len(s.Replies)
+				}
+				s.Replies = slices.Insert(slices.Clone(s.Replies), at, event.Reply{Ticket: waits.over, Problem: event.NotFound})
+				return true
+			case waits.over > 0:
+				b.Held++
+			default:
+				return false
+			}
+			v.Held++
+			return false
+		}},
+		"refused while there is room": {"RefusedRightly", func(_, v *trace.View, s *trace.Step) bool {
+			ok := v.Held == 0 && isA[*event.Find](s) && len(s.Replies) == 1
+			if ok {
+				s.Replies[0] = event.Reply{Ticket: s.Replies[0].Ticket, Problem: event.Busy}
+			}
+			return ok
+		}},
+		"told before who came first": {"InOrder", func(_, _ *trace.View, s *trace.Step) bool {
+			ok := len(s.Replies) == 2 && isA[event.Folded](s)
+			if ok {
+				s.Replies[0], s.Replies[1] = s.Replies[1], s.Replies[0]
+			}
+			return ok
+		}},
+		"who left is counted no more": {"CrowdExact", func(_, v *trace.View, s *trace.Step) bool {
+			ok := waits.note(v, s)
+			if ok {
+				v.Held--
+			}
+			return ok
+		}},
+		"lost where somebody has left": {"NoneLost", func(_, v *trace.View, s *trace.Step) bool {
+			waits.note(v, s)
+			ok := isA[event.Folded](s) && v.Folded < waits.left && len(s.Replies) == 1 && s.Replies[0].Problem == event.NonceAhead
+			if ok {
+				s.Replies = nil
+			}
+			return ok
+		}},
+
+		"time that goes back": {"NeverBack", func(b, v *trace.View, s *trace.Step) bool {
+			return b.LSN > 0 && v.At == b.At && shift(v, s, -time.Millisecond)
+		}},
+		"time that runs": {"Rate", func(b, v *trace.View, s *trace.Step) bool {
+			return b.LSN > 0 && v.Offset == 0 && shift(v, s, 2*time.Second)
+		}},
+		"time that stands": {"Rate", func(b, v *trace.View, s *trace.Step) bool {
+			return b.LSN > 0 && v.Offset == 0 && v.At-b.At == 400 && shift(v, s, -200*time.Millisecond)
+		}},
+		"time that leads of its own": {"NoLeadOfItsOwn", func(b, v *trace.View, s *trace.Step) bool {
+			return b.LSN > 0 && v.Offset == 0 && v.At-b.At == 400 && shift(v, s, 10*time.Millisecond)
+		}},
+		"a second step within a minute": {"StepsAreRare", func(b, v *trace.View, s *trace.Step) bool {
+			return v.Offset > 60*time.Millisecond && v.Offset <= 400*time.Millisecond && v.At > b.At && v.At-b.At < 500 && shift(v, s, v.Offset)
+		}},
+		"far, and not doubted": {"FarIsDoubted", func(b, v *trace.View, s *trace.Step) bool {
+			ok := v.Offset > 10*time.Second && v.Ailing.Has(words.ClockDoubted) && !b.Ailing.Has(words.ClockDoubted)
+			return ok && sure(v)
+		}},
+		"believed too early": {"BelievedLate", func(b, v *trace.View, s *trace.Step) bool {
+			ok := v.Offset > 15*time.Second && v.Ailing.Has(words.ClockDoubted) && b.Ailing.Has(words.ClockDoubted)
+			return ok && sure(v) && shift(v, s, v.Offset)
+		}},
+		"a doubt without end": {"Settles", func(b, v *trace.View, s *trace.Step) bool {
+			ok := isA[event.Tick](s) && b.Ailing.Has(words.ClockDoubted) && !v.Ailing.Has(words.ClockDoubted) && b.Offset > 20*time.Second
+			if ok {
+				v.Ailing = v.Ailing.With(words.ClockDoubted)
+				shift(v, s, -v.Offset-b.Offset)
+				v.At = words.Time((time.Duration(s.Now.Wall)*time.Millisecond - b.Offset) / time.Millisecond)
+				v.Offset = b.Offset
+			}
+			return ok
+		}},
+		"accepted, and still doubted": {"Accept", func(b, v *trace.View, s *trace.Step) bool {
+			in, ok := s.In.(event.Signal)
+			ok = ok && in.What == event.AcceptClock && b.Offset > time.Second
+			return ok && shift(v, s, v.Offset-b.Offset)
+		}},
+		"a day that takes more": {"DayCeiling", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Moved
+				if ok {
+					r.Spent, _ = r.Spent.Plus(words.Units(1))
+				}
+				return ok
+			})
+		}},
+		"a frame of yesterday": {"NotBehindFrames", func(before, _ *trace.View, s *trace.Step) bool {
 			if len(s.Frame) == 0 || before.LSN == 0 {
 				return false
 			}
@@ -459,6 +610,7 @@ func TestIllegal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(600) {
+				waits = queue{tickets: map[words.Ticket]bool{}}
 				g := rig{spoil: c.spoil}
 				err := g.live(seed, 200, odds{faults: seed%3 != 0, ends: true})
 				if !g.spoilt {

@@ -102,8 +102,8 @@ Read(gone) ==
   /\ rested' = IF Steps(gone) THEN 0 ELSE Min(Rest, rested + gone)
   /\ UNCHANGED <<synced, frame, paid, past, spent>>
 
-Accept == \* an operator believes the machine
-  /\ doubted /\ Spend("accepts", MaxAccepts)
+Accept == \* an operator believes the machine, doubted or not
+  /\ Spend("accepts", MaxAccepts)
   /\ at' = Max(at, seen) /\ doubted' = FALSE /\ since' = 0 /\ offset' = 0 /\ Did("accept", 0, at' - at)
   /\ UNCHANGED <<wall, seen, synced, stepped, mono, frame, paid, past, still, rested>>
 

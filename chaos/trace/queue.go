@@ -1,0 +1,162 @@
+package trace
+
+import (
+	"macronode/core/event"
+	"macronode/core/node"
+	"macronode/core/words"
+)
+
+// A held is one of Queue's: whose reply waits, for which frame, and for how long.
+type held struct {
+	ticket words.Ticket
+	of     words.Tenant
+	after  words.LSN
+	until  words.Instant
+	gone   bool
+	over   bool // its tenant had its share: it may be told no more than that it may not
+}
+
+// line is the node's half of Queue: Decide, Serve and Cancel. Slots and rings are the
+// door's, which no step sees.
+type line struct {
+	config node.Config
+	held   []held // in the order in which they came
+	known  map[words.Tenant]bool
+}
+
+func newLine(c node.Config) line {
+	if c.Share == 0 {
+		c.Share = c.Held
+	}
+	return line{config: c, known: map[words.Tenant]bool{}}
+}
+
+func (l *line) step(before, after *View, s *Step) error {
+	if in, ok := s.In.(event.Cancel); ok {
+		for i := range l.held {
+			l.held[i].gone = l.held[i].gone || l.held[i].ticket == in.Ticket
+		}
+	}
+	told := s.Replies
+	if t, of, shares := asks(s.In); t != 0 {
+		if len(told) > 0 && told[0].Ticket == t {
+			if err := l.refuses(before, s.In, told[0].Problem, of); err != nil {
+				return err
+			}
+			told = told[1:]
+		} else if err := l.admits(held{ticket: t, of: of, after: after.LSN, until: s.Now.Mono.Plus(l.config.Patience)}, shares); err != nil {
+			return err
+		}
+	}
+	serves := l.lose(before, after, s.In)
+	leave := len(l.held) - int(after.Held)
+	if leave < 0 || len(l.held) > l.config.Held+leave {
+		return broken("Bounded", "%d are held, of %d", after.Held, l.config.Held)
+	}
+	for _, x := range l.held[:leave] {
+		if x.after > after.Folded && x.until > s.Now.Mono && after.Phase < words.Aborting {
+			return broken("CrowdExact", "%v is held no more, waits for %v until %d", x.ticket, x.after, x.until)
+		}
+	}
+	serves = append(serves, l.held[:leave]...)
+	l.held = append(l.held[:0], l.held[leave:]...)
+	if len(l.held) > 0 && l.held[0].after <= after.Folded {
+		return broken("Served", "%v still waits for %v, folded %v", l.held[0].ticket, l.held[0].after, after.Folded)
+	}
+	return l.serve(serves, told)
+}
+
+// asks is whose request an event is, of which tenant, and whether shares bind it: keys
+// are administered whatever waits.
+func asks(in event.Event) (t words.Ticket, of words.Tenant, shares bool) {
+	switch in := in.(type) { //nolint:gochecksumtype // the others are nobody's
+	case *event.Request:
+		return in.Ticket, in.Tenant, true
+	case *event.Find:
+		return in.Ticket, in.Tenant, true
+	case *event.Enrol:
+		return in.Ticket, in.Tenant, false
+	case *event.Revoke:
+		return in.Ticket, in.Tenant, false
+	default:
+		return 0, 0, false
+	}
+}
+
+// crowd is how many of a tenant's are held.
+func (l *line) crowd(of words.Tenant) (n int) {
+	for i := range l.held {
+		if l.held[i].of == of {
+			n++
+		}
+	}
+	return n
+}
+
+// admits is Admit.
+func (l *line) admits(x held, shares bool) error {
+	if len(l.held) >= l.config.Held {
+		return broken("Bounded", "%v is held, %d are", x.ticket, len(l.held))
+	}
+	x.over = shares && l.crowd(x.of) >= l.config.Share
+	l.held, l.known[x.of] = append(l.held, x), x.of != 0
+	return nil
+}
+
+// refuses wants a reason for whoever is told that there is no room.
+func (l *line) refuses(before *View, in event.Event, why event.Problem, of words.Tenant) error {
+	crowded := l.crowd(of) >= l.config.Share || !l.known[of] && len(l.known) >= l.config.State.Ledger.Tenants
+	r, asks := in.(*event.Request)
+	full := len(l.held) >= l.config.Held
+	if asks && !full && !crowded { // room for its frame, and for the ends of holds
+		_, bytes := r.Takes()
+		full = before.Backlog+uint64(bytes)+words.MaxLapse*64 > l.config.Backlog || before.Holds > words.MaxLapse
+	}
+	if why == event.Busy && !full && !crowded {
+		return broken("RefusedRightly", "%d are held, of tenant %d %d, with %d bytes", len(l.held), of, l.crowd(of), before.Backlog)
+	}
+	return nil
+}
+
+// lose takes out those who wait for what a flush that failed may have lost.
+func (l *line) lose(before, after *View, in event.Event) (lost []held) {
+	from := after.Durable + 1
+	if r, ok := in.(event.Refused); ok {
+		from = r.From
+	} else if before.Ailing.Has(words.JournalFailed) || !after.Ailing.Has(words.JournalFailed) {
+		return nil
+	}
+	stay := l.held[:0]
+	for _, x := range l.held {
+		if x.after >= from {
+			lost = append(lost, x)
+		} else {
+			stay = append(stay, x)
+		}
+	}
+	l.held = stay
+	return lost
+}
+
+// serve wants those who leave, and did not leave before, to be told, each as it came.
+func (l *line) serve(serves []held, told []event.Reply) error {
+	for _, x := range serves {
+		if x.gone {
+			continue
+		}
+		if len(told) == 0 {
+			return broken("NoneLost", "%v is held no more, and was not told", x.ticket)
+		}
+		if told[0].Ticket != x.ticket {
+			return broken("InOrder", "%v is told, and before it came %v", told[0].Ticket, x.ticket)
+		}
+		if why := told[0].Problem; x.over && why != event.Forbidden && why != event.Unknown {
+			return broken("ShareKept", "%v is told %q, beyond the share of tenant %d", x.ticket, why.Code(), x.of)
+		}
+		told = told[1:]
+	}
+	if len(told) > 0 {
+		return broken("RightReply", "%v is told, and it was not its turn", told[0].Ticket)
+	}
+	return nil
+}
