@@ -41,7 +41,9 @@ var House = []Room{
 	machine("supervise"),
 	machine("ready"),
 	machine("drain"),
+	machine("upstream"),
 	machine("admit", "core/fair"),
+	machine("quota"),
 
 	core("state", "core/words", "core/event", "core/record", "core/idem", "core/keyring", "core/ledger"),
 	core("node", "core"),

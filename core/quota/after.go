@@ -1,0 +1,22 @@
+package quota
+
+import "macronode/core/words"
+
+// After is when one more request may go behind so many that wait, by the rules of the
+// instance that count requests; what they bring nobody knows yet.
+func (q *Quota) After(now words.Instant, ahead int) (at words.Instant) {
+	at = max(now, q.last)
+	longest := at
+	for i := range q.gauges {
+		g := &q.gauges[i]
+		if g.Scope != words.OfInstance || g.Unit != words.Requests || g.Shadow {
+			continue
+		}
+		if g.Rate == 0 {
+			return Never
+		}
+		used := g.used(q.common[i], at).plus(times(uint64(ahead), g.Every, g.Rate, g.most), g.Rate)
+		longest = max(longest, at.Plus(g.wait(used, g.one)))
+	}
+	return longest
+}

@@ -1,0 +1,71 @@
+package quota_test
+
+import (
+	"testing"
+	"time"
+
+	"macronode/core/quota"
+	"macronode/core/words"
+)
+
+// three are the rules of an ordinary gateway: of its peers, its keys and its tenants.
+func three() []quota.Rule {
+	return []quota.Rule{
+		{Scope: words.OfPeer, Rate: 1 << 40, Every: time.Second, Burst: 1 << 20, Classes: quota.All},
+		{Scope: words.OfKey, Rate: 1 << 40, Every: time.Second, Burst: 1 << 20, Classes: quota.All},
+		{Scope: words.OfTenant, Unit: words.Bytes, Rate: 10_000_000_000, Every: time.Second, Burst: 1 << 40, Classes: quota.All},
+	}
+}
+
+func whoOf(i int) quota.Who {
+	return quota.Who{Class: words.Authed, Peer: words.ID{byte(i), byte(i >> 8)}, Key: words.KeyID(1 + i), Tenant: words.Tenant(1 + i&255)}
+}
+
+// The cost of one decision: three rules, 1,024 keys of 256 tenants.
+func BenchmarkTake(b *testing.B) {
+	q := quota.New(three(), quota.Limits{Peers: 65536, Keys: 1024, Tenants: 256}, 7)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		if v := q.Take(words.Instant(i)*1000, whoOf(i&1023), 100); v.Refused {
+			b.Fatal(v)
+		}
+	}
+}
+
+// The same of one rule of tenants.
+func BenchmarkTakeTenant(b *testing.B) {
+	rules := []quota.Rule{{Scope: words.OfTenant, Rate: 1 << 40, Every: time.Second, Burst: 1 << 20, Classes: quota.All}}
+	q := quota.New(rules, quota.Limits{Tenants: 256}, 7)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		if v := q.Take(words.Instant(i)*1000, whoOf(i&255), 100); v.Refused {
+			b.Fatal(v)
+		}
+	}
+}
+
+// A flood: every request says that it is of another peer, and none is idle.
+func BenchmarkFlood(b *testing.B) {
+	rules := []quota.Rule{{Scope: words.OfPeer, Rate: 1, Every: time.Hour, Burst: 1, Classes: quota.All}}
+	q := quota.New(rules, quota.Limits{Peers: 65536}, 7)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := range b.N {
+		q.Take(words.Instant(i), quota.Who{Class: words.Anon, Peer: words.ID{byte(i), byte(i >> 8), byte(i >> 16), byte(i >> 24)}}, 0)
+	}
+}
+
+// The pace of the instance.
+func BenchmarkNextSpend(b *testing.B) {
+	rules := []quota.Rule{{Scope: words.OfInstance, Rate: 5000, Every: time.Second, Burst: 100, Classes: quota.All}}
+	q := quota.New(rules, quota.Limits{}, 7)
+	b.ReportAllocs()
+	b.ResetTimer()
+	now := words.Instant(0)
+	for range b.N {
+		now, _ = q.Next(now, 0)
+		q.Spend(now, 0)
+	}
+}

@@ -1,0 +1,297 @@
+// Package quota counts who has had how much, and says no before anything dear is done:
+// GCRA, one point in time a counter.
+//
+//	peer, key, tenant:  Take ──all have room──► charged, all of them ──► go; Charge when it was more
+//	                     └──one has not──► none is charged ──► which, and when to come again
+//	instance:           Next ──► when the next one may go; Spend when it goes
+//
+// A rule of the instance refuses nobody at the door, where a flood of strangers would
+// empty it for everybody: it paces the queue, which decides who is next.
+package quota
+
+import (
+	"math"
+	"math/bits"
+	"time"
+
+	"macronode/core/table"
+	"macronode/core/words"
+)
+
+// Never is the instant at which a rule that admits nothing admits.
+const Never = words.Instant(math.MaxInt64)
+
+// Limits are how many subjects of each scope have counters of their own.
+//
+// A newcomer takes a free row, or that of a subject all of whose counters are idle, of
+// which a hand looks at a few in each step. Where that finds none, it shares one counter of
+// each rule with all others for whom there is no room: together they have what one of them
+// would have. So memory is bounded, nobody who has a row loses what it counts, and those
+// who make up addresses fight over one counter. Each scope has rows of its own: however
+// many peers come, no counter of a key or a tenant leaves or is shared for them.
+type Limits struct {
+	Peers   int
+	Keys    int // as many as there may be, and none shares
+	Tenants int // the same
+}
+
+func (l Limits) rows() [words.Scopes]int {
+	return [...]int{words.OfInstance: 0, words.OfPeer: l.Peers, words.OfKey: l.Keys, words.OfTenant: l.Tenants}
+}
+
+// Who asks, as far as that was verified.
+type Who struct {
+	Class  words.Class
+	Peer   words.ID     // digest of the address
+	Key    words.KeyID  // that was verified; 0: none was, and no counter of a key or a tenant is looked at
+	Tenant words.Tenant // of that key
+}
+
+// A Verdict is what the rules of peers, keys and tenants say of a request.
+type Verdict struct {
+	Refused bool
+	Rule    uint8         // from 1: that refused, the longest; or that has the least of its burst left; 0: none
+	Left    uint32        // of that rule, in its unit, whole ones; no more than fit
+	Reset   time.Duration // until it has all of its burst again
+	Retry   time.Duration // who comes then is admitted, if nobody else comes; 0: admitted, or never
+	Shadow  uint16        // bit i: rule i+1 would have refused, if it were not a shadow
+}
+
+// Quota is the rules and their counters.
+//
+// Invariants:
+//
+//	G1  a row is of one subject of its scope, is found from it, and counts something;
+//	    each rule has a counter of its own in it
+//	G2  no counter is further ahead than its rule's burst and MaxDebt, of the latest now
+//	G3  a counter's parts are fewer than make a nanosecond; a rule without rate counts nothing
+//	G4  each table's sum is that of its counters
+type Quota struct {
+	gauges  []gauge
+	applies [words.Classes]uint16 // bit i: rule i is for that class, and not of the instance
+	keyed   uint16                // bit i: rule i is of keys or tenants
+	bytes   uint16                // bit i: rule i counts bytes
+
+	last   words.Instant          // the latest now: time does not go back
+	tables [words.Scopes]counters // of the instance none
+	common [MaxRules]exact        // of a rule of the instance its counter, of others what those share who have no row
+
+	shared [MaxRules]uint64 // how often a rule's common counter was asked: told, never decides
+}
+
+// New has counted nothing. The rules are checked; seed places rows in tables.
+func New(rules []Rule, l Limits, seed words.Hash64) Quota {
+	words.Assert(CheckRules(rules) == nil, "quota: rules without sense")
+	q := Quota{gauges: make([]gauge, 0, MaxRules)}
+	widths := widthsOf(rules)
+	for scope, rows := range l.rows() {
+		q.tables[scope] = newCounters(rows, widths[scope], seed.Mix(uint64(scope)))
+	}
+	for i, r := range rules {
+		bit, slots := uint16(1)<<i, widthsOf(rules[:i])
+		q.gauges = append(q.gauges, newGauge(r, slots[r.Scope]))
+		for c := range words.Classes {
+			if r.Scope != words.OfInstance && r.Classes.Has(c) {
+				q.applies[c] |= bit
+			}
+		}
+		if r.Scope == words.OfKey || r.Scope == words.OfTenant {
+			q.keyed |= bit
+		}
+		if r.Unit == words.Bytes {
+			q.bytes |= bit
+		}
+	}
+	return q
+}
+
+// Bytes is the memory that New takes.
+func Bytes(rules []Rule, l Limits) (sum int64) {
+	widths := widthsOf(rules)
+	for scope, rows := range l.rows() {
+		sum += countersBytes(rows, widths[scope])
+	}
+	return sum + table.Flat[gauge](MaxRules)
+}
+
+// widthsOf is how many rules of each scope count.
+func widthsOf(rules []Rule) (widths [words.Scopes]int) {
+	for _, r := range rules {
+		if r.Rate > 0 {
+			widths[r.Scope]++
+		}
+	}
+	return widths
+}
+
+// Take asks for one request that says it brings so many bytes. All rules that apply are
+// looked at; then all are charged, or, where one refuses, none. More than a burst at once
+// is admitted when all of the burst is there, and owed: what comes next waits for it.
+func (q *Quota) Take(now words.Instant, who Who, bytes uint64) Verdict {
+	f := found{who: who, bytes: bytes, rules: q.rulesFor(who)}
+	q.find(&f, now)
+	v := q.judge(&f)
+	switch {
+	case !v.Refused:
+		q.charge(&f, &v)
+	case v.Retry > 0:
+		v.Retry += time.Duration(f.now - now)
+	}
+	return v
+}
+
+// Charge counts bytes that a request turned out to have beyond what Take was told. It
+// refuses nobody, for they are had: they are owed, and the next one waits. What is owed is
+// not bounded by the burst, or who does not say how much comes would have it for nothing;
+// it is by MaxDebt, so that no mistake shuts anybody out for longer than a day.
+func (q *Quota) Charge(now words.Instant, who Who, bytes uint64) {
+	f := found{who: who, bytes: bytes, rules: q.rulesFor(who) & q.bytes}
+	q.find(&f, now)
+	v := q.judge(&f)
+	q.charge(&f, &v) // whatever it says
+	q.pace(now, bytes, q.bytes)
+}
+
+// Shared is how often those who have no row of their own asked the counter that they share
+// under a rule, from 1.
+func (q *Quota) Shared(rule int) uint64 { return q.shared[rule-1] }
+
+// Rows is how many subjects of a scope have counters.
+func (q *Quota) Rows(scope words.Scope) int { return q.tables[scope].rows.Len() }
+
+// rulesFor are the rules that apply to one.
+func (q *Quota) rulesFor(who Who) uint16 {
+	words.Assert(who.Key == 0 || who.Tenant != 0, "quota: a key of nobody")
+	if who.Key == 0 {
+		return q.applies[who.Class] &^ q.keyed
+	}
+	return q.applies[who.Class]
+}
+
+// found is where the counters of a request stand, and where they would.
+type found struct {
+	who    Who
+	now    words.Instant // never before the last one
+	bytes  uint64
+	rules  uint16
+	places [words.Scopes]uint32 // of the row in a scope's table, or one of those below
+	after  [MaxRules]exact      // what would be used of each rule
+}
+
+const (
+	unknown = math.MaxUint32     // not looked for
+	fresh   = math.MaxUint32 - 1 // there is none, and there is room for one
+	shares  = math.MaxUint32 - 2 // there is none, nor room
+)
+
+// find looks for the counters of a request, and for room where there are none yet. It
+// changes none: only what is idle may leave, and the hand moves.
+func (q *Quota) find(f *found, now words.Instant) {
+	q.last = max(now, q.last)
+	f.now, f.places = q.last, [...]uint32{unknown, unknown, unknown, unknown}
+	for m := f.rules; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros16(m)
+		g := &q.gauges[i]
+		if g.Rate == 0 {
+			continue
+		}
+		if f.places[g.Scope] == unknown {
+			f.places[g.Scope] = q.tables[g.Scope].find(f.who.subject(g.Scope), f.now)
+		}
+		if f.places[g.Scope] == shares {
+			q.shared[i]++
+		}
+	}
+}
+
+// used is how much a request's counter of a rule has taken.
+func (q *Quota) used(f *found, rule int) exact {
+	g := &q.gauges[rule]
+	switch place := f.places[g.Scope]; place {
+	case fresh:
+		return exact{}
+	case shares:
+		return g.used(q.common[rule], f.now)
+	default:
+		return g.used(q.tables[g.Scope].row(place)[g.slot], f.now)
+	}
+}
+
+// judge looks at all rules of a request. Of those that refuse it tells the one that
+// does so for longest.
+func (q *Quota) judge(f *found) (v Verdict) {
+	for m := f.rules; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros16(m)
+		g := &q.gauges[i]
+		wait, used := time.Duration(Never), exact{}
+		if g.Rate > 0 {
+			cost := g.cost(f.bytes)
+			used = q.used(f, i)
+			wait, f.after[i] = g.wait(used, cost), g.take(used, cost)
+		}
+		switch {
+		case wait == 0:
+		case g.Shadow:
+			v.Shadow |= 1 << i
+		case !v.Refused || wait > v.Retry:
+			v.Refused, v.Retry = true, wait
+			v.tell(i, g.left(used), used)
+		}
+	}
+	if v.Retry == time.Duration(Never) {
+		v.Retry = 0
+	}
+	return v
+}
+
+// tell is what callers are told of a rule.
+func (v *Verdict) tell(rule int, left uint64, used exact) {
+	v.Rule, v.Left, v.Reset = uint8(rule+1), uint32(min(left, math.MaxUint32)), used.ceil()
+}
+
+// charge counts a request against all its rules, and tells the one of them that has the
+// smallest part of its burst left.
+func (q *Quota) charge(f *found, v *Verdict) {
+	least := uint64(0)
+	for m := f.rules; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros16(m)
+		g := &q.gauges[i]
+		if g.Rate == 0 {
+			continue // a shadow's
+		}
+		used := f.after[i]
+		if g.Unit == words.Requests || f.bytes > 0 {
+			q.put(f, i, used)
+		}
+		if g.Shadow {
+			continue
+		}
+		left := g.left(used)
+		if v.Rule == 0 || lessOf(left, g.Burst, least, q.gauges[v.Rule-1].Burst) {
+			least = left
+			v.tell(i, left, used)
+		}
+	}
+}
+
+// lessOf reports a/ofA < b/ofB.
+func lessOf(a, ofA, b, ofB uint64) bool {
+	hi, lo := bits.Mul64(a, ofB)
+	hi2, lo2 := bits.Mul64(b, ofA)
+	return hi < hi2 || hi == hi2 && lo < lo2
+}
+
+// put writes a counter of a request down.
+func (q *Quota) put(f *found, rule int, used exact) {
+	g := &q.gauges[rule]
+	end := exact{ns: int64(f.now)}.plus(used, g.Rate)
+	t := &q.tables[g.Scope]
+	switch f.places[g.Scope] {
+	case shares:
+		q.common[rule] = end
+		return
+	case fresh:
+		f.places[g.Scope] = t.rows.Put(f.who.subject(g.Scope), nothing{})
+	}
+	t.set(f.places[g.Scope], g.slot, end)
+}

@@ -1,0 +1,163 @@
+package quota
+
+import (
+	"errors"
+	"time"
+
+	"macronode/core/words"
+)
+
+// Limits that no configuration moves.
+const (
+	MaxRules = 16
+	MaxRate  = 1 << 50              // units in Every
+	MaxEvery = 31 * 24 * time.Hour  // a quota of longer is an allowance, which wants to be durable
+	MaxSpan  = 366 * 24 * time.Hour // in which a whole burst comes back
+	MaxDebt  = 24 * time.Hour       // for which a caller may have had beyond the burst
+)
+
+// With clocks of a hundred years, no sum of them leaves 63 bits.
+const _ = uint64(1<<63 - 1 - (100*366*24*time.Hour + MaxSpan + 2*(MaxSpan+MaxDebt)))
+
+// Why a rule makes no sense, or rules do not together.
+var (
+	ErrMany    = errors.New("quota: more than 16 rules")
+	ErrScope   = errors.New("quota: scope is none of instance, peer, key, tenant")
+	ErrUnit    = errors.New("quota: unit is none of requests, bytes")
+	ErrNobody  = errors.New("quota: no class that it names can have such a counter")
+	ErrWhole   = errors.New("quota: a rule of the instance is for all classes")
+	ErrRate    = errors.New("quota: rate is more than 2^50")
+	ErrEvery   = errors.New("quota: every wants more than nothing, and at most 31 days")
+	ErrNoBurst = errors.New("quota: a rate without burst admits nothing; say rate 0 where that is meant")
+	ErrSpan    = errors.New("quota: the burst takes more than 366 days to come back")
+)
+
+// Classes is a set of them.
+type Classes uint8
+
+// All are all classes.
+const All Classes = 1<<words.Classes - 1
+
+// Of is the set of some.
+func Of(classes ...words.Class) (set Classes) {
+	for _, c := range classes {
+		set |= 1 << c
+	}
+	return set
+}
+
+// Has reports that c is in the set.
+func (s Classes) Has(c words.Class) bool { return s>>c&1 == 1 }
+
+// A Rule lets each subject of its scope have Rate units in every Every, and Burst at
+// once when it has been idle.
+type Rule struct {
+	Scope   words.Scope
+	Unit    words.Unit
+	Rate    uint64 // 0 admits nothing, also when idle, whatever Every and Burst
+	Every   time.Duration
+	Burst   uint64
+	Classes Classes // whom it is for
+	Shadow  bool    // refuses nobody, and says whom it would have refused
+}
+
+// Check says why r makes no sense.
+func (r Rule) Check() error {
+	keyed := r.Scope == words.OfKey || r.Scope == words.OfTenant
+	switch {
+	case r.Scope >= words.Scopes:
+		return ErrScope
+	case r.Unit > words.Bytes:
+		return ErrUnit
+	case r.Classes&^All != 0, r.Classes == 0, keyed && r.Classes == Of(words.Anon):
+		return ErrNobody
+	case r.Scope == words.OfInstance && r.Classes != All:
+		return ErrWhole
+	case r.Rate == 0:
+		return nil
+	case r.Rate > MaxRate:
+		return ErrRate
+	case r.Every <= 0 || r.Every > MaxEvery:
+		return ErrEvery
+	case r.Burst == 0:
+		return ErrNoBurst
+	case r.full().ns > int64(MaxSpan):
+		return ErrSpan
+	}
+	return nil
+}
+
+// CheckRules says why these cannot be rules together.
+func CheckRules(rules []Rule) error {
+	for _, r := range rules {
+		if err := r.Check(); err != nil {
+			return err
+		}
+	}
+	if len(rules) > MaxRules {
+		return ErrMany
+	}
+	return nil
+}
+
+// full is what the burst costs: the time in which all of it comes back.
+func (r Rule) full() exact {
+	return times(r.Burst, r.Every, r.Rate, exact{ns: int64(MaxSpan) + 1})
+}
+
+// gauge is a rule with what it takes to measure by it.
+type gauge struct {
+	Rule
+	slot int   // which of the counters in a row of its scope is the rule's
+	one  exact // what one unit costs
+	full exact // what the burst costs
+	most exact // how far ahead of now a counter is ever put: the burst, and MaxDebt
+}
+
+func newGauge(r Rule, slot int) gauge {
+	if r.Rate == 0 {
+		return gauge{Rule: r}
+	}
+	g := gauge{Rule: r, slot: slot, full: r.full()}
+	g.most = g.full.plus(exact{ns: int64(MaxDebt)}, r.Rate)
+	g.one = times(1, r.Every, r.Rate, g.most)
+	return g
+}
+
+// cost is what a request of so many bytes takes of the rule.
+func (g *gauge) cost(bytes uint64) exact {
+	if g.Unit == words.Requests {
+		return g.one
+	}
+	return times(bytes, g.Every, g.Rate, g.most)
+}
+
+// used is how much of the rule a counter has taken that is not yet back: beyond full it
+// is debt.
+func (g *gauge) used(counter exact, now words.Instant) exact {
+	if at := (exact{ns: int64(now)}); at.less(counter) {
+		return counter.minus(at, g.Rate)
+	}
+	return exact{}
+}
+
+// wait is how long it takes until a cost may be taken; 0: it may now. What costs more than
+// the burst may when all of the burst is there: it is owed, and the next one waits.
+func (g *gauge) wait(used, cost exact) time.Duration {
+	after := used.plus(smaller(cost, g.full), g.Rate)
+	if !g.full.less(after) {
+		return 0
+	}
+	return after.minus(g.full, g.Rate).ceil()
+}
+
+// take is what is used after a cost. Debt beyond MaxDebt is forgiven.
+func (g *gauge) take(used, cost exact) exact { return smaller(used.plus(cost, g.Rate), g.most) }
+
+// left is how many whole units may be taken now.
+func (g *gauge) left(used exact) uint64 {
+	if g.full.less(used) || g.Rate == 0 {
+		return 0
+	}
+	return units(g.full.minus(used, g.Rate), g.Every, g.Rate)
+}

@@ -1,0 +1,310 @@
+// Package quota is what quotas mean, in the fewest words: buckets that were drawn from and
+// fill again, as fractions, in a list. It shares no code with core/quota, so that the two
+// cannot be wrong in the same way.
+package quota
+
+import (
+	"math/big"
+	"time"
+
+	"macronode/core/words"
+)
+
+// Rule is one of them.
+type Rule struct {
+	Scope       words.Scope
+	Unit        words.Unit
+	Rate, Burst uint64
+	Every       time.Duration
+	For         [words.Classes]bool
+	Shadow      bool
+}
+
+// Who asks.
+type Who struct {
+	Class  words.Class
+	Peer   words.ID
+	Key    words.KeyID
+	Tenant words.Tenant
+}
+
+// bucket is what one subject has drawn by one rule and what has not come back.
+type bucket struct {
+	rule    int
+	subject string
+	drawn   *big.Rat // in units
+	at      words.Instant
+}
+
+// State is all buckets that are not full again, and the one of each rule that those share
+// for whom there is no room. Who has one that is not full has room for all.
+type State struct {
+	Rules    []Rule
+	Subjects [words.Scopes]int // how many of each scope have buckets of their own
+	Debt     time.Duration
+
+	buckets []*bucket
+	common  map[int]*bucket
+	Now     words.Instant // the latest that it was told
+	Shared  map[int]int
+}
+
+// Told is what of a rule is told to who asks.
+type Told struct {
+	Refused bool
+	Rule    int // from 1
+	Left    uint64
+	Reset   time.Duration
+	Retry   time.Duration
+	Shadow  map[int]bool
+}
+
+func number(n uint64) *big.Rat               { return new(big.Rat).SetInt(new(big.Int).SetUint64(n)) }
+func (r Rule) takes(units *big.Rat) *big.Rat { return new(big.Rat).Quo(units, r.each()) }
+func (r Rule) each() *big.Rat                { return new(big.Rat).Quo(number(r.Rate), number(uint64(r.Every))) }
+func (r Rule) brings(span time.Duration) *big.Rat {
+	return new(big.Rat).Mul(number(uint64(span)), r.each())
+}
+
+// whole is how many nanoseconds it takes at least to come to so many units.
+func (r Rule) whole(units *big.Rat) time.Duration {
+	ns := r.takes(units)
+	up := new(big.Int).Add(ns.Num(), new(big.Int).Sub(ns.Denom(), big.NewInt(1)))
+	return time.Duration(up.Div(up, ns.Denom()).Int64())
+}
+
+func least(a, b *big.Rat) *big.Rat {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
+}
+
+// Pass lets time go by: buckets fill, and one that is full is nobody's.
+func (s *State) Pass(now words.Instant) {
+	if now < s.Now {
+		return
+	}
+	s.Now = now
+	var rest []*bucket
+	for _, b := range s.buckets {
+		if s.fill(b); b.drawn.Sign() > 0 {
+			rest = append(rest, b)
+		}
+	}
+	s.buckets = rest
+	for i := range s.Rules {
+		if s.common[i] != nil {
+			s.fill(s.common[i])
+		}
+	}
+}
+
+func (s *State) fill(b *bucket) {
+	b.drawn = new(big.Rat).Sub(b.drawn, s.Rules[b.rule].brings(time.Duration(s.Now-b.at)))
+	if b.at = s.Now; b.drawn.Sign() < 0 {
+		b.drawn = new(big.Rat)
+	}
+}
+
+// Subject is whom a rule counts a request for, if it counts it at all.
+func (s *State) subject(rule int, who Who) (string, bool) {
+	r := s.Rules[rule]
+	switch {
+	case !r.For[who.Class], r.Scope == words.OfInstance:
+		return "", false
+	case r.Scope == words.OfPeer:
+		return string(who.Peer[:]), true
+	case who.Key == 0:
+		return "", false
+	case r.Scope == words.OfKey:
+		return number(uint64(who.Key)).String(), true
+	}
+	return number(uint64(who.Tenant)).String(), true
+}
+
+// own reports that a subject has a bucket that is not full, of any rule of a scope, and
+// many how many subjects have.
+func (s *State) own(scope words.Scope, subject string) (own bool, many int) {
+	met := map[string]bool{}
+	for _, b := range s.buckets {
+		if s.Rules[b.rule].Scope == scope {
+			met[b.subject] = true
+		}
+	}
+	return met[subject], len(met)
+}
+
+// find is the bucket of each rule that applies: the subject's own, a new one, which is not
+// kept yet, or that which many share.
+func (s *State) find(who Who, only func(Rule) bool) []*bucket {
+	found := make([]*bucket, len(s.Rules))
+	for i, r := range s.Rules {
+		name, applies := s.subject(i, who)
+		if !applies || !only(r) {
+			continue
+		}
+		own, many := s.own(r.Scope, name)
+		if r.Rate > 0 && !own && many >= s.Subjects[r.Scope] {
+			found[i] = s.commonOf(i)
+			s.Shared[i]++
+			continue
+		}
+		found[i] = &bucket{i, name, new(big.Rat), s.Now}
+		for _, b := range s.buckets {
+			if b.rule == i && b.subject == name {
+				found[i] = b
+			}
+		}
+	}
+	return found
+}
+
+func (s *State) commonOf(rule int) *bucket {
+	if s.common == nil {
+		s.common = map[int]*bucket{}
+	}
+	if s.common[rule] == nil {
+		s.common[rule] = &bucket{rule: rule, drawn: new(big.Rat), at: s.Now}
+	}
+	return s.common[rule]
+}
+
+// units is what a request of so many bytes draws.
+func (r Rule) units(bytes uint64) uint64 {
+	if r.Unit == words.Requests {
+		return 1
+	}
+	return bytes
+}
+
+// short is how many units a bucket wants before so many may be drawn, or before it is full,
+// where that is less.
+func (s *State) short(b *bucket, units uint64) *big.Rat {
+	burst := number(s.Rules[b.rule].Burst)
+	after := new(big.Rat).Add(b.drawn, least(number(units), burst))
+	return after.Sub(after, burst)
+}
+
+// draw takes units out of a bucket. What it is short of them it owes, but no more than
+// comes back in the time of Debt.
+func (s *State) draw(b *bucket, units uint64) {
+	r := s.Rules[b.rule]
+	most := new(big.Rat).Add(number(r.Burst), r.brings(s.Debt))
+	b.drawn = least(new(big.Rat).Add(b.drawn, number(units)), most)
+	held := b == s.common[b.rule] || b.drawn.Sign() == 0
+	for _, other := range s.buckets {
+		held = held || other == b
+	}
+	if !held {
+		s.buckets = append(s.buckets, b)
+	}
+}
+
+// left is how many whole units are in a bucket.
+func (s *State) left(b *bucket) uint64 {
+	r := new(big.Rat).Sub(number(s.Rules[b.rule].Burst), b.drawn)
+	if s.Rules[b.rule].Rate == 0 || r.Sign() <= 0 {
+		return 0
+	}
+	return new(big.Int).Quo(r.Num(), r.Denom()).Uint64()
+}
+
+// Take asks every rule; where none refuses it draws from all.
+func (s *State) Take(now words.Instant, who Who, bytes uint64) Told {
+	s.Pass(now)
+	told := Told{Shadow: map[int]bool{}}
+	found := s.find(who, func(Rule) bool { return true })
+	never := false
+	for i, b := range found {
+		if b == nil {
+			continue
+		}
+		r := s.Rules[i]
+		short := s.short(b, r.units(bytes))
+		switch {
+		case r.Rate > 0 && short.Sign() <= 0:
+		case r.Shadow:
+			told.Shadow[i+1] = true
+		case r.Rate == 0:
+			if !never {
+				told.Refused, told.Rule, told.Left, told.Reset, told.Retry = true, i+1, 0, 0, 0
+			}
+			never = true
+		case !never && r.whole(short) > told.Retry:
+			told.Refused, told.Rule, told.Left, told.Reset, told.Retry = true, i+1, s.left(b), r.whole(b.drawn), r.whole(short)
+		}
+	}
+	if told.Refused {
+		if told.Retry > 0 {
+			told.Retry += time.Duration(s.Now - now)
+		}
+		return told
+	}
+	s.drawAll(found, bytes, &told)
+	return told
+}
+
+func (s *State) drawAll(found []*bucket, bytes uint64, told *Told) {
+	var smallest *big.Rat
+	for i, b := range found {
+		r := s.Rules[i]
+		if b == nil || r.Rate == 0 {
+			continue
+		}
+		s.draw(b, r.units(bytes))
+		part := new(big.Rat).Quo(number(s.left(b)), number(r.Burst))
+		if !r.Shadow && (smallest == nil || part.Cmp(smallest) < 0) {
+			smallest = part
+			told.Rule, told.Left, told.Reset = i+1, s.left(b), r.whole(b.drawn)
+		}
+	}
+}
+
+// Charge draws bytes that were had, whatever there is.
+func (s *State) Charge(now words.Instant, who Who, bytes uint64) {
+	s.Pass(now)
+	s.drawAll(s.find(who, func(r Rule) bool { return r.Unit == words.Bytes }), bytes, &Told{})
+	for i, r := range s.Rules {
+		if r.Scope == words.OfInstance && r.Unit == words.Bytes && r.Rate > 0 {
+			s.draw(s.commonOf(i), bytes)
+		}
+	}
+}
+
+// Next is how long the rules of the instance let one more request wait, and which of them
+// the longest; for ever where ok is false.
+func (s *State) Next(now words.Instant, bytes uint64) (wait time.Duration, rule int, ok bool) {
+	s.Pass(now)
+	for i, r := range s.Rules {
+		if r.Scope != words.OfInstance || r.Shadow {
+			continue
+		}
+		if r.Rate == 0 {
+			return 0, i + 1, false
+		}
+		short := s.short(s.commonOf(i), r.units(bytes))
+		if short.Sign() > 0 && r.whole(short) > wait {
+			wait, rule = r.whole(short), i+1
+		}
+	}
+	return wait, rule, true
+}
+
+// Spend draws from the buckets of the instance, and says which shadows were short.
+func (s *State) Spend(now words.Instant, bytes uint64) map[int]bool {
+	s.Pass(now)
+	shadow := map[int]bool{}
+	for i, r := range s.Rules {
+		if r.Scope != words.OfInstance {
+			continue
+		}
+		if r.Shadow && (r.Rate == 0 || s.short(s.commonOf(i), r.units(bytes)).Sign() > 0) {
+			shadow[i+1] = true
+		}
+		if r.Rate > 0 {
+			s.draw(s.commonOf(i), r.units(bytes))
+		}
+	}
+	return shadow
+}
