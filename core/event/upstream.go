@@ -1,0 +1,100 @@
+package event
+
+import (
+	"time"
+
+	"macronode/core/words"
+)
+
+// Pick asks where a request to an upstream goes. → Picked
+type Pick struct {
+	Upstream uint16 // number in the configuration
+	Again    bool   // it may be sent more than once: its method is idempotent
+}
+
+// Retry asks where the next try of a request goes, once the wait of its Onward is
+// over. → Picked
+type Retry struct{ Ticket words.Ticket }
+
+// Picked is where one try of a request goes. Each that is not stopped wants a Tried.
+type Picked struct {
+	Ticket   words.Ticket  // of the request, whatever the try
+	Endpoint uint8         // number in the upstream
+	Stop     Stop          // Through: it goes
+	Wait     time.Duration // where it does not, until it is worth to come again; 0: it is not known
+}
+
+// Tried tells what a try has come to. → Onward. It may come twice, and late: a ticket
+// is of one use.
+type Tried struct {
+	Ticket   words.Ticket
+	Ending   Ending
+	Spent    bool          // some of the body is gone, so the request cannot be sent again
+	Patience time.Duration // what is left of the request's deadline
+}
+
+// Onward is what becomes of a request after a try that failed.
+type Onward struct {
+	Again bool          // a Retry, after Wait; otherwise what was seen is told
+	Wait  time.Duration // at least
+}
+
+// Probed is what a health check saw of an endpoint.
+type Probed struct {
+	Upstream uint16
+	Endpoint uint8
+	Well     bool
+}
+
+// An Ending is what a try has come to.
+type Ending uint8
+
+const (
+	Answered Ending = iota // the header of an answer is there: Whole or Cut follows
+	Turned                 // the same, and it says 502, 503 or 504: Whole or Cut follows, unless it is sent again
+	Unsent                 // no connection: nothing of the request was seen
+	Failed                 // no answer, or none of HTTP
+	Late                   // no answer in all the time that the route gives
+	Left                   // given up for a reason of its own or of the client's: nothing is learnt of the endpoint
+	Whole                  // the answer is whole
+	Cut                    // the endpoint broke it off
+	Endings
+)
+
+func (e Ending) String() string {
+	return [...]string{"answered", "turned", "unsent", "failed", "late", "left", "whole", "cut", "?"}[min(e, Endings)]
+}
+
+// A Stop is why a request goes to no endpoint.
+type Stop uint8
+
+const (
+	Through    Stop = iota
+	StopBroken      // the breaker is open
+	StopSick        // no endpoint is well
+	StopFull        // as many requests are with upstreams as may be
+	StopStale       // its ticket is over
+	Stops
+)
+
+func (s Stop) String() string {
+	return [...]string{"through", "broken", "sick", "full", "stale", "?"}[min(s, Stops)]
+}
+
+// Problem is what a client is told of s.
+func (s Stop) Problem() Problem {
+	return [...]Problem{None, Unavailable, Unavailable, Busy, Internal, Internal}[min(s, Stops)]
+}
+
+// A Circuit is where the breaker of an upstream stands.
+type Circuit uint8
+
+const (
+	Closed   Circuit = iota // requests pass
+	Open                    // none does
+	HalfOpen                // some do, to see whether it may be closed
+)
+
+func (c Circuit) String() string {
+	return [...]string{"closed", "open", "half-open", "?"}[min(c, 3)]
+}

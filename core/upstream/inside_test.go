@@ -1,0 +1,127 @@
+package upstream
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/ci/flip"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// busy is an upstream of two endpoints with a call in each phase.
+func busy() Upstreams {
+	m := New(5, words.NewDice(1), Default(2))
+	p := m.Pick(1, event.Pick{Again: true})
+	m.Report(1, event.Tried{Ticket: p.Ticket, Ending: event.Answered})
+	p = m.Pick(1, event.Pick{Again: true})
+	m.Report(1, event.Tried{Ticket: p.Ticket, Ending: event.Failed, Patience: time.Second})
+	m.Pick(1, event.Pick{Again: true})
+	return m
+}
+
+func TestHashForgetsNothing(t *testing.T) {
+	m := busy()
+	flip.Every(t, &m, func() words.Hash64 { return m.Mix(0) }, "upstreams[].rules: of its making", "upstreams[].first: of its making")
+}
+
+func TestCheckFinds(t *testing.T) {
+	for want, spoil := range map[string]func(*Upstreams){
+		"U1: endpoint 0":          func(m *Upstreams) { m.endpoints[0].calls++ },
+		"U2: row 1":               func(m *Upstreams) { m.calls[1].again = false },
+		"U2: row 2":               func(m *Upstreams) { m.calls[2].tries = 4 },
+		"U3: 10001":               func(m *Upstreams) { m.upstreams[0].budget.saved = 10001 },
+		"U4: 9 tries":             func(m *Upstreams) { m.upstreams[0].breaker.state, m.upstreams[0].breaker.out = event.HalfOpen, 9 },
+		"U4: closed":              func(m *Upstreams) { m.upstreams[0].breaker.good = 1 },
+		"U5: breaker 0":           func(m *Upstreams) { m.upstreams[0].breaker.state = event.Open },
+		"U5: endpoint 1":          func(m *Upstreams) { m.endpoints[1].out = true },
+		"U6: row 3":               func(m *Upstreams) { m.free[0] = 3; m.free[1] = 3 },
+		"U6: 3 used, 1 free of 5": func(m *Upstreams) { m.free = m.free[:1] },
+	} {
+		m := busy()
+		if err := m.Check(); err != nil {
+			t.Fatal(err)
+		}
+		spoil(&m)
+		if err := m.Check(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// TestAllocatesNothing: a request costs the machine no memory.
+func TestAllocatesNothing(t *testing.T) {
+	m := New(64, words.NewDice(1), Default(4))
+	now := words.Instant(1)
+	if n := testing.AllocsPerRun(1000, func() {
+		now += 1000
+		p := m.Pick(now, event.Pick{Again: true})
+		m.Report(now, event.Tried{Ticket: p.Ticket})
+		m.Report(now, event.Tried{Ticket: p.Ticket, Ending: event.Whole})
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestRetriesAreFew: however much fails, no more is sent again than a share of what was
+// asked, and the few that are spared, over any time.
+func TestRetriesAreFew(t *testing.T) {
+	r := Default(4)
+	r.Least = 1 << 30 // the breaker would hide it
+	m := New(8, words.NewDice(1), r)
+	const seconds, each = 60, 200
+	for i := range seconds * each {
+		now := words.Instant(i) * words.Instant(time.Second) / each
+		p := m.Pick(now, event.Pick{Again: true})
+		for p.Stop == event.Through {
+			on := m.Report(now, event.Tried{Ticket: p.Ticket, Ending: event.Failed, Patience: time.Second})
+			if !on.Again {
+				break
+			}
+			p = m.Retry(now, event.Retry{Ticket: p.Ticket})
+		}
+		retries, asked := m.Look(0).Retries, uint64(i+1)
+		if most := asked/10 + 3 + uint64(i/each) + 1; retries > most {
+			t.Fatalf("%d retries of %d requests, want at most %d", retries, asked, most)
+		}
+	}
+	if got := m.Look(0).Retries; got < seconds*each/10 {
+		t.Errorf("%d retries of %d requests: the budget was not used", got, seconds*each)
+	}
+}
+
+// TestWaits: backoff keeps its bounds, and chance uses all of the room between them.
+func TestWaits(t *testing.T) {
+	for tries, want := range [][2]time.Duration{{50e6, 100e6}, {100e6, 200e6}, {200e6, 400e6}, {400e6, 800e6}, {800e6, 1600e6}, {1600e6, 2e9}, {2e9, 2e9}} {
+		low, high := time.Hour, time.Duration(0)
+		for seed := range uint64(2000) {
+			r := Default(1)
+			r.Tries, r.Least = MaxTries, 1000
+			r.Spare = MaxTries
+			m := New(1, words.NewDice(seed), r)
+			p := m.Pick(1, event.Pick{Again: true})
+			var on event.Onward
+			for range tries + 1 {
+				on = m.Report(1, event.Tried{Ticket: p.Ticket, Ending: event.Failed, Patience: time.Hour})
+				m.Retry(1, event.Retry{Ticket: p.Ticket})
+			}
+			low, high = min(low, on.Wait), max(high, on.Wait)
+		}
+		slack := (want[1] - want[0]) / 100
+		if low < want[0] || low > want[0]+slack || high > want[1] || high < want[1]-slack {
+			t.Errorf("after %d retries: waits of %v to %v, want %v to %v", tries, low, high, want[0], want[1])
+		}
+	}
+}
+
+func BenchmarkRequest(b *testing.B) {
+	m := New(4096, words.NewDice(1), Default(8))
+	now := words.Instant(1)
+	for b.Loop() {
+		now += 1000
+		p := m.Pick(now, event.Pick{Again: true})
+		m.Report(now, event.Tried{Ticket: p.Ticket})
+		m.Report(now, event.Tried{Ticket: p.Ticket, Ending: event.Whole})
+	}
+}

@@ -1,0 +1,129 @@
+package upstream
+
+import (
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// Report hears what a try has come to, and says whether there is another.
+func (m *Upstreams) Report(now words.Instant, in event.Tried) event.Onward {
+	m.Tick(now)
+	c, ok := m.find(in.Ticket)
+	if !ok {
+		return event.Onward{}
+	}
+	switch c.phase {
+	case trying:
+		return m.tried(now, c, in)
+	case answered:
+		m.ends(now, c, in)
+	case resting:
+		if in.Ending == event.Left {
+			m.drop(in.Ticket.Slot())
+		}
+	case free: // not found
+	}
+	return event.Onward{}
+}
+
+// tried: a try has an answer, or will have none.
+func (m *Upstreams) tried(now words.Instant, c *call, in event.Tried) (on event.Onward) {
+	u, e := &m.upstreams[c.of], m.at(c)
+	if in.Ending == event.Whole || in.Ending == event.Cut {
+		return on // of an answer that was never told of
+	}
+	u.breaker.back(c.epoch)
+	switch in.Ending {
+	case event.Answered:
+		c.phase = answered
+		e.failed, e.proven = 0, true
+		u.well(now, c.epoch)
+		return on
+	case event.Left:
+	default:
+		m.ill(now, c)
+	}
+	switch on = m.onward(now, c, in); {
+	case on.Again:
+		e.calls--
+		c.phase = resting
+	case in.Ending == event.Turned:
+		c.phase, c.ill = answered, true
+	default:
+		e.calls--
+		m.drop(in.Ticket.Slot())
+	}
+	return on
+}
+
+// ends: an answer is over, whole or not.
+func (m *Upstreams) ends(now words.Instant, c *call, in event.Tried) {
+	switch in.Ending {
+	case event.Whole, event.Left:
+	case event.Cut:
+		if !c.ill {
+			m.ill(now, c)
+		}
+	default:
+		return // it was answered before
+	}
+	m.at(c).calls--
+	m.drop(in.Ticket.Slot())
+}
+
+// ill counts a failure, of the endpoint and of its upstream.
+func (m *Upstreams) ill(now words.Instant, c *call) {
+	u, e := &m.upstreams[c.of], m.at(c)
+	if e.failed++; e.failed >= u.rules.Eject && !e.out {
+		if now > e.until.Plus(u.rules.OutMost) {
+			e.strikes = 0
+		}
+		e.out, e.until = true, now.Plus(grown(u.rules.Out, u.rules.OutMost, e.strikes))
+		e.strikes = min(e.strikes+1, strikes)
+		m.wake(e.until)
+	}
+	if u.breaker.epoch == c.epoch && u.fails(now) {
+		rest := grown(u.rules.Rest, u.rules.RestMost, u.breaker.strikes)
+		rest -= time.Duration(m.dice.Below(uint64(rest / 2)))
+		u.breaker.open(now.Plus(rest))
+		m.wake(u.breaker.until)
+	}
+}
+
+// onward says whether a request is tried again. Only what is idempotent is, when none of
+// its body is gone, the breaker lets it through and its upstream has a retry to spare.
+func (m *Upstreams) onward(now words.Instant, c *call, in event.Tried) (on event.Onward) {
+	u := &m.upstreams[c.of]
+	mend := in.Ending == event.Turned || in.Ending == event.Unsent || in.Ending == event.Failed
+	if !mend || !c.again || in.Spent || c.tries >= u.rules.Tries || u.breaker.state == event.Open {
+		return on
+	}
+	most := grown(BackoffMost, BackoffCap, c.tries-1)
+	least := min(grown(BackoffLeast, BackoffCap, c.tries-1), most)
+	if in.Patience <= most || !u.spend(now) {
+		return on
+	}
+	return event.Onward{Again: true, Wait: least + time.Duration(m.dice.Below(uint64(most-least)+1))}
+}
+
+// Probed hears of a health check.
+func (m *Upstreams) Probed(now words.Instant, in event.Probed) {
+	m.Tick(now)
+	u := &m.upstreams[in.Upstream]
+	words.Assert(in.Endpoint < u.rules.Endpoints, "upstream: no such endpoint")
+	e := &m.endpoints[u.first+uint16(in.Endpoint)]
+	e.proven = e.proven || in.Well
+	if in.Well != e.sick {
+		e.turn = 0
+		return
+	}
+	need := u.rules.Fall
+	if e.sick {
+		need = u.rules.Rise
+	}
+	if e.turn++; e.turn >= need {
+		e.sick, e.turn = !e.sick, 0
+	}
+}

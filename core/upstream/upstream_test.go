@@ -1,0 +1,162 @@
+package upstream_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/ci/story"
+	"macronode/core/event"
+	"macronode/core/upstream"
+	"macronode/core/words"
+)
+
+// A scene is an upstream whose endpoints are a, b, c …, and requests by name.
+type scene struct {
+	t       *testing.T
+	m       upstream.Upstreams
+	now     words.Instant
+	rules   upstream.Rules
+	tickets map[string]words.Ticket
+}
+
+func TestStories(t *testing.T) {
+	for _, name := range []string{"balance", "retries", "ejection", "breaker", "health"} {
+		t.Run(name, func(t *testing.T) {
+			s := scene{t: t}
+			story.Play(t, "testdata/"+name, s.say)
+		})
+	}
+}
+
+func (s *scene) say(w []string) string {
+	answer := s.do(w)
+	if err := s.m.Check(); err != nil {
+		s.t.Fatal(err)
+	}
+	return answer
+}
+
+func (s *scene) do(w []string) string {
+	switch w[0] {
+	case "new": // rows endpoints, then a rule and its number
+		s.rules = upstream.Default(uint8(s.number(w[2])))
+		for _, r := range w[3:] {
+			name, n, _ := strings.Cut(r, "=")
+			*map[string]*uint32{"eject": &s.rules.Eject, "least": &s.rules.Least, "floor": &s.rules.Floor,
+				"trials": &s.rules.Trials, "share": &s.rules.Share, "spare": &s.rules.Spare}[name] = uint32(s.number(n))
+		}
+		s.now, s.tickets = words.Instant(time.Hour), map[string]words.Ticket{}
+		s.m = upstream.New(s.number(w[1]), words.NewDice(4), s.rules)
+		return ""
+	case "pick", "post": // names
+		var said []string
+		for _, name := range w[1:] {
+			got := s.m.Pick(s.now, event.Pick{Again: w[0] == "pick"})
+			s.tickets[name] = got.Ticket
+			said = append(said, s.where(got))
+		}
+		return strings.Join(said, ", ")
+	case "retry":
+		return s.where(s.m.Retry(s.now, event.Retry{Ticket: s.tickets[w[1]]}))
+	case "answered", "turned", "unsent", "failed", "late", "left", "whole", "cut": // names, or spent and a name
+		return s.report(w[0], w[1:])
+	case "serve": // so many requests, one after the other
+		for range s.number(w[1]) {
+			s.tickets["x"] = s.m.Pick(s.now, event.Pick{}).Ticket
+			s.report("answered", []string{"x"})
+			s.report("whole", []string{"x"})
+		}
+		return ""
+	case "well", "ill": // endpoint
+		s.m.Probed(s.now, event.Probed{Endpoint: w[1][0] - 'a', Well: w[0] == "well"})
+	case "after":
+		d, err := time.ParseDuration(w[1])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.now = s.now.Plus(d)
+		s.m.Tick(s.now)
+	case "due":
+		due, any := s.m.Due()
+		if !any {
+			return "never"
+		}
+		was := s.now
+		s.now = due
+		s.m.Tick(s.now)
+		return fmt.Sprintf("%v later, %s", time.Duration(due-was), s.look())
+	}
+	return s.look()
+}
+
+func (s *scene) report(ending string, names []string) string {
+	in := event.Tried{Patience: time.Second}
+	for e := range event.Endings {
+		if e.String() == ending {
+			in.Ending = e
+		}
+	}
+	var said []string
+	for _, name := range names {
+		switch name {
+		case "spent":
+			in.Spent = true
+			continue
+		case "hurried":
+			in.Patience = 100 * time.Millisecond
+			continue
+		}
+		in.Ticket = s.tickets[name]
+		if on := s.m.Report(s.now, in); on.Again {
+			said = append(said, fmt.Sprintf("again in %v", on.Wait))
+		}
+	}
+	return strings.Join(append(said, s.look()), ", ")
+}
+
+func (s *scene) where(p event.Picked) string {
+	switch {
+	case p.Stop == event.Through:
+		return string('a' + rune(p.Endpoint))
+	case p.Wait > 0:
+		return fmt.Sprintf("%v %v for %v", p.Stop, p.Stop.Problem(), p.Wait)
+	}
+	return fmt.Sprintf("%v %v", p.Stop, p.Stop.Problem())
+}
+
+func (s *scene) look() string {
+	v := s.m.Look(0)
+	var said []string
+	for i := range s.rules.Endpoints {
+		calls, out, sick := s.m.Endpoint(0, i)
+		one := fmt.Sprintf("%c %d", 'a'+rune(i), calls)
+		if out {
+			one += " out"
+		}
+		if sick {
+			one += " sick"
+		}
+		said = append(said, one)
+	}
+	if v.Circuit != event.Closed {
+		said = append(said, v.Circuit.String())
+	}
+	if v.Dry > 0 {
+		said = append(said, fmt.Sprintf("%d dry", v.Dry))
+	}
+	if v.Proven {
+		said = append(said, "proven")
+	}
+	return strings.Join(said, ", ")
+}
+
+func (s *scene) number(w string) int {
+	n, err := strconv.Atoi(w)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}

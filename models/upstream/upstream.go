@@ -1,0 +1,274 @@
+// Package upstream is the twin of core/upstream, of one upstream: lists of all that was
+// ever seen, which are counted anew each time.
+package upstream
+
+import "macronode/core/words"
+
+const (
+	ms     = 1_000_000
+	second = 1000 * ms
+)
+
+// Rules are the machine's, times in nanoseconds.
+type Rules struct {
+	Endpoints, Tries    int
+	Share, Spare, Hoard int
+	Eject               int
+	Out, OutMost        int64
+	Least, Part         int
+	Rest, RestMost      int64
+	Floor, Trials       int
+	Fall, Rise          int
+}
+
+// A Call is one request.
+type Call struct {
+	Again bool
+	Is    string // "trying", "resting", "answered" or "gone"
+	Ill   bool
+	At    int
+	Tried []int // endpoints, in order
+	Era   int
+}
+
+// An Endpoint is one.
+type Endpoint struct {
+	Failed  int // in a row
+	Out     bool
+	Until   int64
+	Strikes int
+	Sick    bool
+	Checks  []bool // since it last changed or was confirmed
+	Proven  bool
+}
+
+// A Fact is what a try told.
+type Fact struct {
+	At   int64
+	Good bool
+}
+
+// Upstream is one.
+type Upstream struct {
+	Rules     Rules
+	Dice      words.Dice
+	Calls     []*Call
+	Endpoints []Endpoint
+	Next      int
+	Saved     int // hundredths
+	Seconds   int64
+	Circuit   string
+	Era       int
+	Strikes   int
+	Until     int64
+	Facts     []Fact // of this era
+}
+
+// New knows nothing yet.
+func New(r Rules, d words.Dice) *Upstream {
+	return &Upstream{Rules: r, Dice: d, Endpoints: make([]Endpoint, r.Endpoints), Saved: 100 * r.Spare, Circuit: "closed"}
+}
+
+// Pass ends what is over.
+func (u *Upstream) Pass(now int64) {
+	for i := range u.Endpoints {
+		if e := &u.Endpoints[i]; e.Out && now >= e.Until {
+			e.Out, e.Failed = false, 0
+		}
+	}
+	if u.Circuit == "open" && now >= u.Until {
+		u.turn("half-open")
+	}
+	for ; u.Seconds < now/second; u.Seconds++ {
+		if u.Saved < 100*u.Rules.Spare {
+			u.Saved = min(u.Saved+100, 100*u.Rules.Spare)
+		}
+	}
+}
+
+func (u *Upstream) turn(to string) { u.Circuit, u.Era, u.Facts = to, u.Era+1, nil }
+
+// In counts the calls that are in a state, at an endpoint or at any.
+func (u *Upstream) In(is string, at int) (n int) {
+	for _, c := range u.Calls {
+		if c.Is == is && (at < 0 || c.At == at) {
+			n++
+		}
+	}
+	return n
+}
+
+// Pick begins a call.
+func (u *Upstream) Pick(now int64, again bool) (c *Call, stop string) {
+	u.Pass(now)
+	u.Saved = min(u.Saved+u.Rules.Share, 100*u.Rules.Hoard)
+	c = &Call{Again: again}
+	u.Calls = append(u.Calls, c)
+	return c, u.Retry(now, c)
+}
+
+// Retry begins the next try.
+func (u *Upstream) Retry(now int64, c *Call) (stop string) {
+	u.Pass(now)
+	c.Is = "gone"
+	switch {
+	case u.Circuit == "open":
+		return "broken"
+	case u.Circuit == "half-open" && u.trials() >= u.Rules.Floor:
+		return "broken"
+	}
+	for _, ask := range []func(n int) bool{
+		func(n int) bool { return !u.Endpoints[n].Out && !c.has(n) },
+		func(n int) bool { return !u.Endpoints[n].Out },
+		func(n int) bool { return !c.has(n) },
+		func(int) bool { return true },
+	} {
+		best := -1
+		for i := range u.Endpoints {
+			n := (u.Next + i) % len(u.Endpoints)
+			if !u.Endpoints[n].Sick && ask(n) && (best < 0 || u.Busy(n) < u.Busy(best)) {
+				best = n
+			}
+		}
+		if best >= 0 {
+			c.Is, c.At, c.Era, u.Next = "trying", best, u.Era, (best+1)%len(u.Endpoints)
+			c.Tried = append(c.Tried, best)
+			return "through"
+		}
+	}
+	return "sick"
+}
+
+func (c *Call) has(n int) bool {
+	for _, at := range c.Tried {
+		if at == n {
+			return true
+		}
+	}
+	return false
+}
+
+// Busy is how many calls an endpoint has.
+func (u *Upstream) Busy(at int) int { return u.In("trying", at) + u.In("answered", at) }
+
+// trials are the tries of a half-open circuit that told nothing yet.
+func (u *Upstream) trials() (n int) {
+	for _, c := range u.Calls {
+		if c.Is == "trying" && c.Era == u.Era {
+			n++
+		}
+	}
+	return n
+}
+
+// Report hears how a try ended; wait is less than nothing when there is no other.
+func (u *Upstream) Report(now int64, c *Call, ending string, spent bool, patience int64) (wait int64) {
+	u.Pass(now)
+	was := c.Is
+	switch ending {
+	case "whole":
+		if was == "answered" {
+			c.Is = "gone"
+		}
+		return -1
+	case "cut":
+		if was == "answered" {
+			if !c.Ill {
+				u.ill(now, c)
+			}
+			c.Is = "gone"
+		}
+		return -1
+	case "left":
+		c.Is = "gone"
+		return -1
+	}
+	if was != "trying" {
+		return -1
+	}
+	if ending == "answered" {
+		c.Is = "answered"
+		u.Endpoints[c.At].Failed, u.Endpoints[c.At].Proven = 0, true
+		if c.Era == u.Era {
+			u.Facts = append(u.Facts, Fact{now, true})
+			if u.Circuit == "half-open" && len(u.Facts) >= u.Rules.Trials {
+				u.turn("closed")
+				u.Strikes = 0
+			}
+		}
+		return -1
+	}
+	c.Ill = true
+	u.ill(now, c)
+	if ending != "late" && c.Again && !spent && len(c.Tried) < u.Rules.Tries && u.Circuit != "open" {
+		low, high := int64(50*ms), int64(100*ms)
+		for range len(c.Tried) - 1 {
+			low, high = min(2*low, 2*second), min(2*high, 2*second)
+		}
+		if patience > high && u.Saved >= 100 {
+			u.Saved -= 100
+			c.Is, c.Ill = "resting", false
+			return low + int64(u.Dice.Below(uint64(high-low)+1))
+		}
+	}
+	if c.Is = "gone"; ending == "turned" {
+		c.Is = "answered"
+	}
+	return -1
+}
+
+func (u *Upstream) ill(now int64, c *Call) {
+	e := &u.Endpoints[c.At]
+	e.Failed++
+	if e.Failed >= u.Rules.Eject && !e.Out {
+		if now-e.Until > u.Rules.OutMost {
+			e.Strikes = 0
+		}
+		e.Out, e.Until = true, now+doubled(u.Rules.Out, u.Rules.OutMost, e.Strikes)
+		e.Strikes++
+	}
+	if c.Era != u.Era {
+		return
+	}
+	u.Facts = append(u.Facts, Fact{now, false})
+	all, bad := 0, 0
+	for _, f := range u.Facts {
+		if f.At/second > now/second-10 {
+			all++
+			if !f.Good {
+				bad++
+			}
+		}
+	}
+	if u.Circuit == "half-open" || all >= u.Rules.Least && 100*bad >= u.Rules.Part*all {
+		rest := doubled(u.Rules.Rest, u.Rules.RestMost, u.Strikes)
+		rest -= int64(u.Dice.Below(uint64(rest / 2)))
+		u.turn("open")
+		u.Until = now + rest
+		u.Strikes++
+	}
+}
+
+func doubled(d, most int64, times int) int64 {
+	for range min(times, 60) {
+		d = min(2*d, most)
+	}
+	return d
+}
+
+// Probed hears of a health check.
+func (u *Upstream) Probed(now int64, at int, well bool) {
+	u.Pass(now)
+	e := &u.Endpoints[at]
+	if well {
+		e.Proven = true
+	}
+	if well != e.Sick {
+		e.Checks = nil
+		return
+	}
+	e.Checks = append(e.Checks, well)
+	if e.Sick && len(e.Checks) == u.Rules.Rise || !e.Sick && len(e.Checks) == u.Rules.Fall {
+		e.Sick, e.Checks = !e.Sick, nil
+	}
+}
