@@ -97,6 +97,21 @@ func TestAgrees(t *testing.T) {
 					}
 				}
 			},
+			"answer": func(t *rapid.T) {
+				for _, h := range all[max(0, len(all)-rapid.IntRange(1, 12).Draw(t, "last")):] {
+					if h.call.Is == "trying" {
+						report(t, h, event.Answered)
+					}
+				}
+			},
+			"again": func(t *rapid.T) {
+				for _, h := range all {
+					if h.call.Is == "resting" {
+						got := m.Retry(now, event.Retry{Ticket: h.ticket})
+						picked(t, got, h.call, w.Retry(int64(now), h.call))
+					}
+				}
+			},
 			"probe": func(t *rapid.T) {
 				at, well := rapid.IntRange(0, wants.Endpoints-1).Draw(t, "at"), rapid.Bool().Draw(t, "well")
 				m.Probed(now, event.Probed{Endpoint: uint8(at), Well: well})
