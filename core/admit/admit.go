@@ -138,24 +138,34 @@ func (a *Admit) Arrive(now words.Instant, in *event.Arrive) {
 	a.enlist(place)
 }
 
-// Next gives a permit to whose turn it is; false when nobody waits whose facet has one. The
-// facets take turns.
-func (a *Admit) Next(now words.Instant) (t words.Ticket, waited time.Duration, ok bool) {
-	for range a.queues {
-		f := a.turn
-		a.turn = (a.turn + 1) % words.Facets
-		if int(a.out[f]) >= a.limits.Facets[f].Permits {
-			continue
-		}
-		if place, any := a.queues[f].Next(); any {
-			r := &a.rows[place]
-			r.state, r.until = out, r.end.Plus(a.limits.Grace)
-			a.out[f]++
-			a.moved(place)
-			return r.ticket, time.Duration(now - r.since), true
+// Ripe reports that somebody waits whose facet has a permit.
+func (a *Admit) Ripe() bool {
+	for f := range a.queues {
+		if a.ripe(words.Facet(f)) {
+			return true
 		}
 	}
-	return 0, 0, false
+	return false
+}
+
+func (a *Admit) ripe(f words.Facet) bool {
+	return a.queues[f].Len() > 0 && int(a.out[f]) < a.limits.Facets[f].Permits
+}
+
+// Next gives a permit to whose turn it is, which Ripe says there is. The facets take turns.
+func (a *Admit) Next(now words.Instant) (t words.Ticket, waited time.Duration) {
+	words.Assert(a.Ripe(), "admit: nobody may go")
+	for !a.ripe(a.turn) {
+		a.turn = (a.turn + 1) % words.Facets
+	}
+	f := a.turn
+	a.turn = (a.turn + 1) % words.Facets
+	place, _ := a.queues[f].Next()
+	r := &a.rows[place]
+	r.state, r.until = out, r.end.Plus(a.limits.Grace)
+	a.out[f]++
+	a.moved(place)
+	return r.ticket, time.Duration(now - r.since)
 }
 
 // Settle ends a request: its permit is free again, or its place in a queue. What it really

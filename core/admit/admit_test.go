@@ -92,11 +92,8 @@ func TestStory(t *testing.T) {
 		default:
 			t.Fatalf("no such word: %s", w[0])
 		}
-		for {
-			next, waited, ok := a.Next(now)
-			if !ok {
-				break
-			}
+		for a.Ripe() {
+			next, waited := a.Next(now)
 			fmt.Fprintf(&said, "slot %d goes, after %v\n", next.Slot(), waited)
 		}
 		if err := a.Check(); err != nil {
@@ -153,14 +150,18 @@ func TestAgrees(t *testing.T) {
 			}
 		}
 		next := func(t *rapid.T) {
-			ticket, waited, ok := a.Next(now)
-			if !ok && ticket != 0 || !m.May(ticket) {
-				t.Fatalf("next: %v %v, which may not be", ticket, ok)
-			}
-			if ok {
-				if since := m.Go(ticket); waited != time.Duration(now)+since {
-					t.Fatalf("%v waited %v", ticket, waited)
+			if !a.Ripe() {
+				if !m.May(0) {
+					t.Fatal("nobody is ripe, and somebody may go")
 				}
+				return
+			}
+			ticket, waited := a.Next(now)
+			if !m.May(ticket) {
+				t.Fatalf("%v goes, who may not", ticket)
+			}
+			if since := m.Go(ticket); waited != time.Duration(now)+since {
+				t.Fatalf("%v waited %v", ticket, waited)
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -240,7 +241,7 @@ func BenchmarkArrive(b *testing.B) {
 			b.Fatal("refused")
 		}
 		a.Arrive(words.Instant(use), &in)
-		t, _, _ := a.Next(words.Instant(use))
+		t, _ := a.Next(words.Instant(use))
 		a.Settle(t, 200)
 	}
 }

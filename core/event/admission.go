@@ -10,7 +10,6 @@ import (
 // The answer is a Verdict for Ticket, at once or within the time that a queue takes.
 type Arrive struct {
 	Ticket   words.Ticket // a slot that is the request's until it is settled or refused
-	Decision uint64       // number of the decision, by which it is found again
 	Class    words.Class
 	Facet    words.Facet
 	Route    uint16        // number of the route in the configuration
@@ -22,18 +21,14 @@ type Arrive struct {
 	Patience time.Duration // what is left of the caller's deadline
 }
 
-// Stream asks for the turn that a further quantum of a body or an answer wants, of a
-// request that has its permit. It waits as long as the request's deadline lets it.
-type Stream struct{ Ticket words.Ticket }
-
-// Settle gives back the permit of a request, or its place in a queue. It may come twice,
-// and late: a ticket is of one use.
+// Settle gives back the permit of a request, or its place in a queue. It may come late,
+// and changes nothing then: a ticket is of one use.
 type Settle struct {
 	Ticket words.Ticket
 	Bytes  uint64 // that went through, both ways
 }
 
-// A Verdict is what became of an Arrive or a Stream.
+// A Verdict is what became of an Arrive.
 type Verdict struct {
 	Ticket  words.Ticket
 	Problem Problem // None: go
@@ -41,8 +36,10 @@ type Verdict struct {
 	Rule    uint8         // of the quotas, from 1: the one that refused, or has the least left; 0: none
 	Left    uint32        // of that rule, in its unit
 	Reset   time.Duration // until it has all of its burst again
-	Retry   time.Duration // until it is worth to come again; 0: it is not known
+	Retry   time.Duration // until it is worth to come again; 0: nobody knows
+	Ahead   uint32        // how many were before it when it came
 	Waited  time.Duration // in a queue
+	Shadow  uint16        // bit i: rule i+1, a shadow, would have refused
 }
 
 // Why says which bound refused a request.

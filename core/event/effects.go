@@ -9,10 +9,11 @@ import (
 // Effects is what one turn wants done. Order counts inside a slice, never between
 // slices: what must wait for the disk says so with an LSN.
 type Effects struct {
-	Frames  []Frame
-	Replies []Reply
-	Childs  []ChildOp
-	Arena   []byte // owned by the turn: copy what must outlive it
+	Frames   []Frame
+	Replies  []Reply
+	Verdicts []Verdict
+	Childs   []ChildOp
+	Arena    []byte // owned by the turn: copy what must outlive it
 }
 
 type (
@@ -57,7 +58,7 @@ func (e *Effects) Body(f Frame) []byte { return e.Arena[f.Off : f.Off+f.Len] }
 
 // Reset empties e and keeps its memory.
 func (e *Effects) Reset() {
-	e.Frames, e.Replies, e.Childs, e.Arena = e.Frames[:0], e.Replies[:0], e.Childs[:0], e.Arena[:0]
+	e.Frames, e.Replies, e.Verdicts, e.Childs, e.Arena = e.Frames[:0], e.Replies[:0], e.Verdicts[:0], e.Childs[:0], e.Arena[:0]
 }
 
 // Mix is h after all of r.
@@ -88,6 +89,10 @@ type Status struct {
 	Fault                Fault         // how the journal failed; 0: it has not
 	Restarts             [words.Children]uint64
 	Report               Report
+
+	Out    [words.Facets]uint32                // permits that are out
+	Queued [words.Facets][words.Classes]uint32 // requests that wait for one
+	Taken  uint64                              // permits that were taken back from those who kept them too long
 }
 
 // A Report is what a drain did.

@@ -81,6 +81,8 @@ type (
 )
 
 func (Boot) event()      {}
+func (*Arrive) event()   {}
+func (*Settle) event()   {}
 func (*Enrol) event()    {} // by pointer, like all that is large: boxing allocates
 func (*Revoke) event()   {}
 func (*Find) event()     {}

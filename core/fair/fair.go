@@ -90,7 +90,7 @@ type Queue struct {
 
 // New is an empty queue. The seed is that of the table of flows.
 func New(l Limits, seed words.Hash64) Queue {
-	words.Assert(l.Quantum > 0 && l.Quantum < 1<<40, "fair: no quantum, or too large a one")
+	words.Assert((l.Quantum > 0 || l.Queue == 0) && l.Quantum < 1<<40, "fair: no quantum, or too large a one")
 	q := Queue{limits: l, items: make([]item, l.Places), flows: make([]flow, l.Queue),
 		known: table.NewPool[words.Flow, nothing](l.Queue, seed)}
 	for i := range q.items {

@@ -18,6 +18,8 @@ func (n *Node) Due() (due words.Instant, any bool) {
 	earlier(n.sweep, n.sweeps())
 	earlier(n.quiet.Plus(n.config.Vouch), n.vouches())
 	earlier(n.ready.Due())
+	earlier(n.admit.Due())
+	earlier(n.paced())
 	if !n.booted {
 		return due, any
 	}

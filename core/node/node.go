@@ -8,10 +8,12 @@ package node
 import (
 	"time"
 
+	"macronode/core/admit"
 	"macronode/core/clock"
 	"macronode/core/drain"
 	"macronode/core/event"
 	"macronode/core/queue"
+	"macronode/core/quota"
 	"macronode/core/ready"
 	"macronode/core/record"
 	"macronode/core/state"
@@ -35,6 +37,10 @@ type Config struct {
 	Sweep    time.Duration // between two looks for expired keys
 	Start    time.Duration // for all dependencies
 	Drain    drain.Times
+	Admit    admit.Limits
+	Quotas   []quota.Rule
+	Subjects quota.Limits
+	Pace     time.Duration // how long who comes may wait for the instance's quota
 }
 
 // Node decides. All of it is plain data.
@@ -46,6 +52,7 @@ type Config struct {
 //	N3  waiters is the number of held replies that are replays
 //	N4  the backlog is empty if and only if the last frame is durable
 //	N5  crowd is, of each tenant, the number of its replies that are held
+//	N6  nobody waits for a permit that is there, where the instance's quota lets him go
 type Node struct {
 	config Config
 	state  state.State // changed by open and record only
@@ -53,6 +60,8 @@ type Node struct {
 	ready  ready.Ready
 	super  supervise.Supervisor
 	drain  drain.Drain
+	quota  quota.Quota
+	admit  admit.Admit
 	held   queue.Queue[waiting]
 	crowd  table.Table[words.Tenant, count] // of held
 
@@ -80,9 +89,11 @@ func New(c Config, s state.State, now words.Instant, dice words.Dice) *Node {
 		c.Share = c.Held
 	}
 	seed := dice
+	slots := words.Hash64(seed.Below(1 << 62))
 	return &Node{config: c, state: s, clock: clock.From(s.At), ready: ready.New(now, c.Start),
 		super: supervise.New(dice), drain: drain.New(c.Drain), held: queue.New[waiting](c.Held, queue.Reject),
-		crowd:   table.New[words.Tenant, count](c.State.Ledger.Tenants, words.Hash64(seed.Below(1<<62))),
+		crowd: table.New[words.Tenant, count](c.State.Ledger.Tenants, slots),
+		quota: quota.New(c.Quotas, c.Subjects, slots), admit: admit.New(c.Admit, slots),
 		durable: s.LSN, folded: s.LSN, idle: true}
 }
 
@@ -94,6 +105,10 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 	n.ready.Ail(words.ClockDoubted, n.clock.Doubted())
 	n.ready.Ail(words.IndexBehind, n.state.Idem.Tight())
 	switch in := in.(type) {
+	case *event.Arrive:
+		n.arrive(now, in, out)
+	case *event.Settle:
+		n.settle(now.Mono, in, out)
 	case *event.Request:
 		n.request(now, at, in, out)
 	case *event.Find:
@@ -205,6 +220,7 @@ func (n *Node) tick(now words.Now, at words.Time, out *event.Effects) {
 		}
 	}
 	n.expire(out, now.Mono)
+	n.late(now.Mono, out)
 	if n.sweeps() && n.sweep <= now.Mono {
 		n.sweep = now.Mono.Plus(n.config.Sweep)
 		if n.clear(now, at, out) {
@@ -255,6 +271,7 @@ func (n *Node) live(now words.Now, before words.Phase, out *event.Effects) {
 	phase := n.drain.Phase()
 	if before < words.Draining && phase >= words.Draining {
 		n.super.Stop(words.ChildHTTP, event.StopChild, out)
+		n.shut(out)
 	}
 	if before < words.Aborting && phase >= words.Aborting && !quiet {
 		n.super.Stop(words.ChildHTTP, event.KillChild, out)

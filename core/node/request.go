@@ -13,7 +13,7 @@ import (
 // and recorded.
 func (n *Node) request(now words.Now, at words.Time, in *event.Request, out *event.Effects) {
 	reply := event.Reply{Ticket: in.Ticket}
-	reply.Problem = n.admit(at, in)
+	reply.Problem = n.unheard(at, in)
 	if reply.Problem == event.None {
 		n.look(now, at, in, &reply, out)
 	}
@@ -23,9 +23,9 @@ func (n *Node) request(now words.Now, at words.Time, in *event.Request, out *eve
 	n.reply(now, in.Tenant, reply, out)
 }
 
-// admit says why in is not looked at. The caller is held to what its key covers before
+// unheard says why in is not looked at. The caller is held to what its key covers before
 // the idempotency key is looked up: replays are an answer too.
-func (n *Node) admit(at words.Time, in *event.Request) event.Problem {
+func (n *Node) unheard(at words.Time, in *event.Request) event.Problem {
 	switch {
 	case in.Sane() != nil:
 		return event.BadRequest

@@ -11,6 +11,7 @@ import (
 	"macronode/ci/story"
 	"macronode/core/event"
 	"macronode/core/node"
+	"macronode/core/quota"
 	"macronode/core/record"
 	"macronode/core/state"
 	"macronode/core/words"
@@ -33,16 +34,22 @@ func newStage(t *testing.T) *stage {
 	l := limits(8, 4)
 	c := config(l)
 	c.Held, c.Waiters = 3, 1
+	c.Quotas, c.Subjects, c.Pace = nil, quota.Limits{Peers: 2, Keys: 2, Tenants: 2}, 10*time.Millisecond
 	return &stage{t: t, config: c, node: node.New(c, state.New(l, 1), 0, words.NewDice(1)), now: words.Now{Wall: 1_700_000_000_000, Synced: true}}
 }
 
 // with is another node on the same stage, of a configuration with one value changed.
 func (s *stage) with(key, value string) {
 	c := s.config
-	d, err := time.ParseDuration(value)
+	var err error
 	switch key {
+	case "quota": // one more; none: no more
+		if c.Quotas = nil; value != "none" {
+			c.Quotas = append(s.config.Quotas, rule(s.t, value))
+		}
+		s.config.Quotas = c.Quotas
 	case "abort":
-		c.Drain.Abort = d
+		c.Drain.Abort, err = time.ParseDuration(value)
 	case "window":
 		c.State.Idem.Keys, err = strconv.Atoi(value)
 		c.State.Idem.Share = c.State.Idem.Keys
@@ -56,7 +63,7 @@ func (s *stage) with(key, value string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.node = node.New(c, state.New(c.State, 1), 0, words.NewDice(1))
+	s.node, s.sizes = node.New(c, state.New(c.State, 1), 0, words.NewDice(1)), nil
 }
 
 // step says what the node does about an event.
@@ -105,6 +112,9 @@ func (s *stage) step(e event.Event) string {
 		}
 		fmt.Fprintf(&s.said, "reply %d after %v: %s\n", r.Ticket, r.After, what)
 	}
+	for _, v := range s.out.Verdicts {
+		s.said.WriteString(verdict(v))
+	}
 	for _, op := range s.out.Childs {
 		fmt.Fprintf(&s.said, "%v %v\n", op.What, op.Child)
 	}
@@ -135,6 +145,8 @@ func (s *stage) say(w []string) string {
 			s.say(strings.Fields(line))
 		}
 		return ""
+	case "arrive", "settle":
+		return s.admission(w)
 	case "boot":
 		return s.step(event.Boot{Found: event.Recovery{Journal: 9, Cut: number(1)}})
 	case "damaged":

@@ -20,6 +20,13 @@ func (n *Node) Status(s *event.Status) {
 	for c := range words.Children {
 		s.Restarts[c] = n.super.Restarts(c)
 	}
+	for f := range words.Facets {
+		s.Out[f] = uint32(n.admit.Out(f))
+		for c := range words.Classes {
+			s.Queued[f][c] = uint32(n.admit.Queued(f, c))
+		}
+	}
+	s.Taken = n.admit.Taken()
 	if n.drain.Begun() {
 		s.Phase, s.Ready, s.ForRead = n.drain.Phase(), false, false
 	}
@@ -58,6 +65,7 @@ func (n *Node) Hash() words.Hash64 {
 	h = n.super.Mix(h)
 	h = n.drain.Mix(h)
 	h = n.held.Mix(h).Mix(uint64(n.crowd.Hash()))
+	h = n.admit.Mix(h).Mix(uint64(n.quota.Hash()))
 	h = h.Mix(uint64(n.durable)).Mix(uint64(n.folded)).Mix(uint64(n.indexed)).Mix(uint64(n.keyAt)).Mix(n.backlog)
 	h = h.Mix(uint64(n.flushing)).Mix(uint64(n.quiet)).Mix(uint64(n.sweep)).Mix(uint64(n.waiters))
 	h = h.MixBit(n.booted).MixBit(n.idle)
@@ -67,12 +75,14 @@ func (n *Node) Hash() words.Hash64 {
 
 // CopyTo overwrites dst, reusing its memory.
 func (n *Node) CopyTo(dst *Node) {
-	st, held, crowd := dst.state, dst.held, dst.crowd
+	st, held, crowd, quotas, house := dst.state, dst.held, dst.crowd, dst.quota, dst.admit
 	n.state.CopyTo(&st)
 	n.held.CopyTo(&held)
 	n.crowd.CopyTo(&crowd)
+	n.quota.CopyTo(&quotas)
+	n.admit.CopyTo(&house)
 	*dst = *n
-	dst.state, dst.held, dst.crowd = st, held, crowd
+	dst.state, dst.held, dst.crowd, dst.quota, dst.admit = st, held, crowd, quotas, house
 }
 
 // Check returns the invariants that do not hold.
@@ -106,5 +116,8 @@ func (n *Node) Check() error {
 	if (n.backlog == 0) != (n.durable == n.state.LSN) {
 		return fmt.Errorf("N4: backlog %d, durable %v, last %v", n.backlog, n.durable, n.state.LSN)
 	}
-	return errors.Join(n.held.Check(), n.crowd.Check(), n.super.Check(), n.ready.Check(), n.drain.Check(), n.state.Check())
+	if at, any := n.paced(); any && at == 0 {
+		return errors.New("N6: somebody waits who may go")
+	}
+	return errors.Join(n.held.Check(), n.crowd.Check(), n.quota.Check(), n.admit.Check(), n.super.Check(), n.ready.Check(), n.drain.Check(), n.state.Check())
 }

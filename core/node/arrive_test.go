@@ -1,0 +1,132 @@
+package node_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/core/admit"
+	"macronode/core/event"
+	"macronode/core/quota"
+	"macronode/core/words"
+)
+
+// house has two permits a facet, and four may wait for one.
+func house() admit.Limits {
+	l := admit.Limits{Places: 16, Quantum: 64 << 10, Weights: [words.Classes]uint64{10, 5, 1}, Least: 4 << 10,
+		Wait: 25 * time.Millisecond, Grace: time.Second, Routes: []int{0, 1}}
+	for f := range l.Facets {
+		l.Facets[f] = admit.Facet{Permits: 2, Queue: 4, Class: [words.Classes]int{4, 4, 2}, Flow: 3}
+	}
+	return l
+}
+
+// rule reads SCOPE/N/DURATION/BURST, with /shadow behind it.
+func rule(t *testing.T, said string) quota.Rule {
+	t.Helper()
+	w := strings.Split(said, "/")
+	r := quota.Rule{Classes: quota.All, Shadow: len(w) > 4}
+	scopes := []string{"instance", "peer", "key", "tenant"}
+	r.Scope = words.Scope(slices.Index(scopes, w[0]))
+	every, err := time.ParseDuration(w[2])
+	if _, wrong := fmt.Sscan(w[1]+" "+w[3], &r.Rate, &r.Burst); wrong != nil || err != nil {
+		t.Fatal(said, wrong, err)
+	}
+	if r.Every = every; r.Scope == words.OfKey || r.Scope == words.OfTenant {
+		r.Classes = quota.Of(words.Internal, words.Authed)
+	}
+	return r
+}
+
+// admission reads what comes and goes at the door:
+//
+//	arrive money slot.use ann 7      a request of key 7, whose tenant is 7, from ann's address
+//	arrive lists slot.use bob        a stranger's; behind it a route: /1
+//	settle slot.use
+func (s *stage) admission(w []string) string {
+	var slot, use uint32
+	ticket := func(text string) words.Ticket {
+		if _, err := fmt.Sscanf(text, "%d.%d", &slot, &use); err != nil {
+			s.t.Fatal(err)
+		}
+		return words.NewTicket(slot, use)
+	}
+	if w[0] == "settle" {
+		return s.step(&event.Settle{Ticket: ticket(w[1]), Bytes: 1000})
+	}
+	in := event.Arrive{Ticket: ticket(w[2]), Class: words.Anon, Bytes: 100, Patience: time.Second}
+	if last := w[len(w)-1]; last[0] == '/' {
+		in.Route, w = uint16(s.number(last[1:])), w[:len(w)-1]
+	}
+	for f := range words.Facets {
+		if f.String() == w[1] {
+			in.Facet = f
+		}
+	}
+	copy(in.Peer[:], w[3])
+	if len(w) > 4 {
+		in.Class, in.Key, in.Tenant = words.Authed, words.KeyID(s.number(w[4])), words.Tenant(s.number(w[4]))
+	}
+	return s.step(&in)
+}
+
+// verdict is what one is told.
+func verdict(v event.Verdict) string {
+	said := fmt.Sprintf("%d.%d goes", v.Ticket.Slot(), uint32(v.Ticket>>32))
+	if v.Problem != event.None {
+		said = fmt.Sprintf("%d.%d: %s, for %v", v.Ticket.Slot(), uint32(v.Ticket>>32), v.Problem.Code(), v.Why)
+	}
+	if v.Waited > 0 {
+		said += fmt.Sprintf(", after %v", v.Waited)
+	}
+	if v.Rule > 0 {
+		said += fmt.Sprintf("; rule %d has %d left", v.Rule, v.Left)
+	}
+	if v.Retry > 0 {
+		said += fmt.Sprintf(", come in %v", v.Retry)
+	}
+	if v.Shadow > 0 {
+		said += fmt.Sprintf("; shadows %b", v.Shadow)
+	}
+	return said + "\n"
+}
+
+// TestArriveAllocatesNothing: a request is admitted and settled without garbage.
+func TestArriveAllocatesNothing(t *testing.T) {
+	r, in := newGate()
+	var left event.Settle
+	if n := testing.AllocsPerRun(1000, func() { r.pass(in, &left) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// BenchmarkArrive: quotas of instance, peer and tenant; a request comes, goes at once and
+// is settled.
+func BenchmarkArrive(b *testing.B) {
+	r, in := newGate()
+	var left event.Settle
+	b.ReportAllocs()
+	for b.Loop() {
+		r.pass(in, &left)
+	}
+}
+
+func newGate() (*rich, *event.Arrive) {
+	r := newRich(1, 16)
+	return r, &event.Arrive{Class: words.Authed, Key: boss, Tenant: 1, Bytes: 100, Patience: time.Second}
+}
+
+// pass carries one request through the door.
+func (r *rich) pass(in *event.Arrive, left *event.Settle) {
+	in.Ticket = words.NewTicket(in.Ticket.Slot(), uint32(in.Ticket>>32)+1)
+	r.now.Mono += words.Instant(time.Millisecond)
+	r.out.Reset()
+	r.node.Step(r.now, in, &r.out)
+	if len(r.out.Verdicts) != 1 || r.out.Verdicts[0].Problem != event.None {
+		panic(fmt.Sprintf("%+v", r.out.Verdicts))
+	}
+	*left = event.Settle{Ticket: in.Ticket, Bytes: 100}
+	r.node.Step(r.now, left, &r.out)
+}

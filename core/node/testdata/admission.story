@@ -1,0 +1,56 @@
+# Nothing is admitted before the node serves.
+> arrive money 0.1 ann
+0.1: unavailable, for state
+> ready
+
+# Two permits a facet. Who comes third waits, no longer than 25 ms, and is told why it was
+# in vain; a facet that is full keeps nothing of another.
+> arrive money 0.2 ann 7
+0.2 goes
+> arrive money 1.1 ann 7
+1.1 goes
+> arrive money 2.1 ann 7
+> arrive lists 3.1 ann 7
+3.1 goes
+> settle 0.2
+2.1 goes
+> arrive money 0.3 ann 7
+> due
+in 25ms: true
+> after 25ms
+0.3: busy, for wait, after 25ms
+> settle 0.2
+
+# Whoever has a key goes before strangers, five times as often; and each is told which
+# bound refuses him.
+> arrive money 0.4 bob
+> arrive money 4.1 cy
+> arrive money 5.1 dan
+5.1: busy, for class
+> arrive money 6.1 ann 7
+> arrive money 7.1 ann 7
+> arrive money 8.1 ann 7
+8.1: busy, for queue
+> settle 1.1
+6.1 goes
+> settle 2.1
+7.1 goes
+
+# A route has as many as it may.
+> arrive lists 9.1 ann 7 /1
+9.1 goes
+> arrive lists 10.1 ann 7 /1
+10.1: busy, for route
+> settle 9.1
+> arrive lists 10.2 ann 7 /1
+10.2 goes
+
+# A drain takes nobody in, and lets nobody wait; who is at work goes on.
+> drain
+0.4: unavailable, for state
+4.1: unavailable, for state
+stop http
+> after 0s
+> arrive money 11.1 ann 7
+11.1: unavailable, for state
+> settle 6.1

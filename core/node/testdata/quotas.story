@@ -1,0 +1,54 @@
+# A quota says no at once, and when it is worth to come again. Those of others are not
+# touched by it.
+> with quota peer/1/1s/1
+> with quota tenant/10/1s/2
+> ready
+> arrive money 0.1 ann 7
+0.1 goes; rule 1 has 0 left
+> arrive lists 1.1 ann 7
+1.1: busy, for quota; rule 1 has 0 left, come in 1s
+> arrive lists 1.2 bob 8
+1.2 goes; rule 1 has 0 left
+> arrive lists 2.1 cy 7
+2.1 goes; rule 1 has 0 left
+> settle 0.1
+> after 1s
+frame @3:
+> arrive money 0.2 ann 7
+0.2 goes; rule 1 has 0 left
+> settle 0.2
+
+# What is refused by one quota is not charged to another: tenant 7 has as much left.
+> arrive money 0.3 ann 7
+0.3: busy, for quota; rule 1 has 0 left, come in 1s
+> arrive money 0.4 dan 7
+0.4 goes; rule 1 has 0 left
+
+# The quota of the instance refuses nobody at the door: it says when the next may go, and
+# who that is, whoever came first. What would wait for too long does not wait at all.
+> with quota none
+> with quota instance/1000/1s/1
+> ready
+> arrive money 0.1 eve 7
+0.1 goes
+> arrive money 1.1 fay
+> arrive money 2.1 gus 8
+> due
+in 1ms: true
+> after 1ms
+2.1 goes, after 1ms
+> settle 0.1
+> after 1ms
+1.1 goes, after 2ms
+> settle 2.1
+> settle 1.1
+
+# A shadow refuses nobody, and says whom it would have refused.
+> with quota none
+> with quota key/1/1h/1/shadow
+> ready
+> arrive money 0.1 hal 7
+0.1 goes
+> after 5ms
+> arrive lists 1.1 ida 7
+1.1 goes; shadows 1
