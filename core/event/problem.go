@@ -34,6 +34,7 @@ const (
 	OverHold                    // more than the hold has
 	BadExpiry                   // over, or too far ahead
 	LookAgain                   // the index was asked too long ago; never told outside
+	BadGateway                  // an upstream gave no answer, or none of HTTP
 	problems                    // how many there are
 )
 
@@ -86,6 +87,7 @@ func (p Problem) rule() rule {
 		OverHold:            {"insufficient_funds", 409, stored},
 		BadExpiry:           {"bad_request", 400, 0},
 		LookAgain:           {"unavailable", 503, retry | blank},
+		BadGateway:          {"bad_gateway", 502, retry | blank},
 	}[p]
 }
 
@@ -138,6 +140,7 @@ func (p Problem) Detail() string {
 		OverHold:            "The hold has less than the amount.",
 		BadExpiry:           "A hold expires later than now, and at most 31 days ahead.",
 		LookAgain:           "The index of earlier keys is behind; nothing was decided.",
+		BadGateway:          "The service behind this one gave no answer.",
 	}[p]
 }
 

@@ -44,6 +44,7 @@ var contract = []struct {
 	{event.OverHold, "insufficient_funds", 409, false, true, false},
 	{event.BadExpiry, "bad_request", 400, false, false, false},
 	{event.LookAgain, "unavailable", 503, true, false, true}, // between the node and its shell
+	{event.BadGateway, "bad_gateway", 502, true, false, true},
 }
 
 func TestProblemsAreTheContracts(t *testing.T) {
