@@ -92,12 +92,12 @@ func TestANonceAheadSaysTheExpectedOne(t *testing.T) {
 	}
 }
 
-// Every reply that is no record is told as its problem. Two of them are no node's to
+// Every reply that is no record is told as its problem. Three of them are no node's to
 // reply with.
 func TestRepliesAreToldAsTheirProblem(t *testing.T) {
 	for p := event.None + 1; p.Known(); p++ {
 		h := build(t)
-		if p == event.NotFound || p == event.MethodNotAllowed {
+		if p == event.NotFound || p == event.MethodNotAllowed || p == event.BadGateway {
 			continue
 		}
 		h.reply = &event.Reply{Problem: p}

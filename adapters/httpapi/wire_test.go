@@ -66,10 +66,11 @@ func TestTypesAreTheDocuments(t *testing.T) {
 	}
 }
 
-// The document lists the problems that there are.
+// The document lists the problems that there are, but for that of upstreams, of which the
+// wallet has none.
 func TestCodesAreTheDocuments(t *testing.T) {
 	for p := event.None + 1; p.Known(); p++ {
-		if !wire.ProblemCode(p.Code()).Valid() {
+		if !wire.ProblemCode(p.Code()).Valid() && p != event.BadGateway {
 			t.Errorf("the document has no %s", p)
 		}
 	}

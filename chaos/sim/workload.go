@@ -79,7 +79,7 @@ func (c Cell) Never() (why string) {
 	pays, batch := c.Op == event.Transfer || c.Op == event.Burn || c.Op == event.Hold, c.Op == event.Batch
 	one := func(ops ...event.Op) bool { return batch || slices.Contains(ops, c.Op) }
 	switch c.Outcome {
-	case event.Unauthorized, event.PayloadTooLarge, event.UnsupportedMedia, event.NotFound, event.MethodNotAllowed, event.Deadline, event.Internal:
+	case event.Unauthorized, event.PayloadTooLarge, event.UnsupportedMedia, event.NotFound, event.MethodNotAllowed, event.Deadline, event.Internal, event.BadGateway:
 		return "the node does not say so: its shell does"
 	case event.OverSupply:
 		return "nobody lives long enough to issue so much"
