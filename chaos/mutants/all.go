@@ -16,6 +16,9 @@ const (
 	nodeRoom = "./core/node"
 	journal  = "./adapters/journalfile"
 	shell    = "./adapters/loop"
+
+	ledgerTwin = "./core/ledger TestAgrees$"
+	steps      = "./chaos/trace TestLegal"
 )
 
 // All is every mutant, other people's bugs among them.
@@ -35,12 +38,12 @@ func money() []Mutant {
 		one("used nonce accepted", "M2: ron-wallet nonce rollback", decide, "case asked < next:", "case false:", ledger, sim, "./chaos/explore TestScopes/a_kill"),
 		one("nonce not used by a debit", "M2", apply, "a.nonce = nonce", "a.nonce = nonce - 1", ledger, sim, "./chaos/explore TestScopes/same"),
 		one("no look at the funds", "M1: a balance below nothing", decide, "if s.from.available().Less(r.Amount) {", "if false {", ledger, sim, "./chaos/explore TestScopes/same"),
-		one("issue beyond the supply", "M1", decide, "if !fits || words.MaxSupply().Less(issued) {", "if !fits {", ledger),
-		one("day that never ends", "day ceiling", decide, "if day != at.Day() {", "if day == 0 {", ledger),
+		one("issue beyond the supply", "M1", decide, "if !fits || words.MaxSupply().Less(issued) {", "if !fits {", ledgerTwin, "./core/ledger TestCeilings$"),
+		one("day that never ends", "day ceiling", decide, "if day != at.Day() {", "if day == 0 {", ledgerTwin, "./core/ledger TestCeilings$"),
 		one("credit lost where the account is new", "M1", apply, "v.balance = r.ToNow\n", "if !v.balance.Zero() {\n\t\tv.balance = r.ToNow\n\t}\n", ledger, sim, "./chaos/explore TestScopes/same"),
 		one("burn that leaves no trace", "M1", apply, "kind.burned = r.ToNow", "", ledger, sim, "./chaos/explore TestScopes/a_kill"),
-		one("tenant over its accounts", "M4", decide, "credits(r.Op) && !s.knownTo && (l.accounts.Room() == 0 || int(t.accounts) >= l.limits.TenantAccounts)", "credits(r.Op) && !s.knownTo && l.accounts.Room() == 0", ledger),
-		one("hash without the day's spending", "state hash", "core/ledger/rows.go", "h = v.spent.Mix(v.balance.Mix(h)).Mix(uint64(v.day))", "h = v.balance.Mix(h).Mix(uint64(v.day))", ledger),
+		one("tenant over its accounts", "M4", decide, "credits(r.Op) && !s.knownTo && (l.accounts.Room() == 0 || int(t.accounts) >= l.limits.TenantAccounts)", "credits(r.Op) && !s.knownTo && l.accounts.Room() == 0", ledgerTwin, "./core/ledger TestTenants$"),
+		one("hash without the day's spending", "state hash", "core/ledger/rows.go", "h = v.spent.Mix(v.balance.Mix(h)).Mix(uint64(v.day))", "h = v.balance.Mix(h).Mix(uint64(v.day))", "./core/ledger TestHashForgetsNothing$", "./core/ledger TestHistoriesAreApart$"),
 	}
 }
 
@@ -48,16 +51,16 @@ func held() []Mutant {
 	const decide, apply, rows, holds = "core/ledger/decide.go", "core/ledger/apply.go", "core/ledger/rows.go", "core/ledger/holds.go"
 	return []Mutant{
 		one("what is held is paid all the same", "M6: litellm-40002", rows, "rest, _ := v.balance.Minus(v.held)", "rest := v.balance", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
-		one("captured a millisecond too late", "a hold that is due is never captured", decide, "s.hold.until <= at", "s.hold.until < at", ledger),
+		one("captured a millisecond too late", "a hold that is due is never captured", decide, "s.hold.until <= at", "s.hold.until < at", "./core/ledger TestAgreesOnAll$", "./core/ledger TestLapses$"),
 		one("captured for anybody", "to is the beneficiary where one was named", decide, "return v.to == words.ID{} || v.to == to", "return true", ledger, sim),
-		one("captured of anybody", "a hold is its holder's, of its asset", decide, "s.active = s.knownFrom && s.knownAsset && s.hold.of == of", "s.active = s.knownFrom && s.knownAsset", ledger),
+		one("captured of anybody", "a hold is its holder's, of its asset", decide, "s.active = s.knownFrom && s.knownAsset && s.hold.of == of", "s.active = s.knownFrom && s.knownAsset", "./core/ledger TestAgreesOnAll$", "./core/ledger TestHolds$", steps),
 		one("captured of a frozen account", "nothing leaves a frozen account", decide, "event.Transfer, event.Burn, event.Hold, event.Capture:\n", "event.Transfer, event.Burn, event.Hold:\n", ledger, sim),
 		one("paid and still held", "blnk-315: all legs or none", apply, "l.ended(r, &t)\n\t\tfrom := pair", "from := pair", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
 		one("let go of what is paid alone", "the rest is available at once", decide, "r.HeldNow, whole = s.from.held.Minus(s.hold.amount)", "r.HeldNow, whole = s.from.held.Minus(r.Amount)", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
-		one("due and still held", "a hold that is due is never counted", "core/ledger/ledger.go", "if over.until > now {", "if true {", ledger),
+		one("due and still held", "a hold that is due is never counted", "core/ledger/ledger.go", "if over.until > now {", "if true {", ledgerTwin, "./core/ledger TestLapses$"),
 		one("the last hold lapses first", "M8", holds, "\t\th.sink(at)\n", "", ledger, sim),
 		one("account's holds as they came", "M7", holds, "h.less(place, before)", "false", ledger, sim),
-		one("taken back, and nobody's neighbour", "M7: all or nothing", holds, "h.link(place, c.link.before, c.link.after)", "h.links[place].before, h.links[place].after = c.link.before, c.link.after", ledger),
+		one("taken back, and nobody's neighbour", "M7: all or nothing", holds, "h.link(place, c.link.before, c.link.after)", "h.links[place].before, h.links[place].after = c.link.before, c.link.after", "./core/ledger TestAgreesOnAll$", "./core/ledger TestBatches$"),
 		one("batch that keeps what it moved", "all or nothing", "core/ledger/ledger.go", "l.holdings.Undo()", "l.holdings.Keep()", ledger, stories, sim),
 		one("changes taken back from the first on", "all or nothing", "core/table/table.go", "for i := len(t.log) - 1; i >= 0; i-- {", "for i := range t.log {", table, ledger),
 		one("place given twice", "T3", "core/table/pool.go", "place, p.free = p.free[n-1], p.free[:n-1]", "place = p.free[n-1]", table, ledger),
@@ -68,7 +71,7 @@ func held() []Mutant {
 func keys() []Mutant {
 	const file = "core/idem/idem.go"
 	return []Mutant{
-		one("key of another tenant", "one key, one outcome, within its tenant", file, "return k.Name.Mix(k.Tenant.Mix(h))", "return k.Name.Mix(h)", idem),
+		one("key of another tenant", "one key, one outcome, within its tenant", file, "return k.Name.Mix(k.Tenant.Mix(h))", "return k.Name.Mix(h)", "./core/idem TestHashForgetsNothing$", "./core/idem TestWindowsAreApart$"),
 		one("key that asks for something else", "422", file, "if found && s.Asked != asked {", "if false {", idem, stories, sim, "./chaos/explore TestScopes/same"),
 		one("key that leaves early", "never before its time", file, "if lsn > indexed || s.At.Plus(w.limits.Trail) > at || !needless {", "if lsn > indexed || !needless {", idem, sim, "./chaos/explore TestScopes/an_index"),
 		one("key that never leaves", "the window ends at its time", file, "if lsn > indexed || s.At.Plus(w.limits.Trail) > at || !needless {", "if needless = true; needless {", idem, stories, sim, "./chaos/explore TestScopes/an_index"),
@@ -113,13 +116,13 @@ func promises() []Mutant {
 		one("clock goes back", "C1", "core/clock/clock.go", "c.at = max(even-slew, c.wall)", "c.at = c.wall", clock, sim),
 		one("clock believes any leap", "doubt", "core/clock/clock.go", "if behind > Trust || c.doubted && behind > Step {", "if false {", clock, stories),
 		one("clock restarts from the wall", "At is monotone for ever", node, "clock: clock.From(s.At)", "clock: clock.From(0)", sim),
-		one("batch is a view of the turn's arena", "effects do not outlive their turn", "adapters/loop/loop.go", "b.Arena = append(b.Arena, out.Body(f)...)", "b.Arena = out.Arena", sim),
+		one("batch is a view of the turn's arena", "effects do not outlive their turn", "adapters/loop/loop.go", "b.Arena = append(b.Arena, out.Body(f)...)", "b.Arena = out.Arena", sim, "./adapters/loop TestOrder$"),
 		one("follower folds what is not durable", "reads show what is durable", "adapters/loop/loop.go", "	var upto words.LSN\n	if err == nil {\n", "	var upto words.LSN\n	if err == nil {\n		l.folds <- sealed\n", shell),
 		one("copy forgets the ring's head", "CopyTo", "core/table/fifo.go", "dst.seed, dst.sum, dst.head, dst.count, dst.rows = f.seed, f.sum, f.head, f.count, rows", "dst.seed, dst.sum, dst.count, dst.rows = f.seed, f.sum, f.count, rows", table, sim, "./chaos/explore TestScopes/an_index"),
 		one("slot freed with a hole", "T1", "core/table/index.go", "if (n-home)&mask >= (n-s)&mask {", "if home > len(x.slots) {", table, stories, sim),
 		one("codec drops a field", "a record is what was decided", "core/record/codec.go", "	c.amount(&r.ToNow)\n	c.amount(&r.Spent)\n", "	c.amount(&r.ToNow)\n	var none words.Amount\n	c.amount(&none)\n", record, sim, "./chaos/explore TestScopes/same"),
 		one("step changes what it does not record", "recovered state equals the live one", "core/node/frame.go", "n.state.Apply(index, &n.rec)\n", "n.state.Apply(index, &n.rec)\n\tn.state.Boots += uint64(n.rec.Nonce & 1)\n", sim, "./chaos/explore TestScopes/same"),
-		one("roots swapped in the receipt", "golden vectors", "core/receipt/field.go", "p.in.Prev[:])", "p.in.Root[:])", rendered),
+		one("roots swapped in the receipt", "golden vectors", "core/receipt/field.go", "p.in.Prev[:])", "p.in.Root[:])", "./core/receipt TestGolden$", "./core/receipt TestReceiptSaysItsRecord$"),
 	}
 }
 
@@ -130,7 +133,7 @@ func disk() []Mutant {
 		one("recovered tail is not written anew", "what was read back may not be on the disk", dir+"recover.go", "j.begin(s.tail)", "j.begin(nil)", journal, sim),
 		one("recovered tail is not synced", "what was read back may not be on the disk", dir+"journal.go", "if err := f.Sync(); err != nil {\n\t\treturn errors.Join(failing(event.SyncFailed, \"sync \"+name, err), f.Close())\n\t}\n", "", journal, sim),
 		one("rename without a directory sync", "a name is there after SyncDir", dir+"journal.go", "if err := j.fs.SyncDir(); err != nil {\n\t\treturn errors.Join(failing(event.SyncFailed, \"sync the directory for \"+name, err), f.Close())\n\t}\n", "", journal, sim),
-		one("torn frame kept", "CRC32C", dir+"format.go", "if crc32.Checksum(buf[:end], castagnoli()) != u32(buf[end:]) {", "if false {", journal),
+		one("torn frame kept", "CRC32C", dir+"format.go", "if crc32.Checksum(buf[:end], castagnoli()) != u32(buf[end:]) {", "if false {", "./adapters/journalfile TestDamage$", "./adapters/journalfile TestEveryByte$"),
 		one("chain is not looked at", "J1", dir+"scan.go", "f.Root != words.Root(it.root) {", "false {", journal),
 		one("tail cut although something vouches for it", "damage before the durable end is said", dir+"scan.go", "if upto > last {", "if false {", journal, sim),
 		one("segment read past its end", "a segment ends where its successor begins", dir+"scan.go", "for s.found.Last+1 < end && !s.over() {", "for !s.over() {", journal, sim),

@@ -28,9 +28,9 @@ func grants() []Mutant {
 		one("one key lives through a restore", "Disowned: no key of before is anybody's", file, "	for place := range r.keys.Len() {\n\t\tr.revoke(uint32(place))", "	for place := range r.keys.Len() - 1 {\n\t\tr.revoke(uint32(place))", story, twin),
 		one("revoked first key is still the first", "K1", file, "if r.first == place+1 {", "if false {", story, twin),
 		one("copy forgets who is first", "CopyTo", file, "dst.covers, dst.first = append(dst.covers[:0], r.covers...), r.first", "dst.covers = append(dst.covers[:0], r.covers...)", twin, inside),
-		one("hash without what a key covers", "state hash", file, ".Mix(uint64(g.expires)).Mix(uint64(g.cover))", ".Mix(uint64(g.expires))", inside),
-		one("digest without the label", "state hash", file, "c.accounts.Mix(c.label.Mix(0))", "c.accounts.Mix(0)", inside),
+		one("hash without what a key covers", "state hash", file, ".Mix(uint64(g.expires)).Mix(uint64(g.cover))", ".Mix(uint64(g.expires))", inside, "./core/keyring TestKeysAreApart$"),
+		one("digest without the label", "state hash", file, "c.accounts.Mix(c.label.Mix(0))", "c.accounts.Mix(0)", inside, "./core/keyring TestKeysAreApart$"),
 		one("dump forgets who is revoked", "a snapshot is the state", dump, "	if k.Revoked {\n\t\tbits |= bitRevoked\n\t}\n", "", story, twin, load),
-		one("load takes a second first key", "damaged input is an error", dump, "k.Boot && !k.Revoked && r.first > 0:", "false:", load),
+		one("load takes a second first key", "damaged input is an error", dump, "k.Boot && !k.Revoked && r.first > 0:", "false:", load, "./core/keyring TestLoadsWhatCouldBe$"),
 	}
 }

@@ -25,6 +25,13 @@ type Mutant struct {
 	Holds string   // what it breaks: an invariant, or a rule of the contract
 	Edits []Edit   // all of them together
 	Kills []string // the checks that must each see it: package, and tests by a pattern
+	Alone string   // why one check is all that there can be; empty: there are more
+}
+
+// alone is m, which one check alone can see, and why.
+func alone(why string, m Mutant) Mutant {
+	m.Alone = why
+	return m
 }
 
 // An Edit replaces the one place in a file where Old stands.

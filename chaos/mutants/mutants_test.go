@@ -29,7 +29,8 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// TestAnchors: every mutant still mutates something.
+// TestAnchors: every mutant still mutates something, and two checks are held against it,
+// or it is said why not.
 func TestAnchors(t *testing.T) {
 	names := map[string]bool{}
 	for _, m := range mutants.All() {
@@ -38,6 +39,9 @@ func TestAnchors(t *testing.T) {
 		}
 		if names[m.Name] || len(m.Kills) == 0 || m.Holds == "" {
 			t.Errorf("%s: twice, or killed by nobody, or of no consequence", m.Name)
+		}
+		if (len(m.Kills) > 1) == (m.Alone != "") {
+			t.Errorf("%s: checks %q, alone because %q", m.Name, m.Kills, m.Alone)
 		}
 		names[m.Name] = true
 	}
@@ -157,6 +161,9 @@ func tabled(rows []row) string {
 				cost = append(cost, fmt.Sprint(v.CPU.Milliseconds()))
 			}
 		}
+		if r.Alone != "" {
+			by = append(by, "alone: "+r.Alone)
+		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", r.Name, r.Holds, strings.ReplaceAll(strings.Join(by, ", "), "|", `\|`), strings.Join(cost, ", "))
 	}
 	return b.String()
@@ -190,6 +197,6 @@ func facts(t *testing.T, rows []row) {
 	}
 	slices.Sort(times)
 	t.Logf("evidence: mutants.head = %d bugs put into the house one at a time, %d seen", total, killed)
-	t.Logf("evidence: mutants.twice = %d of %d", twice, total)
+	t.Logf("evidence: mutants.twice = %d of %d; of the others the table says why", twice, total)
 	t.Logf("evidence: mutants.median = %v, %v at most", times[len(times)/2].Round(time.Millisecond), times[len(times)-1].Round(time.Millisecond))
 }

@@ -1,0 +1,66 @@
+package keyring_test
+
+import (
+	"errors"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/event"
+	"macronode/core/keyring"
+	"macronode/core/words"
+	model "macronode/models/keyring"
+)
+
+// TestKeysAreApart: rings whose only key is another in one thing have not one hash.
+func TestKeysAreApart(t *testing.T) {
+	base := model.Key{ID: 2, Tenant: 2, Label: "till", Accounts: "a,b:*", Assets: "EUR", Expires: 5}
+	seen := map[words.Hash64]string{}
+	for what, change := range map[string]func(*model.Key){
+		"nothing":      func(*model.Key) {},
+		"its id":       func(k *model.Key) { k.ID = 3 },
+		"its tenant":   func(k *model.Key) { k.Tenant = 3 },
+		"its label":    func(k *model.Key) { k.Label = "tilt" },
+		"no label":     func(k *model.Key) { k.Label = "" },
+		"its accounts": func(k *model.Key) { k.Accounts = "a,b*" },
+		"all accounts": func(k *model.Key) { k.Accounts = "" },
+		"its assets":   func(k *model.Key) { k.Assets = "EUR,USD" },
+		"its end":      func(k *model.Key) { k.Expires = 6 },
+		"its scopes":   func(k *model.Key) { k.Scopes = []string{"read"} },
+		"it is over":   func(k *model.Key) { k.Revoked = true },
+	} {
+		k := base
+		change(&k)
+		ring := keyring.New(1, 1)
+		ring.Add(given(t, k))
+		if other, twice := seen[ring.Hash()]; twice {
+			t.Errorf("%s and %s have one hash", what, other)
+		}
+		seen[ring.Hash()] = what
+	}
+}
+
+// TestLoadsWhatCouldBe: of rows that each are a key's, those are loaded that one ring could
+// have had: no id twice, and no second first key while there is one.
+func TestLoadsWhatCouldBe(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		ring, ids, first := keyring.New(8, 1), map[words.KeyID]bool{}, false
+		for range rapid.IntRange(1, 8).Draw(r, "rows") {
+			k := event.Key{ID: words.KeyID(rapid.IntRange(1, 4).Draw(r, "id")), Tenant: 1, Scopes: event.AllScopes,
+				Boot: rapid.Bool().Draw(r, "first"), Revoked: rapid.Bool().Draw(r, "over")}
+			one := keyring.New(1, 1)
+			one.Add(k)
+			fits := !ids[k.ID] && (!k.Boot || k.Revoked || !first)
+			err := ring.Load(1, dumped(&one)[0][1:])
+			if (err == nil) != fits || err != nil && !errors.Is(err, keyring.ErrRow) {
+				r.Fatalf("key %d, first %v, over %v: %v, behind %v, a first one %v", k.ID, k.Boot, k.Revoked, err, ids, first)
+			}
+			if fits {
+				ids[k.ID], first = true, first || k.Boot && !k.Revoked
+			}
+			if err := ring.Check(); err != nil || ring.Len() != len(ids) {
+				r.Fatalf("%d keys of %d: %v", ring.Len(), len(ids), err)
+			}
+		}
+	})
+}
