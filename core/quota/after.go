@@ -2,8 +2,9 @@ package quota
 
 import "macronode/core/words"
 
-// After is when one more request may go behind so many that wait, by the rules of the
-// instance that count requests; what they bring nobody knows yet.
+// After is the earliest instant at which one more request may go behind so many that wait,
+// by the rules of the instance that count requests; what they bring nobody knows yet. Where
+// several rules pace by turns, it may become later.
 func (q *Quota) After(now words.Instant, ahead int) (at words.Instant) {
 	at = max(now, q.last)
 	longest := at

@@ -1,0 +1,185 @@
+package quota
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+	"unsafe"
+
+	"macronode/ci/flip"
+	"macronode/core/words"
+)
+
+// rules are one of each scope; the rate of the first peer's rule does not divide.
+func rules() []Rule {
+	r := Rule{Rate: 7, Every: 3 * time.Second, Burst: 9, Classes: All}
+	list := make([]Rule, 0, 5)
+	for r.Scope = range words.Scopes {
+		list = append(list, r)
+	}
+	return append(list, Rule{Scope: words.OfPeer, Unit: words.Bytes, Rate: 1, Every: time.Second, Burst: 100, Classes: All})
+}
+
+func some() Quota {
+	q := New(rules(), Limits{Peers: 2, Keys: 2, Tenants: 2}, 1)
+	for i := range 3 {
+		q.Take(words.Instant(10*i), Who{Class: words.Authed, Peer: words.ID{byte(i)}, Key: words.KeyID(i + 1), Tenant: 1}, 5)
+	}
+	q.Spend(30, 0)
+	return q
+}
+
+func TestHashForgetsNothing(t *testing.T) {
+	s := subject{1, 2}
+	flip.Every(t, &s, func() words.Hash64 { return s.Mix(1) })
+	e := exact{1, 2}
+	flip.Every(t, &e, func() words.Hash64 { return endHash(whom(s, 1), e) })
+	if whom(s, 1) == whom(s, 2) {
+		t.Error("two rules of a subject hash as one")
+	}
+	q := some()
+	not := []string{"gauges: configuration", "applies: configuration", "keyed: configuration", "bytes: configuration",
+		"shared: told, never decides", "tables[].width: configuration", "tables[].ends: held by their sum"}
+	for _, field := range []string{"seed: places rows, and is another in every process", "sum: the same subjects, whose counters the other sum holds",
+		"index: where rows are found, which Check holds", "rows: held by the sum of their counters", "free: where no row is"} {
+		not = append(not, "tables[].rows."+field)
+	}
+	flip.Every(t, &q, q.Hash, not...)
+}
+
+// TestCheckSees: each invariant, broken by hand, is named.
+func TestCheckSees(t *testing.T) {
+	for what, c := range map[string]struct {
+		breaks func(*Quota)
+		want   string
+	}{
+		"nothing": {func(*Quota) {}, ""},
+		"a row that counts nothing": {func(q *Quota) {
+			q.tables[words.OfTenant].rows.Put(subject{of: 7}, nothing{})
+		}, "G1"},
+		"a counter without a row": {func(q *Quota) {
+			q.tables[words.OfKey].rows.Drop(0)
+		}, "G1"},
+		"a key that is nobody's": {func(q *Quota) {
+			t := &q.tables[words.OfTenant]
+			t.set(t.rows.Put(subject{}, nothing{}), 0, exact{ns: 1})
+		}, "G1"},
+		"a counter beyond its debt": {func(q *Quota) { q.tables[words.OfPeer].set(0, 1, exact{ns: int64(25 * time.Hour)}) }, "G2"},
+		"an instance beyond its":    {func(q *Quota) { q.common[0].ns = int64(25 * time.Hour) }, "G2"},
+		"as many parts as make one": {func(q *Quota) { q.tables[words.OfPeer].set(0, 0, exact{ns: 1, part: 7}) }, "G3"},
+		"a rule that is not there":  {func(q *Quota) { q.common[MaxRules-1].ns = 1 }, "G3"},
+		"a sum that is another's":   {func(q *Quota) { q.tables[words.OfPeer].sum++ }, "G4"},
+		"a counter that was moved":  {func(q *Quota) { q.tables[words.OfPeer].ends[0].ns++ }, "G4"},
+	} {
+		q := some()
+		c.breaks(&q)
+		if err := q.Check(); err == nil && c.want != "" || err != nil && (c.want == "" || !strings.Contains(err.Error(), c.want+":")) {
+			t.Errorf("%s: %v, want %s", what, err, c.want)
+		}
+	}
+}
+
+// TestBrokenSaysSo: what the caller must not do is a bug of ours.
+func TestBrokenSaysSo(t *testing.T) {
+	for what, wrong := range map[string]func(){
+		"a key of nobody":     func() { q := some(); q.Take(0, Who{Key: 1}, 0) },
+		"rules without sense": func() { New([]Rule{{Scope: words.OfPeer}}, Limits{}, 1) },
+	} {
+		func() {
+			defer func() {
+				if _, broken := recover().(words.Broken); !broken {
+					t.Errorf("%s is not broken", what)
+				}
+			}()
+			wrong()
+		}()
+	}
+}
+
+// TestMany: what no story can say.
+func TestMany(t *testing.T) {
+	if r := rules()[1]; CheckRules(make([]Rule, 1)) == nil || !errors.Is(CheckRules([]Rule{r, r, r, r, r, r, r, r, r, r, r, r, r, r, r, r, r}), ErrMany) {
+		t.Error("17 rules, or one of nothing, make sense")
+	}
+	r := rules()[1]
+	if r.Unit = words.Bytes + 1; !errors.Is(r.Check(), ErrUnit) {
+		t.Error("a unit that there is not makes sense")
+	}
+}
+
+// TestSweep: the hand looks at so many rows a step, goes on where it stood, and comes to
+// all of them; only what is idle leaves.
+func TestSweep(t *testing.T) {
+	const n = 3 * Looks
+	c := newCounters(n, 2, 1)
+	for i := range uint64(n) {
+		place := c.rows.Put(subject{of: i}, nothing{})
+		c.set(place, 0, exact{ns: 5})
+		c.set(place, 1, exact{ns: 5, part: i % 2}) // the odd ones a little longer
+	}
+	for step := 1; step <= 3; step++ {
+		if c.sweep(5); c.rows.Len() != n-step*Looks/2 {
+			t.Fatalf("after %d steps %d of %d are left", step, c.rows.Len(), n)
+		}
+	}
+	for i := range uint64(n) {
+		if _, held := c.rows.Find(subject{of: i}); held != (i%2 == 1) {
+			t.Errorf("%d is held: %v", i, held)
+		}
+	}
+	if err := c.check(func(subject, int, exact) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingIsAllocated once it is made.
+func TestNothingIsAllocated(t *testing.T) {
+	q, now := some(), words.Instant(100)
+	if n := testing.AllocsPerRun(1000, func() {
+		now += words.Instant(time.Second)
+		who := Who{Class: words.Authed, Peer: words.ID{byte(now >> 30)}, Key: 1 + words.KeyID(now)%5, Tenant: 1}
+		q.Take(now, who, 50)
+		q.Take(now, who, 500)
+		q.Charge(now, who, 1<<40)
+		q.Next(now, 1)
+		q.Spend(now, 1)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestBytes: what it says that it takes is what it has taken.
+func TestBytes(t *testing.T) {
+	l := Limits{Peers: 1000, Keys: 100, Tenants: 10}
+	q := New(rules(), l, 1)
+	want := int64(cap(q.gauges)) * int64(unsafe.Sizeof(gauge{}))
+	for scope, rows := range l.rows() {
+		c := &q.tables[scope]
+		want += int64(cap(c.ends)) * int64(unsafe.Sizeof(exact{}))
+		if scope > 0 {
+			row := unsafe.Sizeof(struct {
+				subject
+				nothing
+			}{})
+			want += int64(rows)*int64(row+4) + int64(slots(rows))*8
+		} else {
+			want += int64(slots(0)) * 8
+		}
+	}
+	if got := Bytes(rules(), l); got != want {
+		t.Errorf("it says that it takes %d bytes, and takes %d", got, want)
+	}
+	if got := Bytes(nil, l); got > 4096 {
+		t.Errorf("without a rule it takes %d bytes", got)
+	}
+}
+
+// slots is how many a table finds so many rows by.
+func slots(rows int) int {
+	n := 8
+	for n < 2*rows {
+		n *= 2
+	}
+	return n
+}
