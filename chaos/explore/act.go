@@ -419,7 +419,7 @@ func (w *World) phase() words.Phase {
 // forget is what a client knows when it no longer waits: that it does not know.
 func (c *client) forget(w *World) {
 	c.since = 0
-	c.state, c.mail, c.wish, c.saw, c.want, c.problem, c.nonce, c.asked = idle, event.Reply{}, nil, 0, fact{}, 0, 0, nil
+	c.state, c.mail, c.wish, c.saw, c.want, c.told, c.asked = idle, event.Reply{}, nil, 0, fact{}, verdict{}, nil
 	if c.tries == 0 {
 		c.at++
 		c.tries = w.h.scope.tries

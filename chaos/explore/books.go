@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"bytes"
 	"fmt"
 
 	"macronode/core/event"
@@ -8,21 +9,26 @@ import (
 	"macronode/core/words"
 )
 
-// The people of a scope, and how much of everything there may be.
+// The people of a tenant, and how much of everything there may be.
 var people = [...]string{"ann", "bob", "shop"}
 
 const (
-	maxKeys  = 5
-	maxHolds = 2
-	most     = 40 // one operation may move
+	maxTenants = 2
+	maxKeys    = 5
+	maxRefs    = 2 // of a tenant
+	maxHolds   = 2
+	most       = 40 // one operation may move
+	parties    = maxTenants * len(people)
 )
 
-// books are the twin: money as a child would count it, of one tenant and one asset.
+// books are the twin: money as a child would count it, of one asset a tenant.
 type books struct {
-	has            [len(people)]int64
-	nonce          [len(people)]uint64 // the last used
-	issued, burned int64
+	has            [parties]int64
+	nonce          [parties]uint64 // the last used
+	frozen         [parties]bool
+	issued, burned [maxTenants]int64
 	holds          [maxHolds]paper
+	refs           [maxTenants * maxRefs]kept
 	keys           [maxKeys]kept
 }
 
@@ -35,20 +41,32 @@ type paper struct {
 	open   bool
 }
 
-// kept is what became of a key last.
+// kept is what became of a key or of a ref last.
 type kept struct {
 	page    *page // nil: nothing did
 	index   uint16
 	problem event.Problem
+	item    uint16 // of a batch, whose problem it is, from 1
 }
 
-func who(n words.Name) int {
+// who is whose money a name means; -1: nobody's.
+func who(t words.Tenant, n words.Name) int {
 	for i, p := range people {
 		if string(n.Text) == p {
-			return i
+			return int(t-1)*len(people) + i
 		}
 	}
 	return -1
+}
+
+// ref is what became of a ref; nil where there is none.
+func (b *books) ref(t words.Tenant, n words.Name) *kept {
+	for i := range maxRefs {
+		if string(n.Text) == fmt.Sprint("ref", i) {
+			return &b.refs[int(t-1)*maxRefs+i]
+		}
+	}
+	return nil
 }
 
 // free is what somebody has that is not held.
@@ -72,8 +90,11 @@ func (b *books) hold(id words.TxID) *paper {
 }
 
 // decide says what an operation would come to.
-func (b *books) decide(at words.Time, r *event.Item) event.Problem {
-	from, amount := who(r.From), int64(r.Amount.Lo)
+func (b *books) decide(at words.Time, t words.Tenant, r *event.Item) event.Problem {
+	from, amount := who(t, r.From), int64(r.Amount.Lo)
+	if k := b.ref(t, r.Ref); k != nil && k.page != nil {
+		return event.RefUsed
+	}
 	if r.Nonce > 0 && uint64(r.Nonce) != b.nonce[from]+1 {
 		if uint64(r.Nonce) > b.nonce[from] {
 			return event.NonceAhead
@@ -82,6 +103,13 @@ func (b *books) decide(at words.Time, r *event.Item) event.Problem {
 	}
 	if amount > most {
 		return event.OverAmount
+	}
+	switch r.Op {
+	case event.Transfer, event.Burn, event.Hold, event.Capture:
+		if b.frozen[from] {
+			return event.AccountFrozen
+		}
+	default:
 	}
 	switch r.Op {
 	case event.Hold:
@@ -101,23 +129,60 @@ func (b *books) decide(at words.Time, r *event.Item) event.Problem {
 		if amount > p.amount {
 			return event.OverHold
 		}
-	default: // an issue is always good
+	default: // an issue or a freeze is always good
 	}
 	return event.None
 }
 
-// apply does what the record of an operation says, and wants it to say what is so.
-func (b *books) apply(p *page, index uint16, r *record.Record) error {
-	from, to, amount := who(r.From), who(r.To), int64(r.Amount.Lo)
+// A verdict is what a request would come to; item is whose problem it is of an atomic
+// batch, from 1, and nonce the one that is due where the asked one is ahead.
+type verdict struct {
+	why   event.Problem
+	nonce words.Nonce
+	item  uint16
+}
+
+// expects says what a request would come to. That a ref was used by an item of the same
+// batch is another problem: nothing of it stays.
+func (b *books) expects(at words.Time, r *event.Request) (v verdict) {
+	trial, here := b, &page{}
+	for i, one := range r.Each {
+		if r.Op == event.Batch {
+			if !r.Atomic {
+				return verdict{}
+			}
+			v.item = uint16(i + 1)
+		}
+		if v.why = trial.decide(at, r.Tenant, one); v.why != event.None {
+			if k := trial.ref(r.Tenant, one.Ref); v.why == event.RefUsed && k.page == here {
+				v.why = event.BadRequest
+			}
+			if v.why == event.NonceAhead {
+				v.nonce = words.Nonce(trial.nonce[who(r.Tenant, one.From)] + 1)
+			}
+			return v
+		}
+		if trial == b {
+			trial = new(books)
+			*trial = *b
+		}
+		trial.does(here, uint16(i), r.Tenant, one)
+	}
+	return verdict{}
+}
+
+// does an operation, whose outcome is at a place.
+func (b *books) does(p *page, index uint16, t words.Tenant, r *event.Item) {
+	from, to, amount := who(t, r.From), who(t, r.To), int64(r.Amount.Lo)
 	switch r.Op {
 	case event.Issue:
-		b.issued += amount
+		b.issued[t-1] += amount
 		b.has[to] += amount
 	case event.Transfer:
 		b.has[from] -= amount
 		b.has[to] += amount
 	case event.Burn:
-		b.burned += amount
+		b.burned[t-1] += amount
 		b.has[from] -= amount
 	case event.Hold:
 		for i := range b.holds {
@@ -131,30 +196,39 @@ func (b *books) apply(p *page, index uint16, r *record.Record) error {
 			b.has[from] -= amount
 			b.has[to] += amount
 		}
-	default:
-		return fmt.Errorf("the twin: knows no %v", r.Op)
+	case event.Freeze, event.Unfreeze:
+		b.frozen[from] = r.Op == event.Freeze
+	case event.Batch:
 	}
 	if r.Nonce > 0 {
 		b.nonce[from]++
 	}
-	return b.agree(p.at, r, from, to)
+	if k := b.ref(t, r.Ref); k != nil {
+		k.page, k.index = p, index
+	}
+}
+
+// apply does what was asked, and wants its record to say what is so.
+func (b *books) apply(p *page, index uint16, r *record.Record, asked *event.Item) error {
+	if r.Op != asked.Op || !bytes.Equal(r.From.Text, asked.From.Text) || !bytes.Equal(r.To.Text, asked.To.Text) || r.Nonce != asked.Nonce ||
+		r.Op != event.Release && r.Amount != asked.Amount {
+		return fmt.Errorf("the twin: %v of %v is not what was asked", r.Op, r.Amount)
+	}
+	b.does(p, index, r.Tenant, asked)
+	return b.agree(p.at, r)
 }
 
 // agree wants a record to have what the books have.
-func (b *books) agree(at words.Time, r *record.Record, from, to int) error {
-	sum := b.burned
-	for _, has := range b.has {
+func (b *books) agree(at words.Time, r *record.Record) error {
+	t := int(r.Tenant - 1)
+	from, to := who(r.Tenant, r.From), who(r.Tenant, r.To)
+	sum := b.burned[t]
+	for _, has := range b.has[t*len(people) : (t+1)*len(people)] {
 		sum += has
 	}
 	held := int64(0)
 	if from >= 0 {
 		held = b.has[from] - b.free(at, from)
-	}
-	said := func(what string, got words.Amount, want int64) error {
-		if got != words.Units(uint64(want)) {
-			return fmt.Errorf("the twin: %s has %v, want %d", what, got, want)
-		}
-		return nil
 	}
 	err := error(nil)
 	note := func(e error) {
@@ -162,25 +236,33 @@ func (b *books) agree(at words.Time, r *record.Record, from, to int) error {
 			err = e
 		}
 	}
-	if sum != b.issued {
-		note(fmt.Errorf("conservation: %d of %d issued", sum, b.issued))
+	said := func(what string, got words.Amount, want int64) {
+		if got != words.Units(uint64(want)) {
+			note(fmt.Errorf("the twin: %s has %v, want %d", what, got, want))
+		}
+	}
+	pays := func() { said(string(r.From.Text), r.FromNow, b.has[from]) }
+	gets := func() { said(string(r.To.Text), r.ToNow, b.has[to]) }
+	if sum != b.issued[t] {
+		note(fmt.Errorf("conservation: %d of %d issued", sum, b.issued[t]))
 	}
 	switch r.Op {
 	case event.Issue:
-		note(said("all that was issued", r.FromNow, b.issued))
-		note(said(people[to], r.ToNow, b.has[to]))
+		said("all that was issued", r.FromNow, b.issued[t])
+		gets()
 	case event.Burn:
-		note(said("all that was burned", r.ToNow, b.burned))
-		note(said(people[from], r.FromNow, b.has[from]))
+		said("all that was burned", r.ToNow, b.burned[t])
+		pays()
 	case event.Transfer:
-		note(said(people[from], r.FromNow, b.has[from]))
-		note(said(people[to], r.ToNow, b.has[to]))
+		pays()
+		gets()
 	case event.Capture:
-		note(said(people[from], r.FromNow, b.has[from]))
-		note(said(people[to], r.ToNow, b.has[to]))
-		note(said("what is held", r.HeldNow, held))
+		pays()
+		gets()
+		said("what is held", r.HeldNow, held)
+	case event.Freeze, event.Unfreeze, event.Batch:
 	default:
-		note(said("what is held", r.HeldNow, held))
+		said("what is held", r.HeldNow, held)
 	}
 	return err
 }

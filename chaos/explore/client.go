@@ -8,19 +8,18 @@ import (
 
 // A client wants one thing after another, and asks for each until it knows, so often.
 type client struct {
-	at      uint8 // in its script
-	tries   uint8 // left for what it wants
-	state   asking
-	use     uint32        // of its ticket; the generation
-	gone    uint32        // the use that it left, of which the node was not told; 0: none
-	asked   *page         // how far the index was when it was asked; nil: it was not
-	saw     words.LSN     // the last frame when the node decided
-	since   words.Instant // it waits
-	want    fact          // of a decision, where its outcome is
-	problem event.Problem
-	nonce   words.Nonce // which the problem tells
-	mail    event.Reply // what has come, and was not read
-	wish    *wish       // at hand
+	at    uint8 // in its script
+	tries uint8 // left for what it wants
+	state asking
+	use   uint32        // of its ticket; the generation
+	gone  uint32        // the use that it left, of which the node was not told; 0: none
+	asked *page         // how far the index was when it was asked; nil: it was not
+	saw   words.LSN     // the last frame when the node decided
+	since words.Instant // it waits
+	want  fact          // of a decision, where its outcome is
+	told  verdict       // else, what it must be told
+	mail  event.Reply   // what has come, and was not read
+	wish  *wish         // at hand
 }
 
 type asking uint8
@@ -34,7 +33,7 @@ const (
 
 func (c *client) mix(h words.Hash64) words.Hash64 {
 	h = h.Mix(uint64(c.at) | uint64(c.tries)<<8 | uint64(c.state)<<16 | uint64(c.use)<<32).Mix(uint64(c.gone)).Mix(uint64(c.saw)).Mix(uint64(c.since))
-	h = c.want.page.mix(c.asked.mix(h)).Mix(uint64(c.want.index)).Mix(uint64(c.problem)).Mix(uint64(c.nonce))
+	h = c.want.page.mix(c.asked.mix(h)).Mix(uint64(c.want.index)).Mix(uint64(c.told.why)).Mix(uint64(c.told.nonce)).Mix(uint64(c.told.item))
 	if h = c.mail.Mix(h); c.wish != nil {
 		h = h.Mix(uint64(c.wish.key)).Mix(uint64(c.wish.r.Nonce)).Mix(c.wish.r.Amount.Lo)
 	}
@@ -69,7 +68,10 @@ func (c *client) ask(w *World, one *wish) {
 	if p := c.asked; p != nil {
 		if r.Upto = p.lsn; p.books.keys[one.key].page != nil {
 			k := p.books.keys[one.key]
-			r.Seen = event.Seen{Asked: k.page.of.r.Asked, ID: words.NewTxID(k.page.journal, words.Place{LSN: k.page.lsn, Index: k.index}), At: k.page.at}
+			r.Seen = event.Seen{Asked: k.page.of.r.Asked, ID: k.id(), At: k.page.at}
+		}
+		if k := p.books.ref(r.Tenant, r.Ref); k != nil && k.page != nil {
+			r.Used = k.id()
 		}
 	}
 	c.state, c.wish, c.mail, c.since = waiting, one, event.Reply{}, w.now.Mono
@@ -94,20 +96,18 @@ func (w *World) slot(c *client) uint32 {
 // journal that it was decided on. A key whose time is over may be remembered longer.
 func (w *World) expect(c *client, before *page) {
 	k := &before.books.keys[c.wish.key]
-	c.want, c.problem, c.nonce = fact{}, event.None, 0
+	c.want, c.told = fact{}, verdict{}
 	decided := w.last != before && w.last.outcome >= 0
 	known := k.page != nil && (w.now.Wall < k.page.at.Plus(w.h.scope.ttl) || k.page.lsn > before.gone)
 	switch {
 	case decided:
 		c.want = fact{w.last, uint16(w.last.outcome)}
 	case known && k.page.of != c.wish:
-		c.problem = event.IdempotencyConflict
+		c.told.why = event.IdempotencyConflict
 	case known:
 		c.want = fact{k.page, k.index}
 	default:
-		if c.problem = before.books.decide(w.now.Wall, &c.wish.r.Item); c.problem == event.NonceAhead {
-			c.nonce = words.Nonce(before.books.nonce[who(c.wish.r.From)] + 1)
-		}
+		c.told = before.books.expects(w.now.Wall, &c.wish.r)
 	}
 }
 
@@ -115,7 +115,7 @@ func (w *World) expect(c *client, before *page) {
 func (c *client) hear(w *World) {
 	r, one := c.mail, c.wish
 	h := w.h
-	c.state, c.mail, c.wish, c.saw, c.want, c.problem, c.nonce, c.asked = idle, event.Reply{}, nil, 0, fact{}, 0, 0, nil
+	c.state, c.mail, c.wish, c.saw, c.want, c.told, c.asked = idle, event.Reply{}, nil, 0, fact{}, verdict{}, nil
 	done := true
 	switch r.Problem {
 	case event.None:
@@ -134,7 +134,9 @@ func (c *client) hear(w *World) {
 		}
 		done = c.tries == 0
 	default:
-		h.saw(sawRefusal)
+		if h.saw(sawRefusal); r.Problem == event.AccountFrozen {
+			h.saw(sawFrozen)
+		}
 	}
 	if done {
 		c.at++
@@ -149,8 +151,16 @@ func (h *house) answered(r event.Reply, p *page, gone words.LSN) {
 		h.saw(sawIndexed)
 	case r.Replayed:
 		h.saw(sawReplay)
+	case k.problem == event.RefUsed:
+		h.saw(sawUsed)
+	case k.item > 0:
+		h.saw(sawTakenBack)
 	case k.problem != event.None:
 		h.saw(sawRefusal)
+	case p.of.r.Tenant != boss.Tenant:
+		h.saw(sawOther)
+	case p.of.r.Op == event.Batch:
+		h.saw(sawBatch)
 	case p.of.r.Op == event.Capture:
 		h.saw(sawCaptured)
 	case p.of.r.Op == event.Release:
@@ -199,8 +209,8 @@ func (w *World) reply(r event.Reply) {
 		if stays(r.Problem) {
 			h.fail("one outcome: %v is told %q, and its key keeps nothing", c.wish, r.Problem.Code())
 		}
-		if r.Problem != c.problem || r.Nonce != c.nonce {
-			h.fail("the twin: %v is told %q nonce %d, want %q nonce %d", c.wish, r.Problem.Code(), r.Nonce, c.problem.Code(), c.nonce)
+		if got := (verdict{r.Problem, r.Nonce, r.Item}); got != c.told {
+			h.fail("the twin: %v is told %+v, want %+v", c.wish, got, c.told)
 		}
 	default:
 		p := w.folded.upto(r.Place.LSN)

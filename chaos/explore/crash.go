@@ -135,6 +135,9 @@ func (w *World) boot() {
 	if !st.Keys.Bootstrapped() {
 		w.step(&event.Enrol{Ticket: words.NewTicket(9, 1), Key: boss})
 	}
+	if h.scope.tenants > 1 {
+		w.step(&event.Enrol{Ticket: words.NewTicket(9, 2), Caller: boss.ID, Tenant: boss.Tenant, Key: other})
+	}
 	for c := range words.Children {
 		if c != words.ChildHTTP || !h.scope.slow {
 			w.step(event.ChildUp{Child: c})

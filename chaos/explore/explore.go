@@ -52,10 +52,11 @@ func (r Report) String() string {
 		r.Name, r.Distinct, r.Transitions, r.Ends, r.Depth, r.Whole, r.Missed())
 }
 
-// A step is a state on the way to the one at hand, and what is left to do in it.
+// A step is a state on the way to the one at hand, what may happen in it, and which of
+// that comes next.
 type step[S any] struct {
 	at   *S
-	todo []Action
+	may  []Action
 	next int
 	slot int
 }
@@ -94,15 +95,15 @@ func (w *walk[S, P]) guarded(start P) (err error) {
 	}
 	for w.deep > 0 {
 		top := w.way[w.deep-1]
-		if top.next == len(top.todo) {
+		if top.next == len(top.may) {
 			w.seen.close(top.slot)
 			w.deep--
 			continue
 		}
-		a := top.todo[top.next]
+		a := top.may[top.next]
 		top.next++
 		next := w.below()
-		if top.next < len(top.todo) {
+		if top.next < len(top.may) {
 			P(top.at).CopyTo(next.at)
 		} else {
 			top.at, next.at = next.at, top.at // nobody comes back to it
@@ -142,8 +143,8 @@ func (w *walk[S, P]) enter(s *step[S]) error {
 	if err := p.Check(); err != nil {
 		return err
 	}
-	s.todo, s.next, s.slot = p.Enabled(s.todo[:0]), 0, slot
-	if len(s.todo) == 0 {
+	s.may, s.next, s.slot = p.Enabled(s.may[:0]), 0, slot
+	if len(s.may) == 0 {
 		w.r.Ends++
 		if err := p.Rest(); err != nil {
 			return err
@@ -158,7 +159,7 @@ func (w *walk[S, P]) enter(s *step[S]) error {
 func (w *walk[S, P]) log() (log []Action) {
 	for _, s := range w.way[:w.deep] {
 		if s.next > 0 {
-			log = append(log, s.todo[s.next-1])
+			log = append(log, s.may[s.next-1])
 		}
 	}
 	return log

@@ -16,6 +16,9 @@ import (
 // boss is the key that everybody comes with.
 var boss = event.Key{ID: 77, Tenant: words.DefaultTenant, Hash: [32]byte{1}, Scopes: event.AllScopes, Boot: true}
 
+// other is the key that the second tenant comes with.
+var other = event.Key{ID: 78, Tenant: 2, Hash: [32]byte{2}, Scopes: event.AllScopes}
+
 // A wish is one request: what is asked, under which key. A capture or a release is of
 // the hold that the outcome of another key opened; it is asked when that was told.
 type wish struct {
@@ -25,8 +28,18 @@ type wish struct {
 }
 
 func (w *wish) String() string {
-	i := &w.r.Item
-	s := fmt.Sprintf("%s: %v", w.r.Key.Text, i.Op)
+	s := fmt.Sprintf("tenant %d, %s:", w.r.Tenant, w.r.Key.Text)
+	if w.r.Op == event.Batch {
+		s += fmt.Sprintf(" batch, atomic %v", w.r.Atomic)
+	}
+	for _, i := range w.r.Each {
+		s += " " + operation(i)
+	}
+	return s
+}
+
+func operation(i *event.Item) string {
+	s := i.Op.String()
 	for _, n := range [...]words.Name{i.From, i.To} {
 		if len(n.Text) > 0 {
 			s += " " + string(n.Text)
@@ -37,6 +50,9 @@ func (w *wish) String() string {
 	}
 	if i.Nonce > 0 {
 		s += fmt.Sprintf(" nonce %d", i.Nonce)
+	}
+	if len(i.Ref.Text) > 0 {
+		s += " " + string(i.Ref.Text)
 	}
 	return s
 }
@@ -61,6 +77,7 @@ type Plan struct {
 	downs           uint8 // the public listener ends by itself
 	slow            bool  // it comes up and goes down when it likes
 	rash            bool  // an abort takes no time
+	tenants         int   // 0: one
 	keys            int   // the window takes
 	ttl, trail      time.Duration
 	held, waiters   int
@@ -115,12 +132,17 @@ const (
 	sawAborted
 	sawLeft
 	sawFailed
+	sawBatch
+	sawTakenBack // a batch of all or nothing, with an item that is refused
+	sawUsed      // a ref
+	sawFrozen
+	sawOther // what became of the second tenant's
 	sights
 )
 
 func (s sight) String() string {
 	return [sights]string{"answer", "replay", "conflict", "refusal", "wait", "unknown", "tail", "lost", "again", "torn", "told", "forgot", "indexed",
-		"sent back", "lapsed", "captured", "released", "turned away", "stopped", "aborted", "left", "failed"}[s]
+		"sent back", "lapsed", "captured", "released", "turned away", "stopped", "aborted", "left", "failed", "batch", "taken back", "used", "frozen", "other"}[s]
 }
 
 func (h *house) saw(s sight) { h.Saw[s]++ }
@@ -144,12 +166,12 @@ func or[T comparable](x, otherwise T) T {
 
 func newHouse(s Plan) *house {
 	s.keys, s.held, s.tries = or(s.keys, 16), or(s.held, 3), or(s.tries, 2)
-	s.ttl, s.trail = or(s.ttl, time.Hour), or(s.trail, 2*second)
+	s.ttl, s.trail, s.tenants = or(s.ttl, time.Hour), or(s.trail, 2*second), or(s.tenants, 1)
 	l := state.Limits{
-		Ledger: ledger.Limits{Accounts: 3, Holdings: 3, Assets: 1, Tenants: 1, TenantAccounts: 3, TenantHoldings: 3, TenantAssets: 1,
-			Holds: maxHolds, TenantHolds: maxHolds, Items: 1, Amount: words.Units(most), Day: words.Units(1000), IssueDay: words.Units(1000)},
-		Idem: idem.Limits{Keys: s.keys, Share: s.keys, Tenants: 1, TTL: s.ttl, Trail: s.trail},
-		Keys: 1,
+		Ledger: ledger.Limits{Accounts: 3 * s.tenants, Holdings: 3 * s.tenants, Assets: s.tenants, Tenants: s.tenants, TenantAccounts: 3, TenantHoldings: 3, TenantAssets: 1,
+			Holds: maxHolds, TenantHolds: maxHolds, Items: 2, Amount: words.Units(most), Day: words.Units(1000), IssueDay: words.Units(1000)},
+		Idem: idem.Limits{Keys: s.keys, Share: s.keys, Tenants: s.tenants, TTL: s.ttl, Trail: s.trail},
+		Keys: 2*s.tenants - 1, // the last one is for the first key again
 	}
 	c := node.Config{State: l, Held: s.held, Waiters: s.waiters, Backlog: 1 << 20, Reserve: 1 << 10, Patience: or(s.patience, 3*second),
 		Stall: second / 5, Fail: 5 * second, Vouch: or(s.vouch, second), Sweep: second, Start: 30 * second,
@@ -189,7 +211,11 @@ func (h *house) of(w *wish, f fact) *wish {
 // wish notes one, sealed. The same wish is noted once.
 func (h *house) wish(w *wish) *wish {
 	one := *w
-	one.r.Caller, one.r.Tenant = boss.ID, boss.Tenant
+	if one.r.Caller = boss.ID; one.r.Tenant == other.Tenant {
+		one.r.Caller = other.ID
+	} else {
+		one.r.Tenant = boss.Tenant
+	}
 	one.r.Seal(nil)
 	for _, known := range h.wishes {
 		if known.r.Asked == one.r.Asked && known.key == one.key {

@@ -35,6 +35,11 @@ type page struct {
 	bad      error
 }
 
+// id is the place of the outcome.
+func (k kept) id() words.TxID {
+	return words.NewTxID(k.page.journal, words.Place{LSN: k.page.lsn, Index: k.index})
+}
+
 // upto is the page with an LSN, p or one before it; nil when there is none.
 func (p *page) upto(lsn words.LSN) *page {
 	for ; p != nil && p.lsn > lsn; p = p.before {
@@ -85,6 +90,7 @@ func (h *house) judge(p *page) error {
 		return fmt.Errorf("time goes back: %d after %d at %v", head.At, p.before.at, p.lsn)
 	}
 	p.at, p.records = head.At, head.Count
+	var items []event.Item // of a batch, that are still to come
 	for i := range head.Count {
 		var r record.Record
 		rest, _ = record.Next(rest, &r)
@@ -96,14 +102,34 @@ func (h *house) judge(p *page) error {
 		case r.Kind == record.Lapsed:
 			p.lapsed = true
 			err = p.books.lapse(p.at, &r)
+		case r.Keyed() && len(items) > 0:
+			err = h.item(p, i, &r, &items[0])
+			items = items[1:]
 		case r.Keyed():
-			err = h.keyed(p, i, &r)
+			if err = h.keyed(p, i, &r); r.Kind == record.Batched && r.Problem == event.None {
+				items = p.of.r.Items
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("%w: %v at %v", err, r.Kind, words.Place{LSN: p.lsn, Index: i})
 		}
 	}
+	if len(items) > 0 {
+		return fmt.Errorf("the twin: %d items of a batch are not there", len(items))
+	}
 	return nil
+}
+
+// item holds one of a batch against what was asked, and what the books say.
+func (h *house) item(p *page, index uint16, r *record.Record, asked *event.Item) error {
+	want := p.books.decide(p.at, r.Tenant, asked)
+	switch {
+	case want != r.Problem || (want == event.None) != (r.Kind != record.Refused):
+		return fmt.Errorf("the twin: an item of %v is %q, want %q", p.of, r.Problem.Code(), want.Code())
+	case want != event.None:
+		return nil
+	}
+	return p.books.apply(p, index, r, asked)
 }
 
 // keyed holds the outcome of a key against what was asked, and what the books say.
@@ -112,7 +138,7 @@ func (h *house) keyed(p *page, index uint16, r *record.Record) error {
 		return fmt.Errorf("one step: a second outcome")
 	}
 	for _, one := range h.wishes {
-		if bytes.Equal(one.r.Key.Text, r.Key.Text) && one.r.Asked == r.Asked {
+		if bytes.Equal(one.r.Key.Text, r.Key.Text) && one.r.Asked == r.Asked && one.r.Tenant == r.Tenant {
 			p.of = one
 		}
 	}
@@ -123,8 +149,10 @@ func (h *house) keyed(p *page, index uint16, r *record.Record) error {
 	if k.page != nil && p.at < k.page.at.Plus(h.scope.ttl) {
 		return fmt.Errorf("one outcome: key %s has one at %v, in its time", r.Key.Text, k.page.lsn)
 	}
-	want := p.books.decide(p.at, &p.of.r.Item)
-	if want != r.Problem || (want == event.None) != (r.Kind != record.Refused) {
+	v := p.books.expects(p.at, &p.of.r)
+	want := v.why
+	batch := r.Kind == record.Batched
+	if want != r.Problem || (want == event.None) == (r.Kind == record.Refused) && !batch || batch && v.item > 0 && r.Items+1 != v.item {
 		return fmt.Errorf("the twin: %v is %q, want %q", p.of, r.Problem.Code(), want.Code())
 	}
 	if want != event.None && !stays(want) {
@@ -132,16 +160,13 @@ func (h *house) keyed(p *page, index uint16, r *record.Record) error {
 	}
 	p.outcome = int(index)
 	k.page, k.index = p, index
-	if want != event.None {
-		k.problem = want
-	} else {
-		k.problem = event.None
-		if err := p.books.apply(p, index, r); err != nil {
+	if k.problem, k.item = want, v.item; want == event.None && !batch {
+		if err := p.books.apply(p, index, r, &p.of.r.Item); err != nil {
 			return err
 		}
 	}
 	_, _, owner, err := receipt.Render(nil, h.sealed(p), index)
-	if err != nil || owner != boss.Tenant {
+	if err != nil || owner != p.of.r.Tenant {
 		return fmt.Errorf("no answer: of tenant %d: %w", owner, err)
 	}
 	return nil
@@ -150,7 +175,7 @@ func (h *house) keyed(p *page, index uint16, r *record.Record) error {
 // stays reports that a key keeps a problem for ever: asked again, it is no other.
 func stays(p event.Problem) bool {
 	switch p {
-	case event.OverAmount, event.InsufficientFunds, event.NonceUsed, event.HoldState, event.OverHold:
+	case event.OverAmount, event.InsufficientFunds, event.NonceUsed, event.HoldState, event.OverHold, event.RefUsed:
 		return true
 	default:
 		return false

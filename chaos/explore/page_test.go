@@ -47,7 +47,7 @@ func TestPagesAreJudged(t *testing.T) {
 		"a refusal for nothing":              {last.lsn + 1, begin, []record.Record{said(pay, record.Refused, event.InsufficientFunds, 0, 0)}, "the twin"},
 		"a refusal for another reason":       {last.lsn + 1, begin, []record.Record{said(over, record.Refused, event.NonceUsed, 0, 0)}, "the twin"},
 		"what nobody asked":                  {last.lsn + 1, begin, []record.Record{other}, "nobody asked"},
-		"another tenant's":                   {last.lsn + 1, begin, []record.Record{stranger}, "no answer"},
+		"another tenant's":                   {last.lsn + 1, begin, []record.Record{stranger}, "nobody asked"},
 		"two outcomes":                       {last.lsn + 1, begin, []record.Record{good, good}, "one step"},
 		"a hold that ends before its time":   {last.lsn + 1, begin, []record.Record{{Kind: record.Lapsed, Tenant: 1, Seq: 3, Hold: id}}, "a hold lapses"},
 		"a hold that is over":                {last.lsn + 1, begin + 1000, []record.Record{{Kind: record.Lapsed, Tenant: 1, Seq: 3, Hold: id}}, ""},

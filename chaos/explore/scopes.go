@@ -11,7 +11,7 @@ type named struct {
 
 // scopes are what every run explores, to the end.
 func scopes() []named {
-	pay := transfer(1, "ann", "bob", 3, 1)
+	pay, pay3 := transfer(1, "ann", "bob", 3, 1), transfer(3, "ann", "bob", 3, 1)
 	return []named{
 		{"first start", 1 << 20, Plan{empty: true, powers: 2, kills: 1, torn: true, scripts: [][]wish{{issue(1, "ann", 5)}}},
 			[]sight{sawAnswer, sawReplay, sawTail, sawLost, sawAgain, sawTorn, sawTold}},
@@ -54,6 +54,23 @@ func scopes() []named {
 		{"a drain, and power", 1 << 22, Plan{first: []wish{issue(0, "ann", 5)}, drains: 1, aborts: 1, slow: true, rash: true, powers: 1, fails: 1,
 			scripts: [][]wish{{pay}}},
 			[]sight{sawAnswer, sawReplay, sawTurnedAway, sawStopped, sawUnknown, sawTold}},
+		{"a batch of all or nothing", 1 << 22, Plan{first: []wish{issue(0, "ann", 5)}, powers: 1, torn: true,
+			scripts: [][]wish{{batch(1, true, transfer(0, "ann", "bob", 3, 1), transfer(0, "bob", "shop", 2, 1)), batch(2, true, issue(0, "bob", 1).named(0), burn(0, "ann", 5, 2))},
+				{batch(3, true, burn(0, "ann", 1, 1), transfer(0, "ann", "bob", 1, 3))}}},
+			[]sight{sawBatch, sawReplay, sawTakenBack, sawRefusal, sawTail, sawLost, sawTorn, sawTold}},
+		{"a batch of each, and refs", 1 << 22, Plan{first: []wish{issue(0, "ann", 5)}, powers: 1,
+			scripts: [][]wish{{batch(1, false, transfer(0, "ann", "bob", 3, 1).named(0), burn(0, "ann", 9, 2))}, {issue(2, "bob", 1).named(0), burn(3, "ann", 2, 2)}}},
+			[]sight{sawAnswer, sawBatch, sawReplay, sawUsed, sawRefusal, sawTail, sawLost, sawTold}},
+		{"refs that leave the window", 1 << 22, Plan{first: []wish{issue(0, "ann", 9)}, keys: 3, ttl: 8 * second, trail: 2 * second,
+			jumps: 2, jump: 5 * second, powers: 1, tables: 1, tries: 1, vouch: 20 * second,
+			scripts: [][]wish{{issue(1, "bob", 2).named(0), issue(2, "bob", 2).named(0)}}},
+			[]sight{sawAnswer, sawUsed, sawForgot, sawSentBack, sawTold}},
+		{"an account that is frozen", 1 << 22, Plan{first: []wish{issue(0, "ann", 9)}, powers: 1,
+			scripts: [][]wish{{freeze(1, "ann"), unfreeze(2, "ann")}, {pay3, burn(4, "bob", 1, 1)}}},
+			[]sight{sawAnswer, sawReplay, sawFrozen, sawRefusal, sawTail, sawLost, sawTold}},
+		{"two tenants, one name", 1 << 22, Plan{first: []wish{issue(0, "ann", 5)}, tenants: 2, powers: 1,
+			scripts: [][]wish{{transfer(1, "ann", "bob", 3, 1).named(0)}, {issue(2, "ann", 5).others(1).named(0), transfer(3, "ann", "bob", 4, 1).others(0)}}},
+			[]sight{sawAnswer, sawReplay, sawOther, sawTail, sawLost, sawTold}},
 	}
 }
 

@@ -41,6 +41,40 @@ func capture(key, of int, from, to string, amount uint64) wish {
 	return w
 }
 
+func freeze(key int, of string) wish {
+	w := ask(key, event.Freeze, of, "", 0, 0)
+	w.r.Asset = words.Name{}
+	return w
+}
+
+func unfreeze(key int, of string) wish {
+	w := freeze(key, of)
+	w.r.Op = event.Unfreeze
+	return w
+}
+
+// batch is several wishes under one key.
+func batch(key int, atomic bool, items ...wish) wish {
+	w := ask(key, event.Batch, "", "", 0, 0)
+	w.r.Item, w.r.Atomic = event.Item{Op: event.Batch}, atomic
+	for _, one := range items {
+		w.r.Items = append(w.r.Items, one.r.Item)
+	}
+	return w
+}
+
+// named is a wish with a ref.
+func (w wish) named(ref int) wish {
+	w.r.Ref.Text = fmt.Appendf(nil, "ref%d", ref)
+	return w
+}
+
+// others is a wish of the second tenant, under the name of another's key.
+func (w wish) others(name int) wish {
+	w.r.Tenant, w.r.Key.Text = other.Tenant, fmt.Appendf(nil, "key%d", name)
+	return w
+}
+
 func release(key, of int, from string) wish {
 	w := ask(key, event.Release, from, "", 0, 0)
 	w.hold = of + 1
