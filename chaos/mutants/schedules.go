@@ -28,7 +28,7 @@ func schedules() []Mutant {
 		one("patience that nobody wakes for", "Due", due, "earlier(n.held.At(0).until, true)", "_ = 0", holds, sim),
 		one("drain that nobody wakes for", "Due", due, "\t\tearlier(n.drain.Due())\n", "", drains, stories),
 		one("sweep that nobody wakes for", "Due", due, "\tearlier(n.sweep, n.sweeps())\n", "", indexes, stories),
-		one("word of keys in a drain", "D2", "core/node/key.go", "	_, known := n.state.Keys.Find(in.Key.ID)\n	switch {\n	case n.drain.Closed():", "	_, known := n.state.Keys.Find(in.Key.ID)\n	switch {\n	case false:", stories),
+		one("word of keys in a drain", "D2", "core/node/key.go", "	_, known := n.state.Keys.Find(in.Key.ID)\n	switch {\n	case n.drain.Closed():", "	_, known := n.state.Keys.Find(in.Key.ID)\n	switch {\n	case false:", stories, "./core/node TestWhoClosesTakesNothing$"),
 		one("lame duck for ever", "D1", ending, "if d.phase == words.LameDuck && d.until <= now {", "if false {", drains, "./core/drain", steps),
 		one("drain that begins again", "D1", ending, "\tif d.phase != words.Starting {\n\t\treturn\n\t}\n", "", drains, "./core/drain", steps),
 		one("keys that live as long as their trail", "time of a key", window, "born.Plus(w.limits.TTL) > at", "born.Plus(w.limits.Trail) > at", indexes, idem, stories),

@@ -5,12 +5,13 @@ package mutants
 func years() []Mutant {
 	const (
 		journals, snapshots, archives = "adapters/journalfile/", "adapters/snapshot/", "adapters/archive/"
-		summed, packed                = "./adapters/snapshot", "./adapters/archive"
+		summed                        = "./adapters/snapshot TestCrashes$"
+		forgeries                     = "./adapters/snapshot TestForgedAnywhere$"
 		directory                     = "\tif err := fsys.SyncDir(); err != nil {\n\t\treturn 0, fmt.Errorf(\"snapshot: sync the directory for %s: %w\", name, err)\n\t}\n"
 	)
 	return []Mutant{
-		one("begins behind another root", "the chain goes on from the root that was given", journals+"reading.go", "if off == 0 || root != from.Root {", "if off == 0 || root != from.Root && false {", journal),
-		one("begins with another root", "the chain goes on from the root that was given", journals+"reading.go", "case h.first == from.LSN+1 && h.prev != from.Root:", "case false:", journal),
+		one("begins behind another root", "the chain goes on from the root that was given", journals+"reading.go", "if off == 0 || root != from.Root {", "if off == 0 || root != from.Root && false {", "./adapters/journalfile TestApart$", "./adapters/journalfile TestBranches$"),
+		one("begins with another root", "the chain goes on from the root that was given", journals+"reading.go", "case h.first == from.LSN+1 && h.prev != from.Root:", "case false:", "./adapters/journalfile TestApart$", "./adapters/journalfile TestBranches$"),
 		one("reads on past the end it was given", "a reading beside the writer takes what is durable", journals+"scan.go", "return s.Upto > 0 && s.found.Last >= s.Upto }", "return false }", "./adapters/journalfile TestUpto$", "./adapters/backup TestCopies$"),
 		one("what a snapshot knew is forgotten", "segments that were deleted whole are damage", journals+"scan.go", "max(s.Known, s.From.LSN, s.Upto)", "max(s.From.LSN, s.Upto)", "./adapters/journalfile TestEndsTooSoon$", "./adapters/backup TestACopyThatRots$"),
 		one("frame that was given up is believed", "what was never acknowledged is not shown", journals+"read.go", "if err == nil && !at.sound {", "if err == nil && false {", journal),
@@ -18,9 +19,9 @@ func years() []Mutant {
 		one("damage in the first place alone", "verify names every damaged place", journals+"inspect.go", "if !ok || l.lsn >= end {", "if !ok || l.lsn >= end || l.off > off {", "./adapters/journalfile TestEveryByte$", "./adapters/journalfile TestInspects$"),
 		one("snapshot named before it is synced", "what has its name is whole", snapshots+"write.go", "w.sync(1)", "w.sync(1 << 40)", summed, sim),
 		one("snapshot without a directory sync", "a name is there after SyncDir", snapshots+"write.go", directory, "", "./adapters/snapshot TestCrashes$", "./adapters/snapshot TestFaults$"),
-		one("snapshot with more behind its end", "what does not check to the last byte is not believed", snapshots+"read.go", "case len(payload) != endSize, r.off != r.size:", "case len(payload) != endSize:", summed),
-		one("snapshot whose blocks are another's", "the end is chained over all before it", snapshots+"read.go", "u64(payload) != r.sum.rows, words.Root(payload[16:]) != r.sum.chain:", "u64(payload) != r.sum.rows:", summed),
-		one("rows of another state", "a snapshot is the state that it was made of", snapshots+"read.go", "s.At != h.At || s.Hash() != end.state:", "s.At != h.At || end.state == 0:", summed),
+		one("snapshot with more behind its end", "what does not check to the last byte is not believed", snapshots+"read.go", "case len(payload) != endSize, r.off != r.size:", "case len(payload) != endSize:", "./adapters/snapshot TestDamage$", forgeries),
+		one("snapshot whose blocks are another's", "the end is chained over all before it", snapshots+"read.go", "u64(payload) != r.sum.rows, words.Root(payload[16:]) != r.sum.chain:", "u64(payload) != r.sum.rows:", "./adapters/snapshot TestForged$", forgeries),
+		one("rows of another state", "a snapshot is the state that it was made of", snapshots+"read.go", "s.At != h.At || s.Hash() != end.state:", "s.At != h.At || end.state == 0:", "./adapters/snapshot TestForged$", forgeries),
 		one("keeps one snapshot", "an older one may be believed", snapshots+"maker.go", "return lsn >= made.LSN || lsn == base })", "return lsn >= made.LSN })", "./adapters/snapshot TestDoubts$", "./adapters/snapshot TestSameForAll$"),
 		one("ref that is dumped as a key", "a loaded state is the one that was dumped", "core/idem/dump.go", "\t\tif k.Ref {\n", "\t\tif false {\n", idem, state),
 		one("mark that is half loaded", "a loaded state is the one that was dumped", "core/idem/dump.go", "w.forgot, w.last = forgot, last", "w.forgot = forgot", idem, state),
