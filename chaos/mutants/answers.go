@@ -12,7 +12,7 @@ func answers() []Mutant {
 		"core/event/request.go", "core/words/patterns.go"
 	return []Mutant{
 		one("item under its batch's id", "an item is shown as it is shown alone", shown, "if item.index++; i > 0 {", "if i > 0 {", rendered, batches),
-		one("batch shows a neighbour's record", "nothing crosses tenants", shown, " || r.Tenant != p.r.Tenant", "", rendered),
+		one("batch shows a neighbour's record", "nothing crosses tenants", shown, " || r.Tenant != p.r.Tenant", "", "./core/receipt TestBatchWithoutItems$", "./core/receipt TestNothingCrossesTenants$"),
 		one("all or nothing, and something of it", "an atomic batch has no refusals", shown, " || p.r.Atomic && r.Kind == record.Refused", "", rendered, batches),
 		one("batch that hides whose problem it is", "golden vectors", shown, "f.Index, f.Item = p.r.Items, true", "f.Index = p.r.Items", "./core/receipt TestGoldenScenes$", "./core/receipt TestLaterReceiptsSayTheirRecords$"),
 		one("ref used, and nobody has it", "ref_used says the txid", shown, "Used: p.r.Used}", "}", "./core/receipt TestGoldenScenes$", "./core/receipt TestLaterReceiptsSayTheirRecords$"),
@@ -23,9 +23,9 @@ func answers() []Mutant {
 		one("movement that says it is a hold", "a record tells of its own operation", codec, "!r.Kind.tells(r.Op)", "!r.Op.Known()", "./core/record TestRefuses$", "./core/record TestWritesNothingUnreadable$"),
 		one("key of no good name", "a journal is not poisoned by what it was given", codec, "len(label) > 0 && words.CheckLabel(label) != nil", "false", "./core/record TestRefuses$", "./core/record TestWritesNothingUnreadable$"),
 		one("same key, another ref", "422", request, "r.Op > Burn || len(r.Ref.Text) > 0)", "r.Op > Burn)", "./core/event TestAskedIsFrozen$", "./core/event TestEveryPartIsAsked$"),
-		one("first digests made anew", "a key asks for the same after years", request, "r.Item.seal(b, r.Op > Burn || len(r.Ref.Text) > 0)", "r.Item.seal(b, true)", asked),
+		one("first digests made anew", "a key asks for the same after years", request, "r.Item.seal(b, r.Op > Burn || len(r.Ref.Text) > 0)", "r.Item.seal(b, true)", "./core/event TestAskedIsFrozen$", "./core/event TestAskedAgrees$"),
 		one("freeze within a batch", "a batch is of money", request, "r.Items[i].Op > Release", "r.Items[i].Op >= Batch", "./core/event TestBatches$", "./core/event TestEveryShape$"),
-		one("batch that says more than its items", "what is let in is what is sealed", request, " || !r.Item.bare()", "", asked),
+		one("batch that says more than its items", "what is let in is what is sealed", request, " || !r.Item.bare()", "", "./core/event TestBatches$", "./core/event TestABatchSaysNothingItself$"),
 		one("pattern that covers whatever is long enough", "patterns", patterns, "string(name[:n]) == string(one[:n])", "true", spoken, "./fuzz FuzzPatterns"),
 		one("list that covers nobody", "a key without patterns covers all", patterns, "\treturn p.size == 0\n}\n\n// Any", "\treturn false\n}\n\n// Any", spoken, "./fuzz FuzzPatterns"),
 	}

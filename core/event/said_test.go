@@ -1,0 +1,92 @@
+package event_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/digest"
+	"macronode/core/event"
+)
+
+// anyItem says any of what an operation may say.
+func anyItem(t *rapid.T) event.Item {
+	s := rapid.SampledFrom(shapes()).Draw(t, "op")
+	r := event.Item{Op: s.op}
+	for _, p := range s.must {
+		p.put(&r, byte(rapid.IntRange(1, 9).Draw(t, "must")))
+	}
+	for _, p := range s.may {
+		p.put(&r, byte(rapid.IntRange(0, 9).Draw(t, "may")))
+	}
+	return r
+}
+
+// said is what an operation says, written down by the contract alone: the operation, its
+// texts, each behind its length, and its numbers; whole, also what came with holds.
+func said(r *event.Item, whole bool) []byte {
+	var b bytes.Buffer
+	text := func(t []byte) {
+		var length [binary.MaxVarintLen64]byte
+		b.Write(length[:binary.PutUvarint(length[:], uint64(len(t)))])
+		b.Write(t)
+	}
+	b.WriteByte(byte(r.Op))
+	for _, t := range [][]byte{r.From.Text, r.To.Text, r.Asset.Text, r.Memo} {
+		text(t)
+	}
+	_ = binary.Write(&b, binary.LittleEndian, []uint64{r.Amount.Lo, r.Amount.Hi, uint64(r.Nonce)}) // to memory
+	if whole {
+		text(r.Ref.Text)
+		_ = binary.Write(&b, binary.LittleEndian, uint64(r.Until)) // to memory
+		b.Write(r.Hold[:])
+	}
+	return b.Bytes()
+}
+
+// TestAskedAgrees: what is asked is the digest of what is said: of the first three
+// operations no more than there was to say at first, unless they have a ref.
+func TestAskedAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		one := anyItem(t)
+		first := one.Op == event.Issue || one.Op == event.Transfer || one.Op == event.Burn
+		want := digest.Asked(said(&one, !first || len(one.Ref.Text) > 0))
+		if got := single(one).Asked; got != want {
+			t.Fatalf("%+v asks %x, want %x", one, got, want)
+		}
+		atomic := rapid.Bool().Draw(t, "atomic")
+		items := rapid.SliceOfN(rapid.Custom(anyItem), 1, 5).Draw(t, "items")
+		all := []byte{byte(event.Batch), byte(len(items))}
+		if atomic {
+			all[0] |= 1 << 7
+		}
+		for i := range items {
+			all = append(all, said(&items[i], true)...)
+		}
+		if got := batch(atomic, items...).Asked; got != digest.Asked(all) {
+			t.Fatalf("a batch of %+v asks %x, want %x", items, got, digest.Asked(all))
+		}
+	})
+}
+
+// TestABatchSaysNothingItself: but what its items say, for that alone is sealed.
+func TestABatchSaysNothingItself(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		items := rapid.SliceOfN(rapid.Custom(anyItem).Filter(func(r event.Item) bool { return r.Op <= event.Release }), 1, 5).Draw(t, "items")
+		r := batch(rapid.Bool().Draw(t, "atomic"), items...)
+		if err := r.Check(); err != nil {
+			t.Fatalf("%+v: %v", items, err)
+		}
+		asked, one := r.Asked, part(rapid.IntRange(0, int(parts)-1).Draw(t, "part"))
+		one.put(&r.Item, byte(rapid.IntRange(1, 9).Draw(t, "what")))
+		if r.Seal(nil); r.Asked != asked {
+			t.Fatalf("part %d of a batch is sealed: then it may be said", one)
+		}
+		if err := r.Sane(); !errors.Is(err, event.ErrItems) {
+			t.Fatalf("part %d beside %d items: %v", one, len(items), err)
+		}
+	})
+}
