@@ -19,7 +19,7 @@ func (c *Config) Check() (wrong []error) {
 			wrong = append(wrong, fmt.Errorf("%s (%s) is %s: it wants %s", k.path, c.origin(k), format(k.value), k.wants()))
 		}
 	}
-	for _, rule := range [...]func() error{c.places, c.addresses, c.ceilings, c.rooms, c.times} {
+	for _, rule := range [...]func() error{c.places, c.addresses, c.ceilings, c.rooms, c.times, c.turns, c.tickets} {
 		if err := rule(); err != nil {
 			wrong = append(wrong, err)
 		}
@@ -103,6 +103,8 @@ func (c *Config) rooms() error {
 		{"wallet.limits.tenant_holdings", "wallet.limits.holdings", l.TenantHoldings, l.Holdings},
 		{"wallet.limits.tenant_assets", "wallet.limits.assets", l.TenantAssets, l.Assets},
 		{"wallet.idempotency.share", "wallet.idempotency.keys", i.Share, i.Keys},
+		{"queue.flow_share", "queue.class_share", c.Queue.Flow, c.Queue.Class},
+		{"permits.money", "node.in_flight", c.Permits.Money, c.Node.InFlight},
 	} {
 		if r.has > r.of {
 			return c.exceeds(r.part, r.has, r.whole, r.of)
@@ -118,6 +120,28 @@ func (c *Config) times() error {
 	if c.Journal.Stall >= c.Journal.Fail {
 		return fmt.Errorf("journal.stall (%s) is %s: it wants less than journal.fail (%s), which is %s",
 			c.layer("journal.stall"), duration(c.Journal.Stall), c.layer("journal.fail"), duration(c.Journal.Fail))
+	}
+	if c.Queue.Pace > c.Queue.MaxWait {
+		return c.exceeds("queue.pace", duration(c.Queue.Pace), "queue.max_wait", duration(c.Queue.MaxWait))
+	}
+	return nil
+}
+
+// turns sees that somebody is served.
+func (c *Config) turns() error {
+	if c.Queue.Weights == (Weights{}) {
+		return fmt.Errorf("queue.weights.internal (%s), queue.weights.authed (%s) and queue.weights.anon (%s) are 0: one of them wants more, or nobody is served",
+			c.layer("queue.weights.internal"), c.layer("queue.weights.authed"), c.layer("queue.weights.anon"))
+	}
+	return nil
+}
+
+// tickets sees that there is one for each request that waits or is at work.
+func (c *Config) tickets() error {
+	q, p := &c.Queue, &c.Permits
+	if all := q.Money + q.Lists + q.Beyond + p.Money + p.Lists + p.Beyond; all > words.MaxTickets {
+		return fmt.Errorf("permits.money (%s) is %d, which with all other permits and queues is %d: they want at most %d together",
+			c.layer("permits.money"), p.Money, all, words.MaxTickets)
 	}
 	return nil
 }

@@ -25,13 +25,16 @@ import (
 type Config struct {
 	Data    string  `key:"data" default:"./macronode-data" takes:"the path of a directory" change:"restart" doc:"Directory of everything that the node keeps."`
 	Listen  Listen  `key:"listen" doc:"Where the node is reached."`
-	HTTP    HTTP    `key:"http" doc:"How long the public listener waits for its peers."`
+	HTTP    HTTP    `key:"http" doc:"How long the public listener waits for its peers, and for how much."`
 	Wallet  Wallet  `key:"wallet" doc:"The ledger."`
 	APIKeys int     `key:"api_keys" default:"1024" min:"1" max:"100000" change:"restart" doc:"API keys that may ever be made."`
 	Journal Journal `key:"journal" doc:"The durable order of what was decided."`
 	Index   Index   `key:"index" doc:"What is looked up beside the ledger: old keys, refs, statements, listings."`
 	Audit   Audit   `key:"audit" doc:"The file that says who used which key for what."`
 	Node    Node    `key:"node" doc:"The life of the node."`
+	Queue   Queue   `key:"queue" doc:"Requests that wait for a permit, and whose turn it is."`
+	Permits Permits `key:"permits" doc:"Requests that are at work at once."`
+	Rows    Rows    `key:"quotas_room" doc:"Room that quotas take at the start."`
 	Log     Log     `key:"log" doc:"Lines for the operator, on standard error."`
 
 	from map[string]string // key → the layer that set it; absent is the default
@@ -51,6 +54,7 @@ type HTTP struct {
 	ReadTimeout     time.Duration `key:"read_timeout" default:"5s" min:"1ms" max:"5m" change:"restart" doc:"Time for a whole request to arrive, its header included."`
 	WriteTimeout    time.Duration `key:"write_timeout" default:"5s" min:"1ms" max:"5m" change:"restart" doc:"Time for an answer to be taken."`
 	IdleTimeout     time.Duration `key:"idle_timeout" default:"1m" min:"1ms" max:"1h" change:"restart" doc:"Time that a connection may stay without a request."`
+	HeaderBytes     Bytes         `key:"header_bytes" default:"16KiB" min:"4KiB" max:"64KiB" change:"restart" doc:"Bytes of a request's header."`
 	RequestDeadline time.Duration `key:"request_deadline" default:"5s" min:"1ms" max:"1m" change:"restart" doc:"Time after which a request is told that its outcome is not known yet."`
 }
 
@@ -114,6 +118,38 @@ type Node struct {
 	LameDuck      time.Duration `key:"lame_duck" default:"0s" min:"0s" max:"5m" change:"restart" doc:"Time of serving on while telling that the node ends."`
 	Drain         time.Duration `key:"drain" default:"3s" min:"0s" max:"5s" change:"restart" doc:"Time for what is in to finish."`
 	Abort         time.Duration `key:"abort" default:"1s" min:"0s" max:"5s" change:"restart" doc:"Time for giving up the rest."`
+}
+
+// Queue is who waits for a permit, for how long, and whose turn it is.
+type Queue struct {
+	Quantum Bytes         `key:"quantum_bytes" default:"64KiB" min:"4KiB" max:"1MiB" change:"restart" doc:"Bytes that a tenant or a peer may move when its turn comes."`
+	MaxWait time.Duration `key:"max_wait" default:"25ms" min:"0s" max:"1s" change:"restart" doc:"Time that a request waits for a permit, and never more than a quarter of its deadline."`
+	Pace    time.Duration `key:"pace" default:"1ms" min:"0s" max:"100ms" change:"restart" doc:"Time that who comes may wait for the instance's quota; one who would wait longer is refused at once."`
+	Weights Weights       `key:"weights" doc:"Quanta of each class when its turn comes."`
+	Money   int           `key:"money" default:"256" min:"1" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.money."`
+	Lists   int           `key:"lists" default:"64" min:"1" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.lists."`
+	Beyond  int           `key:"beyond" default:"192" min:"1" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.beyond."`
+	Class   int           `key:"class_share" default:"50" min:"1" max:"100" change:"restart" doc:"Percent of each of these queues that one class may fill, and at least one request."`
+	Flow    int           `key:"flow_share" default:"25" min:"1" max:"100" change:"restart" doc:"Percent of each of these queues that one tenant may fill, or one peer that has shown no key, and at least one request."`
+}
+
+// Weights are the classes' parts of what is served.
+type Weights struct {
+	Internal int `key:"internal" default:"10" min:"0" max:"100" change:"restart" doc:"Of keys that are for the node's own use; 0 is never served."`
+	Authed   int `key:"authed" default:"5" min:"0" max:"100" change:"restart" doc:"Of who has shown a key; 0 is never served."`
+	Anon     int `key:"anon" default:"1" min:"0" max:"100" change:"restart" doc:"Of everybody else; 0 is never served."`
+}
+
+// Permits are how many may be at work.
+type Permits struct {
+	Money  int `key:"money" default:"=node.in_flight" min:"1" max:"65536" change:"restart" doc:"Requests that move money or read it from memory."`
+	Lists  int `key:"lists" default:"32" min:"1" max:"65536" change:"restart" doc:"Requests that read from the index."`
+	Beyond int `key:"beyond" default:"256" min:"1" max:"65536" change:"restart" doc:"Requests that are sent on to upstreams."`
+}
+
+// Rows are the subjects that quotas count at once.
+type Rows struct {
+	Peers int `key:"peers" default:"65536" min:"1" max:"1048576" change:"restart" doc:"Peers that have counters of their own; those for whom there is no room share one."`
 }
 
 // Log is what is said to the operator.
