@@ -30,8 +30,8 @@ func certificate() []Mutant {
 		one("records that nobody asked for", "the journal has what was asked", file, "\tif f != nil {\n\t\treturn f\n\t}\n\top := &w.ops[i]",
 			"\tif f != nil && i < 0 {\n\t\treturn nil\n\t}\n\tif f != nil {\n\t\treturn f\n\t}\n\top := &w.ops[i]", rules, agrees),
 		one("a journal in any order", "places ascend", file, "if at <= pack(w.last) {", "if false {", rules, agrees),
-		one("answers from before the call", "a return is behind its call", file, "case op.Return < op.Call:", "case false:", rules),
+		one("answers from before the call", "a return is behind its call", file, "case op.Return < op.Call:", "case false:", rules, "./models/history TestMovedIsTheSame$"),
 		one("places without their index", "places ascend", slots, "uint64(p.LSN)<<16 | uint64(p.Index)", "uint64(p.LSN) << 16", agrees, sizes),
-		one("places of three bytes", "places ascend", slots, "shift < 64", "shift < 40", sizes),
+		one("places of three bytes", "places ascend", slots, "shift < 64", "shift < 40", sizes, "./models/history TestMovedIsTheSame$"),
 	}
 }

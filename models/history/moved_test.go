@@ -1,0 +1,68 @@
+package history_test
+
+import (
+	"testing"
+
+	"macronode/core/words"
+	"macronode/models/history"
+)
+
+// moved is s with every place elsewhere, in the same order: what is nowhere stays so.
+func moved(s story, base words.LSN, bits int) story {
+	at := func(p words.Place) words.Place {
+		if p.LSN > 0 && p.LSN <= words.MaxLSN {
+			p.LSN = base + p.LSN<<bits
+		}
+		return p
+	}
+	to := story{ops: append([]op(nil), s.ops...), journal: append([]record(nil), s.journal...)}
+	for i := range to.ops {
+		to.ops[i].Place = at(to.ops[i].Place)
+	}
+	for i := range to.journal {
+		to.journal[i].Place = at(to.journal[i].Place)
+	}
+	return to
+}
+
+// verdict is what is said of s, but for its words.
+func verdict(s story) (why history.Why, op, other int) {
+	if f := s.certify(); f != nil {
+		return f.Why, f.Op, f.Other
+	}
+	return 0, -1, -1
+}
+
+// TestMovedIsTheSame: where in a journal a history stands is of no matter to what is said
+// of it, true or not; and one in which somebody was answered before he asked is refused
+// for that, whatever else is wrong.
+func TestMovedIsTheSame(t *testing.T) {
+	refused, turned := 0, 0
+	for n := range 600 {
+		dice := words.NewDice(uint64(n))
+		s := draw(&dice)
+		if n%2 == 1 {
+			lies[dice.Below(uint64(len(lies)))].tell(&s, &dice)
+		}
+		why, op, other := verdict(s)
+		if op >= 0 {
+			refused++
+		}
+		for _, bits := range []int{0, 7, 8, 20, 30, 36} {
+			to := moved(s, words.LSN(dice.Below(1<<40)), bits)
+			if w, o, p := verdict(to); w != why || o != op || p != other {
+				t.Fatalf("history %d: %v of %d and %d, moved by %d bits %v of %d and %d", n, why, op, other, bits, w, o, p)
+			}
+		}
+		if i := int(dice.Below(uint64(len(s.ops) + 1))); i < len(s.ops) && answered(&s.ops[i]) && why != history.Backward {
+			turned++
+			s.ops[i].Return = s.ops[i].Call - 1
+			if w, o, _ := verdict(s); w != history.Backward || o != i {
+				t.Fatalf("history %d: op %d returned before its call: %v of %d", n, i, w, o)
+			}
+		}
+	}
+	if refused < 50 || turned < 100 {
+		t.Errorf("%d are refused, %d turned round: too few to tell", refused, turned)
+	}
+}
