@@ -40,7 +40,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	}
 	q := some()
 	not := []string{"gauges: configuration", "applies: configuration", "keyed: configuration", "bytes: configuration",
-		"shared: told, never decides", "tables[].width: configuration", "tables[].ends: held by their sum"}
+		"shared: told, never decides", "asked: nothing of it is read in another step", "tables[].width: configuration", "tables[].ends: held by their sum"}
 	for _, field := range []string{"seed: places rows, and is another in every process", "sum: the same subjects, whose counters the other sum holds",
 		"index: where rows are found, which Check holds", "rows: held by the sum of their counters", "free: where no row is"} {
 		not = append(not, "tables[].rows."+field)

@@ -50,7 +50,7 @@ type Who struct {
 // A Verdict is what the rules of peers, keys and tenants say of a request.
 type Verdict struct {
 	Refused bool
-	Rule    uint8         // from 1: that refused, the longest; or that has the least of its burst left; 0: none
+	Rule    uint8         // from 1: that refused, the longest; or that has used the largest part of its burst; 0: none
 	Left    uint32        // of that rule, in its unit, whole ones; no more than fit
 	Reset   time.Duration // until it has all of its burst again
 	Retry   time.Duration // who comes then is admitted, if nobody else comes; 0: admitted, or never
@@ -77,6 +77,7 @@ type Quota struct {
 	common [MaxRules]exact        // of a rule of the instance its counter, of others what those share who have no row
 
 	shared [MaxRules]uint64 // how often a rule's common counter was asked: told, never decides
+	asked  found            // what is asked in this step: nothing of it is read in another
 }
 
 // New has counted nothing. The rules are checked; seed places rows in tables.
@@ -128,14 +129,13 @@ func widthsOf(rules []Rule) (widths [words.Scopes]int) {
 // looked at; then all are charged, or, where one refuses, none. More than a burst at once
 // is admitted when all of the burst is there, and owed: what comes next waits for it.
 func (q *Quota) Take(now words.Instant, who Who, bytes uint64) Verdict {
-	f := found{who: who, bytes: bytes, rules: q.rulesFor(who)}
-	q.find(&f, now)
-	v := q.judge(&f)
-	switch {
-	case !v.Refused:
-		q.charge(&f, &v)
-	case v.Retry > 0:
-		v.Retry += time.Duration(f.now - now)
+	q.find(now, &who, bytes, q.rulesFor(&who))
+	v := q.judge()
+	if !v.Refused {
+		return q.charge(&who, v.Shadow)
+	}
+	if v.Retry > 0 {
+		v.Retry += time.Duration(q.last - now)
 	}
 	return v
 }
@@ -145,10 +145,9 @@ func (q *Quota) Take(now words.Instant, who Who, bytes uint64) Verdict {
 // not bounded by the burst, or who does not say how much comes would have it for nothing;
 // it is by MaxDebt, so that no mistake shuts anybody out for longer than a day.
 func (q *Quota) Charge(now words.Instant, who Who, bytes uint64) {
-	f := found{who: who, bytes: bytes, rules: q.rulesFor(who) & q.bytes}
-	q.find(&f, now)
-	v := q.judge(&f)
-	q.charge(&f, &v) // whatever it says
+	q.find(now, &who, bytes, q.rulesFor(&who)&q.bytes)
+	q.judge()
+	q.charge(&who, 0) // whatever they say
 	q.pace(now, bytes, q.bytes)
 }
 
@@ -160,7 +159,7 @@ func (q *Quota) Shared(rule int) uint64 { return q.shared[rule-1] }
 func (q *Quota) Rows(scope words.Scope) int { return q.tables[scope].rows.Len() }
 
 // rulesFor are the rules that apply to one.
-func (q *Quota) rulesFor(who Who) uint16 {
+func (q *Quota) rulesFor(who *Who) uint16 {
 	words.Assert(who.Key == 0 || who.Tenant != 0, "quota: a key of nobody")
 	if who.Key == 0 {
 		return q.applies[who.Class] &^ q.keyed
@@ -170,8 +169,6 @@ func (q *Quota) rulesFor(who Who) uint16 {
 
 // found is where the counters of a request stand, and where they would.
 type found struct {
-	who    Who
-	now    words.Instant // never before the last one
 	bytes  uint64
 	rules  uint16
 	places [words.Scopes]uint32 // of the row in a scope's table, or one of those below
@@ -186,17 +183,19 @@ const (
 
 // find looks for the counters of a request, and for room where there are none yet. It
 // changes none: only what is idle may leave, and the hand moves.
-func (q *Quota) find(f *found, now words.Instant) {
+func (q *Quota) find(now words.Instant, who *Who, bytes uint64, rules uint16) {
 	q.last = max(now, q.last)
-	f.now, f.places = q.last, [...]uint32{unknown, unknown, unknown, unknown}
-	for m := f.rules; m != 0; m &= m - 1 {
+	f := &q.asked
+	f.bytes, f.rules = bytes, rules
+	f.places = [...]uint32{unknown, unknown, unknown, unknown}
+	for m := rules; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
 		g := &q.gauges[i]
 		if g.Rate == 0 {
 			continue
 		}
 		if f.places[g.Scope] == unknown {
-			f.places[g.Scope] = q.tables[g.Scope].find(f.who.subject(g.Scope), f.now)
+			f.places[g.Scope] = q.tables[g.Scope].find(who.subject(g.Scope), q.last)
 		}
 		if f.places[g.Scope] == shares {
 			q.shared[i]++
@@ -205,93 +204,100 @@ func (q *Quota) find(f *found, now words.Instant) {
 }
 
 // used is how much a request's counter of a rule has taken.
-func (q *Quota) used(f *found, rule int) exact {
+func (q *Quota) used(rule int) exact {
 	g := &q.gauges[rule]
-	switch place := f.places[g.Scope]; place {
+	if g.Rate == 0 {
+		return exact{}
+	}
+	switch place := q.asked.places[g.Scope]; place {
 	case fresh:
 		return exact{}
 	case shares:
-		return g.used(q.common[rule], f.now)
+		return g.used(q.common[rule], q.last)
 	default:
-		return g.used(q.tables[g.Scope].row(place)[g.slot], f.now)
+		return g.used(q.tables[g.Scope].row(place)[g.slot], q.last)
 	}
 }
 
 // judge looks at all rules of a request. Of those that refuse it tells the one that
 // does so for longest.
-func (q *Quota) judge(f *found) (v Verdict) {
+func (q *Quota) judge() (v Verdict) {
+	f := &q.asked
+	refuses, longest := -1, time.Duration(0)
 	for m := f.rules; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
 		g := &q.gauges[i]
-		wait, used := time.Duration(Never), exact{}
+		wait := time.Duration(Never)
 		if g.Rate > 0 {
-			cost := g.cost(f.bytes)
-			used = q.used(f, i)
+			used, cost := q.used(i), g.cost(f.bytes)
 			wait, f.after[i] = g.wait(used, cost), g.take(used, cost)
 		}
 		switch {
 		case wait == 0:
 		case g.Shadow:
 			v.Shadow |= 1 << i
-		case !v.Refused || wait > v.Retry:
-			v.Refused, v.Retry = true, wait
-			v.tell(i, g.left(used), used)
+		case wait > longest:
+			refuses, longest = i, wait
 		}
 	}
-	if v.Retry == time.Duration(Never) {
-		v.Retry = 0
+	if refuses < 0 {
+		return v
 	}
+	if longest == time.Duration(Never) {
+		longest = 0
+	}
+	v.Refused, v.Retry = true, longest
+	return v.of(&q.gauges[refuses], refuses, q.used(refuses))
+}
+
+// of is v with what callers are told of a rule of which so much is used.
+func (v Verdict) of(g *gauge, rule int, used exact) Verdict {
+	v.Rule, v.Left, v.Reset = uint8(rule+1), uint32(min(g.left(used), math.MaxUint32)), used.ceil()
 	return v
 }
 
-// tell is what callers are told of a rule.
-func (v *Verdict) tell(rule int, left uint64, used exact) {
-	v.Rule, v.Left, v.Reset = uint8(rule+1), uint32(min(left, math.MaxUint32)), used.ceil()
-}
-
-// charge counts a request against all its rules, and tells the one of them that has the
-// smallest part of its burst left.
-func (q *Quota) charge(f *found, v *Verdict) {
-	least := uint64(0)
+// charge counts a request against all its rules, and tells the one of them that has used
+// the largest part of its burst, to the nanosecond.
+func (q *Quota) charge(who *Who, shadow uint16) Verdict {
+	f, told := &q.asked, -1
 	for m := f.rules; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
 		g := &q.gauges[i]
 		if g.Rate == 0 {
 			continue // a shadow's
 		}
-		used := f.after[i]
 		if g.Unit == words.Requests || f.bytes > 0 {
-			q.put(f, i, used)
+			q.put(who, i, f.after[i])
 		}
-		if g.Shadow {
-			continue
-		}
-		left := g.left(used)
-		if v.Rule == 0 || lessOf(left, g.Burst, least, q.gauges[v.Rule-1].Burst) {
-			least = left
-			v.tell(i, left, used)
+		if !g.Shadow && (told < 0 || lessOf(f.after[told], q.gauges[told].full, f.after[i], g.full)) {
+			told = i
 		}
 	}
+	v := Verdict{Shadow: shadow}
+	if told < 0 {
+		return v
+	}
+	return v.of(&q.gauges[told], told, f.after[told])
 }
 
-// lessOf reports a/ofA < b/ofB.
-func lessOf(a, ofA, b, ofB uint64) bool {
-	hi, lo := bits.Mul64(a, ofB)
-	hi2, lo2 := bits.Mul64(b, ofA)
+// lessOf reports a/ofA < b/ofB, each to the nanosecond.
+func lessOf(a, ofA, b, ofB exact) bool {
+	hi, lo := bits.Mul64(uint64(a.ns), uint64(ofB.ns))
+	hi2, lo2 := bits.Mul64(uint64(b.ns), uint64(ofA.ns))
 	return hi < hi2 || hi == hi2 && lo < lo2
 }
 
 // put writes a counter of a request down.
-func (q *Quota) put(f *found, rule int, used exact) {
+func (q *Quota) put(who *Who, rule int, used exact) {
 	g := &q.gauges[rule]
-	end := exact{ns: int64(f.now)}.plus(used, g.Rate)
-	t := &q.tables[g.Scope]
-	switch f.places[g.Scope] {
+	end := exact{ns: int64(q.last)}.plus(used, g.Rate)
+	t, place := &q.tables[g.Scope], &q.asked.places[g.Scope]
+	switch *place {
 	case shares:
 		q.common[rule] = end
 		return
 	case fresh:
-		f.places[g.Scope] = t.rows.Put(f.who.subject(g.Scope), nothing{})
+		*place = t.rows.Put(who.subject(g.Scope), nothing{})
 	}
-	t.set(f.places[g.Scope], g.slot, end)
+	t.set(*place, g.slot, end)
 }

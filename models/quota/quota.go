@@ -207,7 +207,7 @@ func (s *State) left(b *bucket) uint64 {
 	if s.Rules[b.rule].Rate == 0 || r.Sign() <= 0 {
 		return 0
 	}
-	return new(big.Int).Quo(r.Num(), r.Denom()).Uint64()
+	return floor(r).Uint64()
 }
 
 // Take asks every rule; where none refuses it draws from all.
@@ -246,20 +246,23 @@ func (s *State) Take(now words.Instant, who Who, bytes uint64) Told {
 }
 
 func (s *State) drawAll(found []*bucket, bytes uint64, told *Told) {
-	var smallest *big.Rat
+	used, whole := new(big.Int), new(big.Int) // nanoseconds, of the rule that is told
 	for i, b := range found {
 		r := s.Rules[i]
 		if b == nil || r.Rate == 0 {
 			continue
 		}
 		s.draw(b, r.units(bytes))
-		part := new(big.Rat).Quo(number(s.left(b)), number(r.Burst))
-		if !r.Shadow && (smallest == nil || part.Cmp(smallest) < 0) {
-			smallest = part
+		u, w := floor(r.takes(b.drawn)), floor(r.takes(number(r.Burst)))
+		larger := new(big.Int).Mul(u, whole).Cmp(new(big.Int).Mul(used, w)) > 0
+		if !r.Shadow && (told.Rule == 0 || larger) {
+			used, whole = u, w
 			told.Rule, told.Left, told.Reset = i+1, s.left(b), r.whole(b.drawn)
 		}
 	}
 }
+
+func floor(r *big.Rat) *big.Int { return new(big.Int).Quo(r.Num(), r.Denom()) }
 
 // Charge draws bytes that were had, whatever there is.
 func (s *State) Charge(now words.Instant, who Who, bytes uint64) {
