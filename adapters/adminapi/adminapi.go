@@ -25,10 +25,11 @@ type Config struct {
 	Want      func(event.Signals) // carries an operator's wish to the node
 	Metrics   http.Handler
 	Queues    func() []Queue
-	Effective func() string // the configuration as it is, in YAML, without secrets
-	Insecure  bool          // a listener beyond loopback serves without TLS; said aloud
-	Token     string        // of run.json; without one nothing that wants it is served
-	Boot      uint64        // random; half of the ids of decisions
+	Effective func() string                           // the configuration as it is, in YAML, without secrets
+	Decision  func(id string) (decision any, ok bool) // that became of a request; false: it is not kept
+	Insecure  bool                                    // a listener beyond loopback serves without TLS; said aloud
+	Token     string                                  // of run.json; without one nothing that wants it is served
+	Boot      uint64                                  // random; half of the ids of decisions
 	Log       *slog.Logger
 }
 
@@ -88,6 +89,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	to, known := a.routes[r.URL.Path]
 	if strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
 		to, known = a.pprof, true
+	}
+	if strings.HasPrefix(r.URL.Path, decisionPath) {
+		to, known = route{method: http.MethodGet, serve: a.decision}, true
 	}
 	log := a.Log.With("decision", string(id[:]), "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr)
 	switch {

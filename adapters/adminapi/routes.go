@@ -3,6 +3,7 @@ package adminapi
 import (
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -98,6 +99,19 @@ func (a *API) queues(w http.ResponseWriter, _ *http.Request) { a.say(w, http.Sta
 func (a *API) effective(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/yaml")
 	_, _ = w.Write([]byte(a.Effective())) // nobody is left to tell
+}
+
+// decisionPath comes before the id of a decision.
+const decisionPath = "/v1/decisions/"
+
+// decision tells what became of one request.
+func (a *API) decision(w http.ResponseWriter, r *http.Request) {
+	d, ok := a.Decision(strings.TrimPrefix(r.URL.Path, decisionPath))
+	if !ok {
+		a.refuse(w, event.NotFound, "No such decision is kept: the last ones are, since the start.")
+		return
+	}
+	a.say(w, http.StatusOK, d)
 }
 
 // drain asks the node to end; asked to abort as well, not to wait for what is in.

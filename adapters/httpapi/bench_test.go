@@ -38,11 +38,12 @@ type still struct{}
 func (still) Endpoint(string, string) (func(time.Duration, []byte), func()) {
 	return func(time.Duration, []byte) {}, func() {}
 }
-func (still) Refused(event.Problem)  {}
-func (still) Decided(time.Duration)  {}
-func (still) Replayed()              {}
-func (still) TimedOut(event.Problem) {}
-func (still) Panicked()              {}
+func (still) Refused(event.Problem)         {}
+func (still) Barred(words.Class, event.Why) {}
+func (still) Decided(time.Duration)         {}
+func (still) Replayed()                     {}
+func (still) TimedOut(event.Problem)        {}
+func (still) Panicked()                     {}
 
 // served is an API whose node says yes.
 func served(b *testing.B) http.Handler {
@@ -51,12 +52,12 @@ func served(b *testing.B) http.Handler {
 		r := httptest.NewRequest("POST", "/v1/"+[]string{"issue", "transfer"}[i], strings.NewReader(text))
 		r.Header = http.Header{"Authorization": {bearer(1)}, "Content-Type": {"application/json"}, "Idempotency-Key": {fmt.Sprint("k", i)}}
 		w := httptest.NewRecorder()
-		httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Second}).ServeHTTP(w, r)
+		httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Gate: open{}, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Second}).ServeHTTP(w, r)
 		if w.Code != 200 {
 			b.Fatalf("%d %s", w.Code, w.Body)
 		}
 	}
-	return httpapi.New(httpapi.Config{Large: 2, Node: yes{node{h}}, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: 5 * time.Second})
+	return httpapi.New(httpapi.Config{Large: 2, Node: yes{node{h}}, Gate: open{}, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: 5 * time.Second})
 }
 
 // BenchmarkTransferHandler is one transfer through the listener, net/http, echo and
@@ -172,3 +173,9 @@ type nowhere struct {
 func (w *nowhere) Header() http.Header         { return w.header }
 func (w *nowhere) Write(b []byte) (int, error) { return len(b), nil }
 func (w *nowhere) WriteHeader(status int)      { w.status = status }
+
+// open is a gate that keeps nobody.
+type open struct{}
+
+func (open) Arrive(context.Context, event.Arrive) (event.Verdict, bool) { return event.Verdict{}, true }
+func (open) Settle(words.Ticket, uint64)                                {}

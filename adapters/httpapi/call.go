@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -37,7 +38,12 @@ type call struct {
 	door    *door
 	began   time.Time
 	at      words.Time // the node's, when it came in
-	key     event.Key  // whose holder calls; 0: nobody yet
+	key     event.Key  // that was shown; 0: none
+	over    bool       // it was somebody's, and is not any more
+	of      words.Class
+	verdict event.Verdict
+	pass    words.Ticket // a permit, until it is settled
+	sent    uint64       // bytes of the answer
 	id      receipt.DecisionText
 	said    [3]string // values of headers, to be of one allocation
 	status  int       // of the answer that is on its way; 0: none is
@@ -103,6 +109,9 @@ func (k *call) tell(r *refusal) {
 		h["Www-Authenticate"] = bearer
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		k.said[2] = "1"
+		if k.verdict.Problem != event.None {
+			k.said[2] = strconv.FormatInt(again(&k.verdict), 10)
+		}
 		if r.problem == event.IdempotencyFull {
 			k.said[2] = "60" // keys expire slowly
 		}

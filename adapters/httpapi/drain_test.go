@@ -22,7 +22,7 @@ import (
 // whole receipt, and every receipt is of something that was done.
 func TestADrainCutsNoOperation(t *testing.T) {
 	h := build(t)
-	api := httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Books: h, Meter: &count{of: make(map[string]int)}, Log: slog.New(slog.DiscardHandler),
+	api := httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Meter: &count{of: make(map[string]int)}, Log: slog.New(slog.DiscardHandler),
 		Boot: 1, Deadline: time.Minute})
 	up := make(chan net.Addr, 1)
 	c := httpserver.Default("127.0.0.1:0")

@@ -47,6 +47,11 @@ type house struct {
 	lag    words.Seq     // the views are so far behind
 	waits  atomic.Int64  // how often somebody began to wait
 
+	arrived []event.Arrive        // all that came to the gate
+	in      map[words.Ticket]bool // with a permit
+	verdict *event.Verdict        // in the place of going
+	rule    uint8                 // that whoever goes is told of
+
 	asked  []event.Request // all that came in
 	uses   []httpapi.Use   // all that was noted
 	full   bool            // no room for a request
@@ -115,6 +120,31 @@ func (h *house) set(change func(*event.Status)) {
 	change(&h.status)
 }
 
+// Arrive lets everybody go, unless there is a verdict for all; Settle counts.
+func (h *house) Arrive(_ context.Context, in event.Arrive) (event.Verdict, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.arrived = append(h.arrived, in)
+	if h.verdict != nil {
+		return *h.verdict, h.verdict.Why != event.NoSlot
+	}
+	t := words.NewTicket(0, uint32(len(h.arrived)))
+	if h.in == nil {
+		h.in = make(map[words.Ticket]bool)
+	}
+	h.in[t] = true
+	return event.Verdict{Ticket: t, Rule: h.rule, Left: 3, Reset: 1500 * time.Millisecond}, true
+}
+
+func (h *house) Settle(t words.Ticket, _ uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.in[t] {
+		h.t.Errorf("%v is settled, and is not in", t)
+	}
+	delete(h.in, t)
+}
+
 func (h *house) Journal() words.JournalID { return journal }
 
 func (h *house) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
@@ -163,8 +193,11 @@ func (c *count) Endpoint(name, method string) (func(time.Duration, []byte), func
 		c.add(name + " " + method)
 	}, func() { c.add("busy " + name) }
 }
-func (c *count) Refused(p event.Problem)  { c.add("refused " + p.Code()) }
-func (c *count) Decided(time.Duration)    { c.add("decided") }
+func (c *count) Refused(p event.Problem) { c.add("refused " + p.Code()) }
+func (c *count) Decided(time.Duration)   { c.add("decided") }
+func (c *count) Barred(of words.Class, why event.Why) {
+	c.add("barred " + of.String() + " " + why.String())
+}
 func (c *count) Replayed()                { c.add("replayed") }
 func (c *count) TimedOut(p event.Problem) { c.add("timed out " + p.Code()) }
 func (c *count) Panicked()                { c.add("panicked") }
@@ -181,7 +214,7 @@ type street struct {
 func serve(t testing.TB, h *house, changes ...func(*httpapi.Config)) *street {
 	t.Helper()
 	s := &street{house: h, count: &count{of: make(map[string]int)}, lines: new(bytes.Buffer)}
-	c := httpapi.Config{Large: 2, Streams: 2, Node: node{h}, Books: h, Views: views{h}, Audit: h, Meter: s.count,
+	c := httpapi.Config{Large: 2, Streams: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Audit: h, Meter: s.count,
 		Log: slog.New(slog.NewTextHandler(s.lines, nil)), Boot: 0xb007, Deadline: 50 * time.Millisecond}
 	for _, change := range changes {
 		change(&c)

@@ -1,8 +1,8 @@
 // Package httpapi is the public HTTP API: requests into events, records into
 // answers. Its contract is openapi.json, and no rule is decided here.
 //
-//	open? ─► who? ─► may he? ─► key ─► kind ─► body ─► strict JSON ─► words ─► Submit ─► Render
-//	 503      401      403       400    415    413      400           400      429, 504   200, …
+//	open? ─► turn ─► who? ─► may he? ─► key ─► kind ─► body ─► strict JSON ─► words ─► Submit ─► Render
+//	 503      429     401      403       400    415    413      400           400      429, 504   200, …
 package httpapi
 
 import (
@@ -32,32 +32,38 @@ func Document() []byte { return document }
 
 // Config is what an API is made of.
 type Config struct {
-	Node     Node
-	Books    Books
-	Views    Views // nil: what they show is unavailable
-	Meter    Meter
-	Audit    Audit // nil: nobody keeps who did what
-	Log      *slog.Logger
-	Boot     uint64        // random; half of the ids of decisions that are no record
-	Random   io.Reader     // what new API keys are drawn from; nil: the machine's
-	Deadline time.Duration // of one request
-	Large    int           // requests with bodies beyond Small that are in at once; one more is told to come back
-	Streams  int           // answers without an end that are sent at once; one more is told to come back
-	Beat     time.Duration // of silence, until a stream says that it lives; 0: 15 s
-	Patience time.Duration // for a part of a stream to be taken; 0: 5 s
+	Node  Node
+	Gate  Gate
+	Books Books
+	Views Views // nil: what they show is unavailable
+	Meter Meter
+	Audit Audit // nil: nobody keeps who did what
+	// Decisions keeps what became of requests. Nil: nobody does.
+	Decisions interface{ Keep(d Decision) }
+	Quotas    []Policy // by their numbers, from 1
+	Log       *slog.Logger
+	Boot      uint64        // random; half of the ids of decisions that are no record
+	Random    io.Reader     // what new API keys are drawn from; nil: the machine's
+	Deadline  time.Duration // of one request
+	Large     int           // requests with bodies beyond Small that are in at once; one more is told to come back
+	Streams   int           // answers without an end that are sent at once; one more is told to come back
+	Beat      time.Duration // of silence, until a stream says that it lives; 0: 15 s
+	Patience  time.Duration // for a part of a stream to be taken; 0: 5 s
 }
 
 // API answers requests.
 type API struct {
 	Config
-	echo    *echo.Echo
-	other   map[string]*door  // by method: what no endpoint is
-	stream  *door             // of changes, without an end
-	takes   map[string]string // the methods of a path
-	count   atomic.Uint64     // of decisions that are no record
-	large   chan struct{}     // who came with a large body, and is not answered
-	streams chan struct{}     // who is sent a stream
-	veil    cipher.AEAD       // of cursors
+	policies []policy
+	echo     *echo.Echo
+	other    map[string]*door  // by method: what no endpoint is
+	stream   *door             // of changes, without an end
+	takes    map[string]string // the methods of a path
+	numbers  uint16            // of endpoints
+	count    atomic.Uint64     // of decisions that are no record
+	large    chan struct{}     // who came with a large body, and is not answered
+	streams  chan struct{}     // who is sent a stream
+	veil     cipher.AEAD       // of cursors
 }
 
 // New is an API whose endpoints are all known.
@@ -75,6 +81,9 @@ func New(c Config) *API {
 		large: make(chan struct{}, c.Large), streams: make(chan struct{}, c.Streams)}
 	a.veil = newVeil()
 	a.echo.HTTPErrorHandler = a.refuse
+	for _, p := range c.Quotas {
+		a.policies = append(a.policies, newPolicy(p))
+	}
 	for _, r := range routes() {
 		a.open(r)
 	}
@@ -103,41 +112,45 @@ func newVeil() cipher.AEAD {
 type route struct {
 	name, method, path string
 	serve              func(*call) error
+	lists              bool // it reads the index
 }
 
 // routes are the document's.
 func routes() []route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []route{
-		{"issue", post, "/v1/issue", money(event.Issue)},
-		{"transfer", post, "/v1/transfer", money(event.Transfer)},
-		{"burn", post, "/v1/burn", money(event.Burn)},
-		{"hold", post, "/v1/holds", money(event.Hold)},
-		{"capture", post, "/v1/holds/:hold_id/capture", money(event.Capture)},
-		{"release", post, "/v1/holds/:hold_id/release", money(event.Release)},
-		{"freeze", post, "/v1/accounts/:account/freeze", money(event.Freeze)},
-		{"unfreeze", post, "/v1/accounts/:account/unfreeze", money(event.Unfreeze)},
-		{"batch", post, "/v1/batch", batch},
-		{"balance", get, "/v1/balance", balance},
-		{"balance_at", get, "/v1/accounts/:account/balance-at", balanceAt},
-		{"entries", get, "/v1/accounts/:account/entries", entries},
-		{"holds", get, "/v1/holds", holds},
-		{"show_hold", get, "/v1/holds/:hold_id", showHold},
-		{"tx", get, "/v1/tx/:txid", tx},
-		{"find_tx", get, "/v1/tx", findTx},
-		{"accounts", get, "/v1/accounts", accounts},
-		{"assets", get, "/v1/assets", assets},
-		{"changes", get, "/v1/changes", changes},
-		{"make_key", post, "/v1/keys", makeKey},
-		{"keys", get, "/v1/keys", keys},
-		{"revoke_key", http.MethodDelete, "/v1/keys/:key_id", revokeKey},
-		{"openapi", get, "/openapi.json", openapi},
+		{"issue", post, "/v1/issue", money(event.Issue), false},
+		{"transfer", post, "/v1/transfer", money(event.Transfer), false},
+		{"burn", post, "/v1/burn", money(event.Burn), false},
+		{"hold", post, "/v1/holds", money(event.Hold), false},
+		{"capture", post, "/v1/holds/:hold_id/capture", money(event.Capture), false},
+		{"release", post, "/v1/holds/:hold_id/release", money(event.Release), false},
+		{"freeze", post, "/v1/accounts/:account/freeze", money(event.Freeze), false},
+		{"unfreeze", post, "/v1/accounts/:account/unfreeze", money(event.Unfreeze), false},
+		{"batch", post, "/v1/batch", batch, false},
+		{"balance", get, "/v1/balance", balance, false},
+		{"balance_at", get, "/v1/accounts/:account/balance-at", balanceAt, true},
+		{"entries", get, "/v1/accounts/:account/entries", entries, true},
+		{"holds", get, "/v1/holds", holds, true},
+		{"show_hold", get, "/v1/holds/:hold_id", showHold, true},
+		{"tx", get, "/v1/tx/:txid", tx, false},
+		{"find_tx", get, "/v1/tx", findTx, true},
+		{"accounts", get, "/v1/accounts", accounts, true},
+		{"assets", get, "/v1/assets", assets, true},
+		{"changes", get, "/v1/changes", changes, true},
+		{"make_key", post, "/v1/keys", makeKey, false},
+		{"keys", get, "/v1/keys", keys, false},
+		{"revoke_key", http.MethodDelete, "/v1/keys/:key_id", revokeKey, false},
+		{"openapi", get, "/openapi.json", openapi, false},
 	}
 }
 
 // A door is one endpoint.
 type door struct {
 	name     string
+	facet    words.Facet
+	number   uint16 // from 1, in the order of the document; 0: what no endpoint is
+	mean     uint32 // bytes of an answer
 	answered func(took time.Duration, decision []byte)
 	busy     func()
 }
@@ -145,7 +158,11 @@ type door struct {
 func (a *API) meter(d *door, method string) { d.answered, d.busy = a.Meter.Endpoint(d.name, method) }
 
 func (a *API) open(r route) {
-	d := &door{name: r.name}
+	a.numbers++
+	d := &door{name: r.name, number: a.numbers, facet: words.Money, mean: 1 << 10}
+	if r.lists {
+		d.facet, d.mean = words.Lists, 16<<10
+	}
 	a.meter(d, r.method)
 	if a.takes[r.path] != "" {
 		a.takes[r.path] += ", "
@@ -157,6 +174,9 @@ func (a *API) open(r route) {
 		k.door, k.params, k.at = d, c.ParamValues(), s.At
 		if !s.Reads { // whether it takes writes the node says: a replay is an answer, and none
 			return problem(event.Unavailable)
+		}
+		if err := k.arrive(); err != nil {
+			return err
 		}
 		return r.serve(k)
 	}
@@ -173,6 +193,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if k.lent {
 			<-a.large
 		}
+		k.leave()
 		err, _ := bug.(error)
 		cut := errors.Is(err, http.ErrAbortHandler)
 		if bug != nil && !cut {
@@ -180,6 +201,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		k.door.answered(time.Since(k.began), k.id[:])
 		a.note(k)
+		k.decided()
 		if cut {
 			panic(http.ErrAbortHandler) // the connection must end
 		}

@@ -33,7 +33,7 @@ func TestLargeBodiesAreCounted(t *testing.T) {
 		{"small and does not say, one place", 1, small, -1, http.StatusOK},
 	} {
 		h := build(t)
-		api := httpapi.New(httpapi.Config{Large: c.places, Node: node{h}, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Minute})
+		api := httpapi.New(httpapi.Config{Large: c.places, Node: node{h}, Gate: h, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Minute})
 		for _, key := range []string{"k1", "k2"} {
 			r := httptest.NewRequest(http.MethodPost, "/v1/issue", strings.NewReader(c.body))
 			r.ContentLength = c.length
@@ -79,7 +79,7 @@ func (p patient) Submit(ctx context.Context, in *event.Request) (event.Reply, bo
 func TestALargeBodyIsInUntilItIsAnswered(t *testing.T) {
 	h := build(t)
 	p := patient{node{h}, make(chan struct{}), make(chan struct{})}
-	api := httpapi.New(httpapi.Config{Large: 1, Node: p, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Minute})
+	api := httpapi.New(httpapi.Config{Large: 1, Node: p, Gate: h, Books: h, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: time.Minute})
 	send := func(key string) int {
 		r := httptest.NewRequest(http.MethodPost, "/v1/issue", strings.NewReader(issue+strings.Repeat(" ", httpapi.Small)))
 		r.Header.Set("Authorization", bearer(1))

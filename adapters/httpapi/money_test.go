@@ -174,9 +174,10 @@ func TestAPanicStopsAtTheEdge(t *testing.T) {
 	if a.status != 500 || s.count.get("panicked") != 1 || strings.Contains(a.body, "bug") {
 		t.Fatalf("%+v, counted %v", a, s.count.of)
 	}
-	if lines := s.lines.String(); !strings.Contains(lines, "a bug") || !strings.Contains(lines, "enter.go") {
+	if lines := s.lines.String(); !strings.Contains(lines, "a bug") || !strings.Contains(lines, "arrive.go") {
 		t.Fatalf("logged %s", lines)
 	}
+	h.find = nil
 	if a := s.send(s.get("/openapi.json")); a.status != 200 {
 		t.Fatalf("then %d", a.status)
 	}

@@ -30,6 +30,7 @@ func (k *call) stream(kind []string) (*stream, error) {
 	default:
 		return nil, problem(event.Busy)
 	}
+	k.leave() // a stream has a bound of its own, and keeps nobody's permit
 	s := &stream{k: k, out: http.NewResponseController(k)}
 	k.identify()
 	k.begin(http.StatusOK, kind)
@@ -42,7 +43,7 @@ func (s *stream) leave() { <-s.k.streams }
 // for him in memory.
 func (s *stream) send(part []byte) error {
 	_ = s.out.SetWriteDeadline(time.Now().Add(s.k.Patience)) // where there is none, the connection bounds it
-	if _, err := s.k.ResponseWriter.Write(part); err != nil {
+	if _, err := s.k.Write(part); err != nil {
 		return errCut
 	}
 	if err := s.out.Flush(); err != nil && !errors.Is(err, http.ErrNotSupported) {

@@ -247,7 +247,7 @@ func (d *deaf) Write(b []byte) (int, error) {
 // him, and his place is another's.
 func TestASlowReaderIsLeft(t *testing.T) {
 	h := settled(t, true)
-	c := httpapi.Config{Large: 2, Streams: 1, Node: node{h}, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
+	c := httpapi.Config{Large: 2, Streams: 1, Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
 		Deadline: time.Minute, Patience: time.Hour}
 	api := httpapi.New(c)
 	for _, took := range []int{0, 1, 2} {
@@ -277,7 +277,7 @@ func TestASlowReaderIsLeft(t *testing.T) {
 // The times that bound other requests end no stream: it outlives many of them.
 func TestAStreamOutlivesTheTimesOfARequest(t *testing.T) {
 	h := build(t)
-	api := httpapi.New(httpapi.Config{Large: 2, Streams: 1, Node: node{h}, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
+	api := httpapi.New(httpapi.Config{Large: 2, Streams: 1, Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
 		Deadline: time.Millisecond, Beat: 5 * time.Millisecond})
 	up := make(chan net.Addr, 1)
 	c := httpserver.Default("127.0.0.1:0")

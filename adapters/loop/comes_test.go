@@ -21,9 +21,9 @@ func (nobody) Sync() (words.LSN, error)                             { return 0, 
 // TestABatchWaitsForOthersButNotForEver: a crowd that brings it nothing cannot keep it
 // from the disk, and a large one waits for nobody.
 func TestABatchWaitsForOthersButNotForEver(t *testing.T) {
-	k := NewDesk(Door{1, 4, 1})
+	k := NewDesk(Door{1, 4, 1}, Door{})
 	l := New(nobody{}, nobody{}, nobody{}, k, Ports{Flush: func(int, int, time.Duration) {}}, 8)
-	k.rings[Authed] <- &event.Request{} // at the door, whenever the loop looks
+	k.rings[words.Authed] <- &event.Request{} // at the door, whenever the loop looks
 	if l.comes() {
 		t.Fatal("waits with nothing to write")
 	}
@@ -55,7 +55,7 @@ func TestABatchWaitsForOthersButNotForEver(t *testing.T) {
 
 // TestASlotTellsOfEveryLeaving: not only of the first in its life.
 func TestASlotTellsOfEveryLeaving(t *testing.T) {
-	k := NewDesk(Door{1, 1, 1})
+	k := NewDesk(Door{1, 1, 1}, Door{})
 	s := &k.slots[1]
 	for range 3 {
 		ticket := s.take(1)

@@ -8,27 +8,26 @@ import (
 	"macronode/core/words"
 )
 
-// A Class shares one part of the door: a flood of one cannot fill another's.
-type Class uint8
+// Door is how many of each class may be in at once: a flood of one cannot fill the part
+// of another.
+type Door [words.Classes]int
 
-const (
-	Internal Class = iota // the node's own
-	Authed                // who has shown a key
-	Anon                  // everybody else
-	Classes
-)
-
-func (c Class) String() string { return [...]string{"internal", "authed", "anon"}[c] }
-
-// Door is how many requests of each class may be in at once.
-type Door [Classes]int
+// All is how many may be in.
+func (d Door) All() (n int) {
+	for _, part := range d {
+		n += part
+	}
+	return n
+}
 
 // Desk gives tickets to requests and hands replies to whoever waits for them. A
 // request without a ticket is not let in, so that its ring always has room for it
 // and whatever comes later for a ticket marks its slot and cannot be refused.
 type Desk struct {
-	rings [Classes]chan event.Event
-	free  [Classes]chan uint32
+	Gate *Gate // at which requests arrive; its arrivals come through the same rings
+
+	rings [words.Classes]chan event.Event
+	free  [words.Classes]chan uint32
 	slots []slot
 	gone  chan words.Ticket // at most one a slot: never full
 
@@ -44,16 +43,14 @@ type slot struct {
 	reply      chan event.Reply
 }
 
-// NewDesk opens the door.
-func NewDesk(d Door) *Desk {
-	k, total := &Desk{}, 0
+// NewDesk opens the door to a desk, and the gate before it.
+func NewDesk(d, gate Door) *Desk {
+	k, total := &Desk{}, d.All()
 	for c, n := range d {
-		k.rings[c], k.free[c] = make(chan event.Event, n), make(chan uint32, n)
-		for i := range n {
-			k.free[c] <- uint32(total + i)
-		}
-		total += n
+		k.rings[c] = make(chan event.Event, n+gate[c])
 	}
+	k.free = numbered(d)
+	k.Gate = newGate(gate, &k.rings)
 	k.slots, k.gone = make([]slot, total), make(chan words.Ticket, total)
 	for i := range k.slots {
 		k.slots[i].reply = make(chan event.Reply, 1)
@@ -61,13 +58,26 @@ func NewDesk(d Door) *Desk {
 	return k
 }
 
+// numbered are the free slots of each class.
+func numbered(d Door) (free [words.Classes]chan uint32) {
+	next := uint32(0)
+	for c, n := range d {
+		free[c] = make(chan uint32, n)
+		for range n {
+			free[c] <- next
+			next++
+		}
+	}
+	return free
+}
+
 // Size is how many requests may be in at once, of all classes.
 func (k *Desk) Size() int { return len(k.slots) }
 
 // Depth and Limit are of one class's ring; In is how many of the class are in.
-func (k *Desk) Depth(c Class) int { return len(k.rings[c]) }
-func (k *Desk) Limit(c Class) int { return cap(k.rings[c]) }
-func (k *Desk) In(c Class) int    { return cap(k.free[c]) - len(k.free[c]) }
+func (k *Desk) Depth(c words.Class) int { return len(k.rings[c]) }
+func (k *Desk) Limit(c words.Class) int { return cap(k.rings[c]) }
+func (k *Desk) In(c words.Class) int    { return cap(k.free[c]) - len(k.free[c]) }
 
 // waits reports that somebody is at the door.
 func (k *Desk) waits() bool {
@@ -81,14 +91,14 @@ func (k *Desk) waits() bool {
 
 // Submit lets a request in and waits for its reply; ok is false when there is no
 // room, and nothing was decided. Where ctx ends first the outcome is unknown.
-func (k *Desk) Submit(ctx context.Context, c Class, in *event.Request) (r event.Reply, ok bool) {
+func (k *Desk) Submit(ctx context.Context, c words.Class, in *event.Request) (r event.Reply, ok bool) {
 	return k.informed(ctx, in, func() (event.Reply, bool) {
 		return k.submit(ctx, c, in, func(t words.Ticket) { in.Ticket = t })
 	})
 }
 
 // Find asks what became of a key, and waits like Submit.
-func (k *Desk) Find(ctx context.Context, c Class, in *event.Find) (r event.Reply, ok bool) {
+func (k *Desk) Find(ctx context.Context, c words.Class, in *event.Find) (r event.Reply, ok bool) {
 	return k.informed(ctx, in, func() (event.Reply, bool) {
 		return k.submit(ctx, c, in, func(t words.Ticket) { in.Ticket = t })
 	})
@@ -97,14 +107,14 @@ func (k *Desk) Find(ctx context.Context, c Class, in *event.Find) (r event.Reply
 // Enrol asks for a key to be known, Revoke for one to be nobody's, and they wait like
 // Submit.
 func (k *Desk) Enrol(ctx context.Context, in *event.Enrol) (r event.Reply, ok bool) {
-	return k.submit(ctx, Internal, in, func(t words.Ticket) { in.Ticket = t })
+	return k.submit(ctx, words.Internal, in, func(t words.Ticket) { in.Ticket = t })
 }
 
 func (k *Desk) Revoke(ctx context.Context, in *event.Revoke) (r event.Reply, ok bool) {
-	return k.submit(ctx, Internal, in, func(t words.Ticket) { in.Ticket = t })
+	return k.submit(ctx, words.Internal, in, func(t words.Ticket) { in.Ticket = t })
 }
 
-func (k *Desk) submit(ctx context.Context, c Class, in event.Event, set func(words.Ticket)) (r event.Reply, ok bool) {
+func (k *Desk) submit(ctx context.Context, c words.Class, in event.Event, set func(words.Ticket)) (r event.Reply, ok bool) {
 	var at uint32
 	select {
 	case at = <-k.free[c]:

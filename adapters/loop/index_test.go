@@ -70,7 +70,7 @@ func TestLooksAgain(t *testing.T) {
 		for _, find := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				p, index := &picky{}, *c.index
-				k := loop.NewDesk(loop.Door{1, 1, 1})
+				k := loop.NewDesk(loop.Door{1, 1, 1}, loop.Door{})
 				again := 0
 				k.Index, k.Again = &index, func() { again++ }
 				l := loop.New(p, p, p, k, loop.Ports{Fold: p.fold, Child: func(event.ChildOp) {}}, 8)
@@ -81,9 +81,9 @@ func TestLooksAgain(t *testing.T) {
 				var r event.Reply
 				var ok bool
 				if find {
-					r, ok = k.Find(ctx, loop.Authed, &event.Find{})
+					r, ok = k.Find(ctx, words.Authed, &event.Find{})
 				} else {
-					r, ok = k.Submit(ctx, loop.Authed, &event.Request{})
+					r, ok = k.Submit(ctx, words.Authed, &event.Request{})
 				}
 				if !ok || r.Problem != c.want || index.asked != c.asked {
 					t.Errorf("%s, find %v: %v after %d times, want %v after %d", what, find, r.Problem.Detail(), index.asked, c.want.Detail(), c.asked)

@@ -132,9 +132,13 @@ func (l *Loop) run(ctx context.Context, first event.Event) error {
 	for {
 		now := l.clock.Now()
 		Turn(l.node, now, l.events, &l.out)
+		l.desk.Gate.free(l.events)
 		l.next.Add(&l.out)
 		for _, r := range l.out.Replies {
 			l.desk.Deliver(r)
+		}
+		for _, v := range l.out.Verdicts {
+			l.desk.Gate.deliver(v)
 		}
 		for _, op := range l.out.Childs {
 			l.ports.Child(op)
@@ -174,13 +178,15 @@ func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 		l.events = append(l.events, e)
 	case t := <-l.desk.gone:
 		l.events = append(l.events, l.desk.canceled(t))
+	case e := <-l.desk.Gate.settled:
+		l.events = append(l.events, e)
 	case <-timer.C:
 		ticks = true // after what the disk has said: it may have been in time
-	case e := <-rings[Internal]:
+	case e := <-rings[words.Internal]:
 		l.events = append(l.events, e)
-	case e := <-rings[Authed]:
+	case e := <-rings[words.Authed]:
 		l.events = append(l.events, e)
-	case e := <-rings[Anon]:
+	case e := <-rings[words.Anon]:
 		l.events = append(l.events, e)
 	}
 	for len(l.late) > 0 && len(l.events) < l.batch {
@@ -191,6 +197,9 @@ func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 	}
 	for len(l.desk.gone) > 0 && len(l.events) < l.batch {
 		l.events = append(l.events, l.desk.canceled(<-l.desk.gone))
+	}
+	for len(l.desk.Gate.settled) > 0 && len(l.events) < l.batch {
+		l.events = append(l.events, <-l.desk.Gate.settled)
 	}
 	for _, ring := range rings {
 		for len(ring) > 0 && len(l.events) < l.batch {

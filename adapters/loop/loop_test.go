@@ -109,7 +109,7 @@ func (d *diary) fold(s []record.Sealed) error {
 
 // run starts a loop around d; end stops it and returns what Run said.
 func run(t *testing.T, d *diary, door loop.Door) (l *loop.Loop, k *loop.Desk, end func() error) {
-	k = loop.NewDesk(door)
+	k = loop.NewDesk(door, loop.Door{2, 4, 2})
 	l = loop.New(d, d, d, k, loop.Ports{Fold: d.fold, Child: func(event.ChildOp) {},
 		Fault: func(error) event.Fault { return event.SyncFailed }, Flush: func(int, int, time.Duration) {}}, 64)
 	done := make(chan error, 1)
@@ -129,7 +129,7 @@ func TestOrder(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				r, ok := k.Submit(t.Context(), loop.Authed, &event.Request{})
+				r, ok := k.Submit(t.Context(), words.Authed, &event.Request{})
 				if !ok || r.Problem != event.None {
 					t.Errorf("%+v %v", r, ok)
 				}
@@ -160,17 +160,17 @@ func TestDoor(t *testing.T) {
 		_, k, end := run(t, d, loop.Door{1, 2, 1})
 		var wg sync.WaitGroup
 		for range 2 {
-			wg.Go(func() { k.Submit(t.Context(), loop.Authed, &event.Request{}) })
+			wg.Go(func() { k.Submit(t.Context(), words.Authed, &event.Request{}) })
 		}
 		synctest.Wait()
 		before := time.Now()
-		if _, ok := k.Submit(t.Context(), loop.Authed, &event.Request{}); ok || time.Since(before) > 0 {
+		if _, ok := k.Submit(t.Context(), words.Authed, &event.Request{}); ok || time.Since(before) > 0 {
 			t.Fatal("a third was let in, or waited")
 		}
-		if k.In(loop.Authed) != 2 || k.In(loop.Internal) != 0 {
-			t.Fatalf("in: %d authed, %d internal", k.In(loop.Authed), k.In(loop.Internal))
+		if k.In(words.Authed) != 2 || k.In(words.Internal) != 0 {
+			t.Fatalf("in: %d authed, %d internal", k.In(words.Authed), k.In(words.Internal))
 		}
-		if r, ok := k.Submit(t.Context(), loop.Internal, &event.Request{}); !ok || r.Problem != event.None {
+		if r, ok := k.Submit(t.Context(), words.Internal, &event.Request{}); !ok || r.Problem != event.None {
 			t.Fatalf("internal: %+v %v", r, ok)
 		}
 		wg.Wait()
@@ -188,11 +188,11 @@ func TestLeave(t *testing.T) {
 		_, k, end := run(t, d, loop.Door{1, 1, 1})
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
-		first, ok := k.Submit(ctx, loop.Authed, &event.Request{})
+		first, ok := k.Submit(ctx, words.Authed, &event.Request{})
 		if !ok || first.Problem != event.Unknown {
 			t.Fatalf("%+v %v", first, ok)
 		}
-		second, ok := k.Submit(t.Context(), loop.Authed, &event.Request{})
+		second, ok := k.Submit(t.Context(), words.Authed, &event.Request{})
 		if !ok || second.Ticket == first.Ticket || second.Ticket.Slot() != first.Ticket.Slot() || second.After != 2 {
 			t.Fatalf("first %+v, second %+v %v", first, second, ok)
 		}
@@ -210,7 +210,7 @@ func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &diary{wrong: errors.New("the disk is gone")}
 		_, k, end := run(t, d, loop.Door{1, 4, 1})
-		r, ok := k.Submit(t.Context(), loop.Authed, &event.Request{})
+		r, ok := k.Submit(t.Context(), words.Authed, &event.Request{})
 		if !ok || r.Problem != event.Unknown {
 			t.Fatalf("%+v %v", r, ok)
 		}
@@ -224,11 +224,11 @@ func TestRefused(t *testing.T) {
 func TestFollowerDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &diary{sick: errors.New("a frame out of order")}
-		k := loop.NewDesk(loop.Door{1, 4, 1})
+		k := loop.NewDesk(loop.Door{1, 4, 1}, loop.Door{})
 		l := loop.New(d, d, d, k, loop.Ports{Fold: d.fold, Child: func(event.ChildOp) {},
 			Fault: func(error) event.Fault { return event.SyncFailed }, Flush: func(int, int, time.Duration) {}}, 64)
 		ctx, leave := context.WithCancel(t.Context())
-		go func() { k.Submit(ctx, loop.Authed, &event.Request{}) }()
+		go func() { k.Submit(ctx, words.Authed, &event.Request{}) }()
 		if err := l.Run(t.Context(), event.Boot{}); !errors.Is(err, d.sick) {
 			t.Fatal(err)
 		}

@@ -8,12 +8,14 @@ import (
 
 	"macronode/adapters/registry"
 	"macronode/core/event"
+	"macronode/core/words"
 )
 
 // Wallet is what the wallet's doors count, every series found beforehand.
 type Wallet struct {
 	of       *Metrics
 	rejected [256]prometheus.Counter // by problem; nil for those that are not
+	barred   [words.Classes][event.Whys]prometheus.Counter
 	replays  prometheus.Counter
 	decision prometheus.Observer
 	timeout  prometheus.Counter
@@ -27,8 +29,16 @@ func (m *Metrics) Wallet() *Wallet {
 	for _, p := range registry.BeforeWork {
 		w.rejected[p] = m.counter("rejected_total", "wallet", p.Code())
 	}
+	for c := range words.Classes {
+		for why := event.Admitted + 1; why < event.Whys; why++ {
+			w.barred[c][why] = m.counter("admission_refused_total", c.String(), why.String())
+		}
+	}
 	return w
 }
+
+// Barred counts a request that was refused at the gate.
+func (w *Wallet) Barred(c words.Class, why event.Why) { w.barred[c][why].Inc() }
 
 // An exemplar names the decision behind an observation. It is dear, so it comes
 // with what was slow and with one of many.

@@ -4,6 +4,8 @@ package registry
 var Locks = []Lock{
 	{Name: "archive blocks", Where: "adapters/archive.Archive.mu", Guards: "the blocks that are kept decompressed"},
 	{Name: "audit queue", Where: "adapters/audit.Log.mu", Guards: "queue, over, ended"},
+	{Name: "decisions", Where: "adapters/decisions.Ring.mu", Guards: "the last decisions"},
+	{Name: "pass", Where: "adapters/loop.pass.mu", Guards: "who waits for one verdict"},
 	{Name: "child", Where: "adapters/children.child.mu", Guards: "the run at hand and its counts"},
 	{Name: "follower", Where: "adapters/follower.Follower.mu", Guards: "the second fold, the recent frames, who waits",
 		Blocks: "the fold of one frame: at most 1,024 records"},

@@ -36,6 +36,13 @@ var Metrics = []Metric{
 		Labels: []Label{{"endpoint", firsts(Endpoints)}}},
 	{Name: "rejected_total", Type: Counter, Help: "What was refused before any work was done for it.",
 		Labels: []Label{{"plane", []string{"node", "wallet"}}, {"reason", append(codes(BeforeWork), "max_conns")}}, Series: rejections()},
+	{Name: "admission_refused_total", Type: Counter, Help: "Requests that were refused at the gate, by the bound that refused them.",
+		Labels: []Label{{"class", classes()}, {"why", whys()}}},
+	{Name: "fq_inflight", Type: Gauge, Help: "Requests that wait at the gate or are at work.", Labels: []Label{{"class", classes()}}, Sampled: true},
+	{Name: "fq_queued", Type: Gauge, Help: "Requests that wait for a permit.", Labels: []Label{{"facet", facets()}, {"class", classes()}}, Sampled: true},
+	{Name: "fq_tokens", Type: Gauge, Help: "Bytes that a class may still spend of its turns.", Labels: []Label{{"class", classes()}}, Sampled: true},
+	{Name: "semaphore_inflight", Type: Gauge, Help: "Permits that are out.", Labels: []Label{{"facet", facets()}}, Sampled: true},
+	{Name: "permits_taken_total", Type: Counter, Help: "Permits that were taken back from requests that kept them beyond their deadline.", Sampled: true},
 	{Name: "idempotency_replays_total", Type: Counter, Help: "Answers that were shown again under their idempotency key."},
 	{Name: "worker_inflight", Type: Gauge, Help: "Requests admitted and not answered.", Sampled: true},
 	{Name: "queue_depth", Type: Gauge, Help: "What a queue holds, in its own unit.", Labels: []Label{{"queue", queueNames()}}, Sampled: true},
@@ -78,12 +85,35 @@ var Metrics = []Metric{
 var Absences = []Absence{
 	{"bus_lagged_total", "there is no bus: a stream of changes is read from the index, at its reader's pace"},
 	{"upstream_fail_total, downstream_latency_seconds, circuit_open_total", "the node calls nobody"},
-	{"fq_inflight, fq_tokens, semaphore_inflight, facet_busy_total, facet_deadline_timeouts_total, shed_total", "the gateway plane"},
+	{"facet_busy_total, shed_total", "admission_refused_total says why each was refused"},
+	{"facet_deadline_timeouts_total", "io_timeouts_total counts them"},
 	{"config_coalesced_total", "no key of the configuration changes while the node runs"},
 	{"handshake_timeouts_total, handshakes_total", "there is no TLS and no peer"},
 	{"repair_skipped_total, repair_wait_seconds", "the storage plane"},
 	{"accounting_exports_total, accounting_degraded, accounting_journal_corrupt_total, late_events_total, export_lag_seconds", "the accounting plane"},
 	{"dto_violation_total", "a body that is none counts in rejected_total, reason bad_request"},
+}
+
+func classes() (all []string) {
+	for c := range words.Classes {
+		all = append(all, c.String())
+	}
+	return all
+}
+
+func facets() (all []string) {
+	for f := range words.Facets {
+		all = append(all, f.String())
+	}
+	return all
+}
+
+// whys are the bounds that may refuse.
+func whys() (all []string) {
+	for w := event.Admitted + 1; w < event.Whys; w++ {
+		all = append(all, w.String())
+	}
+	return all
 }
 
 func firsts(pairs [][]string) (names []string) {

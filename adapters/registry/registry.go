@@ -21,6 +21,7 @@ const (
 	Coalesce Policy = "coalesce"                   // the same word lies there already, and is enough
 	Wait     Policy = "wait"                       // who brings it waits
 	Reread   Policy = "leave it to the journal"    // it is durable, and is read from there when there is room
+	Oldest   Policy = "forget oldest"              // it is of no more use
 	Replace  Policy = "replace oldest, by reading" // the oldest is read from the segments when it is wanted
 )
 

@@ -62,6 +62,7 @@ var House = []Room{
 	adapter("hostclock").borrows("golang.org/x/sys"),
 	adapter("children"),
 	adapter("audit"),
+	adapter("decisions"),
 	adapter("rundir", "core/digest").borrows("github.com/go-json-experiment/json"),
 	adapter("config").borrows("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
 	adapter("registry"), // data: what is bounded, shared, timed and counted

@@ -19,7 +19,7 @@ import (
 // carried is all that the configuration becomes.
 type carried struct {
 	node          node.Config
-	door          loop.Door
+	door, gate    loop.Door
 	public, admin httpserver.Config
 	index         indexer.Limits
 	audit         audit.Limits
@@ -29,7 +29,7 @@ type carried struct {
 func carry(t *testing.T, c *config.Config) carried {
 	t.Helper()
 	l := &life{config: c, log: slog.New(slog.DiscardHandler)}
-	return carried{nodeConfig(c), door(c), l.publicServer(), l.adminServer(), indexLimits(c), auditLimits(c), int64(c.Journal.Snapshot)}
+	return carried{nodeConfig(c), door(c), gate(c), l.publicServer(), l.adminServer(), indexLimits(c), auditLimits(c), int64(c.Journal.Snapshot)}
 }
 
 // TestEveryKeyArrives: a number or a time that the operator sets reaches whoever holds it;
@@ -60,7 +60,7 @@ func changed(t *testing.T, c *config.Config, key string) string {
 		if s.Key != key {
 			continue
 		}
-		for _, try := range []string{"3", "7", "11", "99999", "300", "90s", "70m", "7h", "900ms", "30ms", "1s", "2s", "4s", "65MiB", "9MiB", "700MiB", "1000000000000000000000"} {
+		for _, try := range []string{"3", "7", "11", "99999", "300", "90s", "70m", "7h", "900ms", "30ms", "1s", "2s", "4s", "65MiB", "32KiB", "9MiB", "700MiB", "1000000000000000000000"} {
 			if try != s.Value && accepted(key, try) {
 				return try
 			}

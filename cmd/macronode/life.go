@@ -17,6 +17,7 @@ import (
 	"macronode/adapters/audit"
 	"macronode/adapters/children"
 	"macronode/adapters/config"
+	"macronode/adapters/decisions"
 	"macronode/adapters/follower"
 	"macronode/adapters/fs"
 	"macronode/adapters/hostclock"
@@ -56,18 +57,20 @@ type life struct {
 	dir    fs.Dir
 	began  words.Instant
 
-	clock    hostclock.Clock
-	metrics  *metrics.Metrics
-	desk     *loop.Desk
-	children *children.Set
-	disk     disk
-	journal  *journalfile.Journal
-	follower *follower.Follower
-	index    *indexer.Indexer
-	audit    *audit.Log
-	ear      ear
-	board    board
-	seen     event.Status // by the sampler, when it last told of a change
+	clock     hostclock.Clock
+	metrics   *metrics.Metrics
+	desk      *loop.Desk
+	children  *children.Set
+	disk      disk
+	journal   *journalfile.Journal
+	follower  *follower.Follower
+	index     *indexer.Indexer
+	audit     *audit.Log
+	decisions *decisions.Ring
+	version   string // of the configuration
+	ear       ear
+	board     board
+	seen      event.Status // by the sampler, when it last told of a change
 
 	mu  sync.Mutex // of run alone
 	run rundir.Run // as it is told to others

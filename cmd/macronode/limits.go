@@ -11,6 +11,7 @@ import (
 	"macronode/core/ledger"
 	"macronode/core/node"
 	"macronode/core/state"
+	"macronode/core/words"
 )
 
 // stateLimits is the room that the configuration gives to durable state.
@@ -37,19 +38,19 @@ func indexLimits(c *config.Config) indexer.Limits {
 // nodeConfig is what the configuration says to the node.
 func nodeConfig(c *config.Config) node.Config {
 	return node.Config{
-		State: stateLimits(c), Held: c.Node.InFlight, Waiters: max(1, c.Node.InFlight/4), Share: max(1, door(c)[loop.Authed]*3/4),
+		State: stateLimits(c), Held: door(c).All(), Waiters: max(1, c.Permits.Money/4), Share: max(1, c.Permits.Money*3/4),
 		Backlog: uint64(c.Journal.Backlog), Reserve: uint64(c.Journal.Reserve),
 		Patience: c.Node.Patience, Stall: c.Journal.Stall, Fail: c.Journal.Fail, Vouch: c.Journal.Vouch,
 		Sweep: 200 * time.Millisecond, Start: c.Node.StartDeadline,
 		Drain: drain.Times{LameDuck: c.Node.LameDuck, Drain: c.Node.Drain, Abort: c.Node.Abort},
+		Admit: houseLimits(c), Quotas: quotas(c), Subjects: subjects(c), Pace: c.Queue.Pace,
 	}
 }
 
-// door shares the requests that may be in: an eighth for the node itself, an eighth
-// for whoever has shown no key.
+// door is how many requests may be with the node: as many as have a permit for it, and an
+// eighth more of the node's own.
 func door(c *config.Config) loop.Door {
-	part := max(1, c.Node.InFlight/8)
-	return loop.Door{loop.Internal: part, loop.Authed: max(1, c.Node.InFlight-2*part), loop.Anon: part}
+	return loop.Door{words.Internal: max(1, c.Permits.Money/8), words.Authed: c.Permits.Money}
 }
 
 // adminConns is how many connections the admin listener holds: operators are few.

@@ -5,12 +5,15 @@ import (
 
 	"macronode/adapters/audit"
 	"macronode/adapters/config"
+	"macronode/adapters/decisions"
 	"macronode/adapters/follower"
 	"macronode/adapters/indexer"
+	"macronode/core/admit"
 	"macronode/core/event"
 	"macronode/core/idem"
 	"macronode/core/keyring"
 	"macronode/core/ledger"
+	"macronode/core/quota"
 	"macronode/core/state"
 	"macronode/core/words"
 )
@@ -57,9 +60,11 @@ const (
 	ticket   = 512      // a slot of the desk, a held reply, a place in the rings
 	handled  = 16 << 10 // the stack of who serves a connection
 	buffered = 8 << 10  // of a connection, to read and to write
-	header   = 20 << 10 // of a request
+	header   = 4 << 10  // of a request, beyond its bytes
 	conn     = handled + buffered + header + smallBody
-	largeOne = 3*words.MaxBody + // as it came, inflated, and while either grows
+	slot     = 512                                              // of the gate
+	decided  = int64(unsafe.Sizeof(decisions.Decision{})) + 256 // and its texts
+	largeOne = 3*words.MaxBody +                                // as it came, inflated, and while either grows
 		words.MaxBody + words.MaxItems*(2*item+512) // and what is made of it
 	copies    = 10      // of the backlog: two batches and a turn, each grown, one that is written, six that are folded
 	onePage   = 2 << 20 // rows of one answer, as they are found and as they are written
@@ -74,7 +79,8 @@ const (
 
 // memoryBound adds it up.
 func memoryBound(c *config.Config) memory {
-	s, in, conns := stateLimits(c), int64(c.Node.InFlight), int64(c.Listen.MaxConns)
+	s, in, conns := stateLimits(c), int64(c.Permits.Money), int64(c.Listen.MaxConns)
+	conn := conn + int64(c.HTTP.HeaderBytes)
 	return memory{
 		{"state", []term{
 			{"ledgers (wallet.limits), the node's and the follower's", 2, ledger.Bytes(s.Ledger)},
@@ -82,9 +88,13 @@ func memoryBound(c *config.Config) memory {
 			{"API keys (api_keys), the same", 2, keyring.Bytes(s.Keys)}}},
 		{"snapshot", []term{{"a third state, while one is made or a start begins anew", 1, state.Bytes(s)}}},
 		{"requests", []term{
-			{"requests with a small body (node.in_flight)", in, smallOne},
-			{"tickets and replies (node.in_flight)", in, ticket},
+			{"requests with a small body (permits.money)", in, smallOne},
+			{"tickets and replies (permits.money)", in, ticket},
 			{"requests with a large body", largeBodies, largeOne}}},
+		{"admission", []term{
+			{"rows and slots (permits, queue)", 1, admit.Bytes(houseLimits(c)) + int64(gate(c).All())*slot},
+			{"counters (quotas, quotas_room)", 1, quota.Bytes(quotas(c), subjects(c))},
+			{"decisions that are kept", decisions.Room, decided}}},
 		{"batches", []term{{"frames on their way (journal.backlog_bytes, and one more)", copies, int64(c.Journal.Backlog) + words.MaxFrame}}},
 		{"recent frames", []term{{"of the follower", 1, follower.Bytes(recent)}}},
 		{"connections", []term{

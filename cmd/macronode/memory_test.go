@@ -29,7 +29,10 @@ func TestTheMemoryBoundGrowsWithWhatItCounts(t *testing.T) {
 		"wallet.limits.holds=100001":        {"state": 64, "snapshot": 32},
 		"wallet.idempotency.keys=1000001":   {"state": 64, "snapshot": 32},
 		"api_keys=1025":                     {"state": 64, "snapshot": 32},
-		"node.in_flight=513":                {"requests": smallOne + ticket},
+		"node.in_flight=513":                {"requests": smallOne + ticket, "admission": 64},
+		"permits.lists=33":                  {"admission": 64},
+		"quotas_room.peers=1048576":         {"admission": 0},
+		"http.header_bytes=17KiB":           {"connections": 8192 << 10},
 		"journal.backlog_bytes=9MiB":        {"batches": copies << 20},
 		"listen.max_conns=8193":             {"connections": conn},
 		"index.cache_bytes=65MiB":           {"index": 1 << 20},
@@ -45,7 +48,7 @@ func TestTheMemoryBoundGrowsWithWhatItCounts(t *testing.T) {
 			}
 		}
 	}
-	if few := memoryBound(configured(t, "listen.max_conns=1")); few.part(t, "connections") != 2*conn {
+	if few := memoryBound(configured(t, "listen.max_conns=1")); few.part(t, "connections") != 2*(conn+16<<10) {
 		t.Errorf("one connection of each listener takes %d", few.part(t, "connections"))
 	}
 }

@@ -155,6 +155,9 @@ func worth(t *testing.T, limit string, sets ...string) int {
 	if n, err := strconv.Atoi(limit); err == nil {
 		return n
 	}
+	if first, rest, ok := strings.Cut(limit, " + "); ok {
+		return worth(t, first, sets...) + worth(t, rest, sets...)
+	}
 	factor, part, most, key := 1, 1, 1<<62, limit
 	key, least, _ := strings.Cut(key, ", at most ")
 	if n, err := strconv.Atoi(least); err == nil {
@@ -172,6 +175,9 @@ func worth(t *testing.T, limit string, sets ...string) int {
 		}
 	} else if before, after, ok := strings.Cut(key, "/"); ok {
 		key, part = before, cmp.Or(atoi(after), 1)
+	}
+	if i := slices.IndexFunc(registry.Queues, func(q registry.Queue) bool { return q.Name == key }); i >= 0 {
+		return min(most, worth(t, registry.Queues[i].Limit, sets...)*factor/part) // of another queue
 	}
 	for _, s := range configured(t, sets...).Settings() {
 		if s.Key == key {

@@ -16,6 +16,7 @@ import (
 
 	"macronode/adapters/children"
 	"macronode/adapters/config"
+	"macronode/adapters/decisions"
 	"macronode/adapters/fs"
 	"macronode/adapters/hostclock"
 	"macronode/adapters/httpapi"
@@ -35,9 +36,10 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryBound(cfg).Total())
 	}
+	l.version = versionOf(cfg)
 	l.ear.start = ready.New(l.began, nodeConfig(cfg).Start)
 	l.metrics = metrics.New(l.ear.status)
-	l.desk = loop.NewDesk(door(cfg))
+	l.desk, l.decisions = loop.NewDesk(door(cfg), gate(cfg)), decisions.New()
 	l.children = children.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
 	for _, address := range []string{cfg.Listen.HTTP, cfg.Listen.Admin} {
 		if err := free(address); err != nil {
@@ -192,6 +194,7 @@ func reached(a net.Addr) string {
 func (l *life) publicServer() httpserver.Config {
 	h, c := l.config.HTTP, httpserver.Default(l.config.Listen.HTTP)
 	c.MaxConns, c.Header, c.Read, c.Write, c.Idle = l.config.Listen.MaxConns, h.HeaderTimeout, h.ReadTimeout, h.WriteTimeout, h.IdleTimeout
+	c.MaxHeader = int(h.HeaderBytes)
 	c.Request, c.Finish = h.RequestDeadline, max(0, l.config.Node.Drain-c.Grace-100*time.Millisecond) // it says itself whom it cut
 	return c
 }
@@ -204,7 +207,7 @@ func (l *life) adminServer() httpserver.Config {
 }
 
 func (l *life) publicHandler() http.Handler {
-	a := httpapi.New(httpapi.Config{Node: front{l}, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
+	a := httpapi.New(httpapi.Config{Node: front{l}, Gate: l.desk.Gate, Decisions: keeps{l}, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
 		Audit: auditor{l.audit}, Log: l.log, Streams: streams,
 		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline, Large: largeBodies})
 	l.showAPI(a)
@@ -217,10 +220,10 @@ type front struct{ *life }
 func (f front) Status() event.Status     { return f.ear.status() }
 func (f front) Journal() words.JournalID { return f.journal.ID() }
 func (f front) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
-	return f.desk.Submit(ctx, loop.Authed, in)
+	return f.desk.Submit(ctx, words.Authed, in)
 }
 func (f front) Find(ctx context.Context, in *event.Find) (event.Reply, bool) {
-	return f.desk.Find(ctx, loop.Authed, in)
+	return f.desk.Find(ctx, words.Authed, in)
 }
 func (f front) Enrol(ctx context.Context, in *event.Enrol) (event.Reply, bool) {
 	return f.desk.Enrol(ctx, in)

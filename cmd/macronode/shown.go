@@ -78,11 +78,11 @@ func (l *life) showLossy(name string, is func() (depth, limit int), dropped func
 // showDoor shows what is there before the journal is read.
 func (l *life) showDoor(s *signals) {
 	n := nodeConfig(l.config)
-	for c := range loop.Classes {
+	for c := range words.Classes {
 		l.show("work_"+c.String(), func() (int, int) { return l.desk.Depth(c), l.desk.Limit(c) })
 	}
 	in := func() (n int) {
-		for c := range loop.Classes {
+		for c := range words.Classes {
 			n += l.desk.In(c)
 		}
 		return n
@@ -90,6 +90,7 @@ func (l *life) showDoor(s *signals) {
 	l.show("tickets", func() (int, int) { return in(), l.desk.Size() })
 	l.metrics.Sample("worker_inflight", func() float64 { return float64(in()) })
 	l.show("gone", l.desk.Gone)
+	l.showGate()
 	l.show("early", l.ear.waiting)
 	l.show("signals", func() (int, int) { return len(s.heard), cap(s.heard) })
 	l.show("connections_http", func() (int, int) { return int(l.board.http.Load()), l.publicServer().MaxConns })

@@ -253,8 +253,10 @@ func (a *Admit) Waiting() (n int) {
 // Ahead is how many of a facet and its class are served before one that comes now.
 func (a *Admit) Ahead(f words.Facet, c words.Class) int { return a.queues[f].Ahead(c) }
 
-// Out is how many permits of a facet are out, Queued how many of a class wait for one, and
-// Taken how many permits were ever taken back.
-func (a *Admit) Out(f words.Facet) int                   { return int(a.out[f]) }
-func (a *Admit) Queued(f words.Facet, c words.Class) int { return a.queues[f].Of(c) }
-func (a *Admit) Taken() uint64                           { return a.taken }
+// Out is how many permits of a facet are out, Queued how many of a class wait for one,
+// Saved what a class may still spend of its turn, and Taken how many permits were ever
+// taken back.
+func (a *Admit) Out(f words.Facet) int                     { return int(a.out[f]) }
+func (a *Admit) Saved(f words.Facet, c words.Class) uint64 { return a.queues[f].Saved(c) }
+func (a *Admit) Queued(f words.Facet, c words.Class) int   { return a.queues[f].Of(c) }
+func (a *Admit) Taken() uint64                             { return a.taken }

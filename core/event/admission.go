@@ -56,9 +56,10 @@ const (
 	OverRoute      // as many requests of the route are at work as may be
 	WaitedLong     // no permit came in time
 	NotServing     // starting, draining
+	NoSlot         // nobody could even be asked: all slots of the class are in use
 	Whys
 )
 
 func (w Why) String() string {
-	return [...]string{"admitted", "quota", "pace", "queue", "class", "flow", "weight", "route", "wait", "state", "?"}[min(w, Whys)]
+	return [...]string{"admitted", "quota", "pace", "queue", "class", "flow", "weight", "route", "wait", "state", "slots", "?"}[min(w, Whys)]
 }

@@ -92,6 +92,7 @@ type Status struct {
 
 	Out    [words.Facets]uint32                // permits that are out
 	Queued [words.Facets][words.Classes]uint32 // requests that wait for one
+	Saved  [words.Classes]uint64               // what a class may still spend of its turns, in bytes
 	Taken  uint64                              // permits that were taken back from those who kept them too long
 }
 

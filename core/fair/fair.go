@@ -107,9 +107,11 @@ func Bytes(l Limits) int64 {
 	return table.Flat[item](l.Places) + table.Flat[flow](l.Queue) + table.PoolBytes[words.Flow, nothing](l.Queue)
 }
 
-// Len is how many items are queued, Of how many of a class.
-func (q *Queue) Len() int             { return q.queued }
-func (q *Queue) Of(c words.Class) int { return int(q.classes[c].queued) }
+// Len is how many items are queued, Of how many of a class; Saved is what a class may
+// still spend of its turn.
+func (q *Queue) Len() int                   { return q.queued }
+func (q *Queue) Of(c words.Class) int       { return int(q.classes[c].queued) }
+func (q *Queue) Saved(c words.Class) uint64 { return q.classes[c].deficit }
 
 // Ahead is how many items are served before one of a class that comes now, where all of
 // them cost a quantum: those of its class, and what the others are given meanwhile.

@@ -24,6 +24,7 @@ func (n *Node) Status(s *event.Status) {
 		s.Out[f] = uint32(n.admit.Out(f))
 		for c := range words.Classes {
 			s.Queued[f][c] = uint32(n.admit.Queued(f, c))
+			s.Saved[c] += n.admit.Saved(f, c)
 		}
 	}
 	s.Taken = n.admit.Taken()

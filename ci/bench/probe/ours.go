@@ -108,7 +108,7 @@ func newOwn(s settings) (*own, error) {
 	followed := state.New(l, 2)
 	st.CopyTo(&followed)
 	o.fol = follower.New(followed, 1<<14, 64, o.journal.Read)
-	o.desk = loop.NewDesk(loop.Door{16, inFlight, 16})
+	o.desk = loop.NewDesk(loop.Door{16, inFlight, 16}, loop.Door{})
 	for i := range s.callers {
 		spread := max(1, min(16, s.accounts/s.callers))
 		o.callers = append(o.callers, caller{first: i * spread, spread: spread, nonce: make([]words.Nonce, spread),
@@ -176,7 +176,7 @@ func (o *own) fold(batch []record.Sealed) error {
 func (o *own) ask(c int) error {
 	q := &o.callers[c]
 	o.next(q)
-	r, ok := o.desk.Submit(context.Background(), loop.Authed, &q.req)
+	r, ok := o.desk.Submit(context.Background(), words.Authed, &q.req)
 	if !ok || r.Problem != event.None {
 		return fmt.Errorf("%s was refused: let in %v, %q", q.key, ok, r.Problem.Code())
 	}

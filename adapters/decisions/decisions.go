@@ -1,0 +1,80 @@
+// Package decisions keeps what became of the last requests: of each, which rule let it in or
+// kept it out, so that from any refusal one question leads to its cause.
+//
+//	Keep ──► ring, the oldest goes ──► Find
+package decisions
+
+import (
+	"sync"
+	"time"
+)
+
+// Room is how many are kept. The oldest goes when there is one more.
+const Room = 4096
+
+// A Decision is what became of one request. What is empty was not said of it.
+type Decision struct {
+	ID       string    `json:"decision_id"`
+	At       time.Time `json:"at"`
+	Route    string    `json:"route"`
+	Class    string    `json:"class"`
+	Facet    string    `json:"facet"`
+	Tenant   uint32    `json:"tenant,omitzero"` // of the key that was verified
+	Key      string    `json:"key_id,omitzero"`
+	Peer     string    `json:"peer"`
+	Status   int       `json:"status"`
+	Code     string    `json:"code,omitzero"`
+	Why      string    `json:"why"`            // the bound that refused; "admitted"
+	Rule     string    `json:"quota,omitzero"` // that refused, or has the least left
+	Left     uint32    `json:"quota_left"`
+	ResetMS  int64     `json:"quota_reset_ms"`
+	RetryMS  int64     `json:"retry_ms,omitzero"`
+	Ahead    uint32    `json:"queued_ahead"` // when it came
+	WaitedUS int64     `json:"waited_us"`
+	Shadow   []string  `json:"shadow,omitzero"` // quotas in shadow that would have refused
+	Bytes    uint64    `json:"bytes"`
+	TookUS   int64     `json:"took_us"`
+	Config   string    `json:"config"` // the version that decided
+}
+
+// Ring is the last decisions.
+type Ring struct {
+	mu   sync.Mutex // nothing blocks under it
+	all  []Decision
+	next int
+}
+
+// New has none.
+func New() *Ring { return &Ring{all: make([]Decision, 0, Room)} }
+
+// Keep adds one.
+func (r *Ring) Keep(d Decision) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.all) < Room {
+		r.all = append(r.all, d)
+		return
+	}
+	r.all[r.next] = d
+	r.next = (r.next + 1) % Room
+}
+
+// Find is the last decision of an id; false where it is not kept, or not any more.
+func (r *Ring) Find(id string) (Decision, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.all {
+		d := &r.all[(r.next+len(r.all)-1-i)%len(r.all)]
+		if d.ID == id {
+			return *d, true
+		}
+	}
+	return Decision{}, false
+}
+
+// Kept is how many there are, and how many there may be.
+func (r *Ring) Kept() (depth, limit int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.all), Room
+}

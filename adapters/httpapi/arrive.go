@@ -1,0 +1,198 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/subtle"
+	"math/rand/v2"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"macronode/core/digest"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// A Gate admits requests. Arrive waits for the verdict; false where there was no room even
+// to ask, or ctx ended first. Who is told to go is settled, once.
+type Gate interface {
+	Arrive(ctx context.Context, in event.Arrive) (event.Verdict, bool)
+	Settle(t words.Ticket, bytes uint64)
+}
+
+// A Decision is what became of a request at the gate, and behind it.
+type Decision struct {
+	ID      string
+	At      words.Time
+	Route   string // the operationId of the document
+	Class   words.Class
+	Facet   words.Facet
+	Tenant  words.Tenant // of the key that was verified; 0: none was
+	Key     words.KeyID
+	Peer    string
+	Verdict event.Verdict
+	Status  int    // of HTTP
+	Code    string // of the problem; empty: it was done
+	Bytes   uint64 // of both bodies
+	Took    time.Duration
+}
+
+// A Policy is a quota, as callers are told of it.
+type Policy struct {
+	Name   string
+	Quota  uint64        // at once
+	Window time.Duration // in which that comes back
+	Bytes  bool          // it counts bytes
+}
+
+// recognize finds out whose key it is that a call shows. One that is wrong is nobody's, so
+// whoever guesses is among strangers.
+func (k *call) recognize() {
+	said := k.r.Header["Authorization"]
+	if len(said) != 1 {
+		return
+	}
+	id, secret, ok := parseKey(said[0])
+	if !ok {
+		return
+	}
+	known, found := k.Books.Find(id)
+	hash := digest.Sum([]byte(secret))
+	if match := subtle.ConstantTimeCompare(hash[:], known.Hash[:]) == 1; match && found {
+		k.key, k.over = known, expired(&known, k.at)
+	}
+}
+
+// class is that of whoever calls: those who administer the node are its own.
+func (k *call) class() words.Class {
+	switch {
+	case k.key.ID == 0, k.over:
+		return words.Anon
+	case k.key.Scopes&event.MayAdmin != 0:
+		return words.Internal
+	default:
+		return words.Authed
+	}
+}
+
+// arrive asks to be let in, and waits for its turn.
+func (k *call) arrive() error {
+	k.recognize()
+	k.of = k.class()
+	in := event.Arrive{Class: k.of, Facet: k.door.facet, Route: k.door.number, Peer: peer(k.r.RemoteAddr),
+		Bytes: k.r.ContentLength, Answer: k.door.mean, Patience: k.Deadline}
+	if k.of != words.Anon {
+		in.Key, in.Tenant = k.key.ID, k.key.Tenant
+	}
+	v, ok := k.Gate.Arrive(k.r.Context(), in)
+	switch {
+	case !ok && k.r.Context().Err() != nil:
+		return problem(event.Deadline)
+	case !ok:
+		v.Problem, v.Why = event.Busy, event.NoSlot
+	case v.Problem == event.None:
+		k.pass = v.Ticket
+	}
+	k.verdict = v
+	k.limits()
+	if v.Problem != event.None {
+		k.Meter.Barred(k.of, v.Why)
+		return &refusal{problem: v.Problem, detail: refused[v.Why]}
+	}
+	return nil
+}
+
+// leave settles a call, once.
+func (k *call) leave() {
+	if k.pass != 0 {
+		k.Gate.Settle(k.pass, uint64(max(k.r.ContentLength, 0))+k.sent)
+		k.pass = 0
+	}
+}
+
+// refused says to a caller why it is to come back.
+var refused = [event.Whys]string{
+	event.OverQuota:  "A quota is used up; RateLimit says which.",
+	event.OverPace:   "The node is at the pace that it is set to.",
+	event.QueueFull:  "Too many requests wait.",
+	event.ClassFull:  "Too many requests of this kind of caller wait.",
+	event.FlowFull:   "Too many requests of this caller wait.",
+	event.NoWeight:   "This kind of caller is not served here.",
+	event.OverRoute:  "Too many requests of this route are at work.",
+	event.WaitedLong: "No place came free in time.",
+	event.NoSlot:     "Too many requests are in.",
+}
+
+// limits tells a caller how it stands with its quotas.
+func (k *call) limits() {
+	v := &k.verdict
+	if v.Rule == 0 || int(v.Rule) > len(k.policies) {
+		return
+	}
+	h, p := k.Header(), &k.policies[v.Rule-1]
+	h["Ratelimit-Policy"] = p.header
+	line := append(make([]byte, 0, 64), p.quoted...)
+	line = strconv.AppendUint(append(line, ";r="...), uint64(v.Left), 10)
+	line = strconv.AppendInt(append(line, ";t="...), seconds(v.Reset), 10)
+	h["Ratelimit"] = []string{string(line)}
+}
+
+// seconds is d in whole ones, no less than it is.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// again is when a caller who was refused is to come back, in seconds; strewn, so that those
+// who were refused together do not come back together.
+func again(v *event.Verdict) int64 {
+	wait := max(1, seconds(v.Retry))
+	if v.Problem != event.Busy {
+		return wait
+	}
+	return wait + rand.Int64N(1+wait/4+1)
+}
+
+// policy is a Policy with what is said of it.
+type policy struct {
+	quoted string   // its name, as an item of a structured field
+	header []string // shared, and never written to
+}
+
+func newPolicy(p Policy) policy {
+	quoted := strconv.Quote(p.Name)
+	text := quoted + ";q=" + strconv.FormatUint(p.Quota, 10) + ";w=" + strconv.FormatInt(max(1, seconds(p.Window)), 10)
+	if p.Bytes {
+		text += `;qu="content-bytes"`
+	}
+	return policy{quoted, []string{text}}
+}
+
+// peer is who is at the other end of a connection: an address, or of IPv6 the network that
+// one customer is given.
+func peer(address string) words.ID {
+	ap, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return digest.Name([]byte(address))
+	}
+	a := ap.Addr().Unmap().WithZone("")
+	if a.Is6() {
+		network, _ := a.Prefix(64) // 64 is never wrong
+		a = network.Addr()
+	}
+	raw := a.As16()
+	return digest.Name(raw[:])
+}
+
+// decided keeps what became of a call.
+func (k *call) decided() {
+	if k.Decisions == nil || k.id[0] == 0 {
+		return
+	}
+	k.Decisions.Keep(Decision{ID: string(k.id[:]), At: k.at, Route: k.door.name, Class: k.of, Facet: k.door.facet, Tenant: k.key.Tenant, Key: k.key.ID,
+		Peer: k.r.RemoteAddr, Verdict: k.verdict, Status: k.status, Code: k.code, Bytes: uint64(max(k.r.ContentLength, 0)) + k.sent, Took: time.Since(k.began)})
+}
+
+// Write counts what is sent.
+func (k *call) Write(p []byte) (int, error) {
+	n, err := k.ResponseWriter.Write(p)
+	k.sent += uint64(n)
+	return n, err
+}

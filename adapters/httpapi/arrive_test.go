@@ -1,0 +1,146 @@
+package httpapi_test
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/adapters/httpapi"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// diary keeps decisions.
+type diary struct{ all []httpapi.Decision }
+
+func (d *diary) Keep(of httpapi.Decision) { d.all = append(d.all, of) }
+
+// TestArrive: who a request is at the gate, and what it asks of it.
+func TestArrive(t *testing.T) {
+	h := build(t)
+	h.add(event.Key{ID: 9, Tenant: 2, Hash: h.keys[2].Hash, Scopes: event.MayRead, Revoked: true})
+	s := serve(t, h)
+	show := func(auth string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set("Authorization", auth) }
+	}
+	for _, c := range []struct {
+		name   string
+		path   string
+		change func(*http.Request)
+		want   event.Arrive
+		status int
+	}{
+		{"who administers", "/v1/balance?account=a&asset=A", show(bearer(1)), event.Arrive{Class: words.Internal, Tenant: 1, Key: 1}, 200},
+		{"a key", "/v1/balance?account=a&asset=A", show(bearer(2)), event.Arrive{Class: words.Authed, Tenant: 1, Key: 2}, 200},
+		{"of another tenant", "/v1/accounts", show(bearer(4)), event.Arrive{Class: words.Internal, Tenant: 2, Key: 4, Facet: words.Lists}, 200},
+		{"nobody", "/openapi.json", func(r *http.Request) { r.Header.Del("Authorization") }, event.Arrive{Class: words.Anon}, 200},
+		{"a guess", "/v1/accounts", show(strings.Replace(bearer(2), secret(2), secret(3), 1)), event.Arrive{Class: words.Anon, Facet: words.Lists}, 401},
+		{"one that is revoked", "/v1/accounts", show(strings.Replace(bearer(9), secret(9), secret(2), 1)), event.Arrive{Class: words.Anon, Facet: words.Lists}, 401},
+		{"who says that he is more", "/v1/balance?account=a&asset=A", func(r *http.Request) {
+			show(bearer(2))(r)
+			r.Header.Set("X-Priority", "internal")
+			r.Header.Set("X-Forwarded-For", "10.9.8.7") // ron-gate forged peer, client priority
+		}, event.Arrive{Class: words.Authed, Tenant: 1, Key: 2}, 200},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h.arrived = nil
+			r := s.get(c.path)
+			c.change(r)
+			if a := s.send(r); a.status != c.status {
+				t.Fatalf("%+v", a)
+			}
+			got := h.arrived[0]
+			if len(h.arrived) != 1 || got.Class != c.want.Class || got.Tenant != c.want.Tenant || got.Key != c.want.Key || got.Facet != c.want.Facet {
+				t.Fatalf("%d came, %+v", len(h.arrived), got)
+			}
+			if got.Peer == (words.ID{}) || got.Patience != 50*time.Millisecond || got.Route == 0 {
+				t.Fatalf("%+v", got)
+			}
+		})
+	}
+	peers := []words.ID{}
+	for range 2 {
+		h.arrived = nil
+		s.send(s.get("/openapi.json"))
+		peers = append(peers, h.arrived[0].Peer)
+	}
+	if peers[0] != peers[1] {
+		t.Error("a peer is another on another port")
+	}
+}
+
+// TestRefusedAtTheGate: what is told to those who may not come in, and that nothing else
+// is done for them.
+func TestRefusedAtTheGate(t *testing.T) {
+	h, kept := build(t), new(diary)
+	s := serve(t, h, func(c *httpapi.Config) {
+		c.Decisions, c.Quotas = kept, []httpapi.Policy{{Name: "all", Quota: 9, Window: time.Second}, {Name: "each", Quota: 1 << 20, Window: time.Minute, Bytes: true}}
+	})
+	for _, c := range []struct {
+		v        event.Verdict
+		status   int
+		code     string
+		least    int // seconds
+		limit    string
+		policy   string
+		contains string
+	}{
+		{event.Verdict{Problem: event.Busy, Why: event.OverQuota, Rule: 1, Retry: 12 * time.Second, Reset: 90 * time.Second}, 429, "busy", 12, `"all";r=0;t=90`, `"all";q=9;w=1`, "quota"},
+		{event.Verdict{Problem: event.Busy, Why: event.OverQuota, Rule: 2, Left: 5}, 429, "busy", 1, `"each";r=5;t=0`, `"each";q=1048576;w=60;qu="content-bytes"`, "quota"},
+		{event.Verdict{Problem: event.Busy, Why: event.QueueFull}, 429, "busy", 1, "", "", "wait"},
+		{event.Verdict{Problem: event.Busy, Why: event.NoSlot}, 429, "busy", 1, "", "", "are in"},
+		{event.Verdict{Problem: event.Unavailable, Why: event.NotServing}, 503, "unavailable", 1, "", "", "nothing was decided"},
+	} {
+		kept.all, h.verdict = nil, &c.v
+		a := s.send(s.post("issue", "k", issue))
+		after, err := strconv.Atoi(a.header.Get("Retry-After"))
+		if a.status != c.status || !strings.Contains(a.body, `"code":"`+c.code+`"`) || err != nil || after < c.least || after > c.least+c.least/4+1 || !strings.Contains(a.body, c.contains) {
+			t.Errorf("%v: %+v", c.v.Why, a)
+		}
+		if s.count.get("barred internal "+c.v.Why.String()) == 0 {
+			t.Errorf("%v is not counted", c.v.Why)
+		}
+		if a.header.Get("RateLimit") != c.limit || a.header.Get("RateLimit-Policy") != c.policy {
+			t.Errorf("%v: %v", c.v.Why, a.header)
+		}
+		if len(kept.all) != 1 || kept.all[0].Verdict.Why != c.v.Why || kept.all[0].Status != c.status || !strings.Contains(a.body, kept.all[0].ID) {
+			t.Errorf("%v: kept %+v", c.v.Why, kept.all)
+		}
+	}
+	if len(h.asked) != 0 || len(h.in) != 0 {
+		t.Errorf("%d were asked, %d are in", len(h.asked), len(h.in))
+	}
+	h.verdict, h.rule = nil, 1
+	if a := s.send(s.post("issue", "k", issue)); a.status != 200 || a.header.Get("RateLimit") != `"all";r=3;t=2` {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestEverybodyIsSettled: whatever becomes of a request, its permit is given back, once.
+func TestEverybodyIsSettled(t *testing.T) {
+	h, kept := build(t), new(diary)
+	s := serve(t, h, func(c *httpapi.Config) { c.Decisions = kept })
+	bare := s.post("issue", "k2", issue)
+	bare.Header.Del("Authorization")
+	sent := []*http.Request{s.post("issue", "k", issue), s.post("issue", "k", "{"), bare, s.get("/v1/tx/tx_0"), s.get("/v1/balance?account=a&asset=A"), s.get("/v1/nowhere")}
+	for _, r := range sent {
+		s.send(r)
+	}
+	h.find = func() { panic("a bug") }
+	s.send(s.post("issue", "k3", issue))
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.in) != 0 || len(h.arrived) != 5 {
+		t.Errorf("%d came, %d are in", len(h.arrived), len(h.in))
+	}
+	codes := []string{}
+	for _, d := range kept.all {
+		codes = append(codes, d.Code)
+	}
+	if !slices.Contains(codes, "unauthorized") || !slices.Contains(codes, "bad_request") || !slices.Contains(codes, "") {
+		t.Errorf("kept %v", codes)
+	}
+}

@@ -1,0 +1,128 @@
+package loop
+
+import (
+	"context"
+	"sync"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// Gate is where requests arrive, and where they are settled. It has as many slots as may
+// wait and be at work; a slot is a request's until the node has stepped what ends it: a
+// verdict that refuses, or its Settle. So no word about a slot ever waits for room, and none
+// is taken for that of a later use.
+type Gate struct {
+	slots   []pass
+	rings   *[words.Classes]chan event.Event
+	empty   [words.Classes]chan uint32
+	settled chan *event.Settle // at most one a slot: never full
+}
+
+// pass is one slot.
+type pass struct {
+	mu    sync.Mutex // of this slot alone; nothing blocks under it
+	uses  uint32
+	left  bool // whoever asked does not wait for the verdict
+	class words.Class
+	in    event.Arrive
+	end   event.Settle
+	says  chan event.Verdict
+}
+
+func newGate(d Door, rings *[words.Classes]chan event.Event) *Gate {
+	g := &Gate{slots: make([]pass, d.All()), rings: rings, empty: numbered(d), settled: make(chan *event.Settle, d.All())}
+	for i := range g.slots {
+		g.slots[i].says = make(chan event.Verdict, 1)
+	}
+	return g
+}
+
+// Arrive asks for a permit and waits for the verdict. Who is told to go has it until Settle.
+// ok is false where there is no room even to ask, or where ctx ends first: then nothing is
+// to be settled.
+func (g *Gate) Arrive(ctx context.Context, in event.Arrive) (v event.Verdict, ok bool) {
+	var at uint32
+	select {
+	case at = <-g.empty[in.Class]:
+	default:
+		return v, false
+	}
+	p := &g.slots[at]
+	p.mu.Lock()
+	p.uses++
+	p.left, p.class, p.in = false, in.Class, in
+	p.in.Ticket = words.NewTicket(at, p.uses)
+	p.mu.Unlock()
+	g.rings[in.Class] <- &p.in // has room for every slot of the class
+	select {
+	case v = <-p.says:
+		if v.Problem != event.None {
+			g.empty[p.class] <- at
+		}
+		return v, true
+	case <-ctx.Done():
+		return g.leave(at)
+	}
+}
+
+// leave ends the waiting for a verdict. One that has come meanwhile is dealt with here, one
+// that comes later where it comes.
+func (g *Gate) leave(at uint32) (event.Verdict, bool) {
+	p := &g.slots[at]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case v := <-p.says:
+		g.abandon(p, v)
+	default:
+		p.left = true
+	}
+	return event.Verdict{}, false
+}
+
+// abandon deals with a verdict for which nobody waits.
+func (g *Gate) abandon(p *pass, v event.Verdict) {
+	if v.Problem != event.None {
+		g.empty[p.class] <- v.Ticket.Slot()
+		return
+	}
+	p.end = event.Settle{Ticket: v.Ticket}
+	g.settled <- &p.end
+}
+
+// deliver hands a verdict to whoever waits for it.
+func (g *Gate) deliver(v event.Verdict) {
+	p := &g.slots[v.Ticket.Slot()]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left {
+		g.abandon(p, v)
+		return
+	}
+	p.says <- v
+}
+
+// Settle ends a request that was told to go, once.
+func (g *Gate) Settle(t words.Ticket, bytes uint64) {
+	p := &g.slots[t.Slot()]
+	p.end = event.Settle{Ticket: t, Bytes: bytes}
+	g.settled <- &p.end
+}
+
+// free gives the slots back whose Settle the node has stepped.
+func (g *Gate) free(stepped []event.Event) {
+	for _, e := range stepped {
+		if end, ok := e.(*event.Settle); ok {
+			at := end.Ticket.Slot()
+			g.empty[g.slots[at].class] <- at
+		}
+	}
+}
+
+// Size is how many may be in, In how many of a class are; Settled is of the words that a
+// request has ended.
+func (g *Gate) Size() int                   { return len(g.slots) }
+func (g *Gate) In(c words.Class) int        { return cap(g.empty[c]) - len(g.empty[c]) }
+func (g *Gate) Limit(c words.Class) int     { return cap(g.empty[c]) }
+func (g *Gate) Settled() (depth, limit int) { return len(g.settled), cap(g.settled) }

@@ -1,0 +1,157 @@
+package loop_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"macronode/adapters/loop"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// A doorman is a node that does nothing but let so many in, in the order in which they
+// came, and refuse those of class anon.
+type doorman struct {
+	permits int
+	waits   []words.Ticket
+	out     map[words.Ticket]bool
+	most    int
+	stop    bool
+	wrong   string
+}
+
+func (d *doorman) Step(_ words.Now, in event.Event, out *event.Effects) {
+	switch in := in.(type) {
+	case *event.Arrive:
+		if in.Class == words.Anon {
+			out.Verdicts = append(out.Verdicts, event.Verdict{Ticket: in.Ticket, Problem: event.Busy})
+			return
+		}
+		d.waits = append(d.waits, in.Ticket)
+	case *event.Settle:
+		if !d.out[in.Ticket] {
+			d.wrong = "settled, and not out"
+		}
+		delete(d.out, in.Ticket)
+	case event.Signal:
+		d.stop = true
+	}
+	for len(d.waits) > 0 && len(d.out) < d.permits {
+		t := d.waits[0]
+		d.waits = d.waits[1:]
+		for other := range d.out {
+			if other.Slot() == t.Slot() {
+				d.wrong = "a slot is used twice at once"
+			}
+		}
+		d.out[t] = true
+		d.most = max(d.most, len(d.out))
+		out.Verdicts = append(out.Verdicts, event.Verdict{Ticket: t})
+	}
+}
+
+func (d *doorman) Due() (words.Instant, bool) { return 0, false }
+func (d *doorman) Status(s *event.Status) {
+	if d.stop {
+		s.Phase = words.Stopped
+	}
+}
+
+// gated runs a loop around d; end stops it.
+func gated(t *testing.T, d *doorman, gate loop.Door) (g *loop.Gate, end func()) {
+	t.Helper()
+	d.out = map[words.Ticket]bool{}
+	k := loop.NewDesk(loop.Door{1, 1, 1}, gate)
+	l := loop.New(d, new(diary), new(diary), k, loop.Ports{Child: func(event.ChildOp) {}}, 8)
+	done := make(chan error, 1)
+	go func() { done <- l.Run(t.Context(), event.Boot{}) }()
+	return k.Gate, func() {
+		t.Helper()
+		l.Say(t.Context(), event.Signal{What: event.Drain})
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if d.wrong != "" || len(d.out) != 0 || len(d.waits) != 0 {
+			t.Errorf("%s; %d are out, %d wait", d.wrong, len(d.out), len(d.waits))
+		}
+		for c := range words.Classes {
+			if g := k.Gate; g.In(c) != 0 {
+				t.Errorf("%d of %v are in", g.In(c), c)
+			}
+		}
+	}
+}
+
+// TestGate: many come, go, are refused, and leave before they were told anything; all
+// slots and all permits come back, and no permit was given twice.
+func TestGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &doorman{permits: 3}
+		g, end := gated(t, d, loop.Door{2, 8, 4})
+		var wg sync.WaitGroup
+		var went, full, left, refused atomic.Int64
+		for i := range 64 {
+			wg.Go(func() {
+				dice := words.NewDice(uint64(i))
+				for range 100 {
+					ctx, stop := context.WithTimeout(t.Context(), time.Duration(dice.Below(3))*time.Millisecond)
+					in := event.Arrive{Class: words.Class(dice.Below(3))}
+					v, ok := g.Arrive(ctx, in)
+					late := ctx.Err() != nil
+					stop()
+					switch {
+					case !ok && late:
+						left.Add(1)
+					case !ok:
+						full.Add(1)
+					case v.Problem != event.None:
+						refused.Add(1)
+					default:
+						went.Add(1)
+						time.Sleep(time.Duration(dice.Below(2)) * time.Millisecond) // at work
+						g.Settle(v.Ticket, 1)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		synctest.Wait()
+		end()
+		if went.Load() == 0 || full.Load() == 0 || left.Load() == 0 || refused.Load() == 0 || d.most != 3 {
+			t.Errorf("%d went, %d found no slot, %d left, %d were refused; %d at once", went.Load(), full.Load(), left.Load(), refused.Load(), d.most)
+		}
+	})
+}
+
+// TestGateIsFull: who finds no slot of its class is told at once, and others are not kept
+// out by that.
+func TestGateIsFull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, end := gated(t, &doorman{permits: 9}, loop.Door{1, 1, 0})
+		v, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Authed})
+		if !ok {
+			t.Fatal("no room for the first")
+		}
+		if _, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Authed}); ok {
+			t.Error("room for two")
+		}
+		other, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Internal})
+		if !ok || g.In(words.Authed) != 1 || g.Limit(words.Authed) != 1 || g.Size() != 2 {
+			t.Errorf("%v, %d of %d", ok, g.In(words.Authed), g.Limit(words.Authed))
+		}
+		g.Settle(v.Ticket, 0)
+		g.Settle(other.Ticket, 0)
+		synctest.Wait()
+		again, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Authed})
+		if !ok || again.Ticket == v.Ticket || again.Ticket.Slot() != v.Ticket.Slot() {
+			t.Errorf("%v %v after %v", again.Ticket, ok, v.Ticket)
+		}
+		g.Settle(again.Ticket, 0)
+		synctest.Wait()
+		end()
+	})
+}

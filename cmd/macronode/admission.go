@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"macronode/adapters/config"
+	"macronode/adapters/decisions"
+	"macronode/adapters/httpapi"
+	"macronode/adapters/loop"
+	"macronode/core/admit"
+	"macronode/core/digest"
+	"macronode/core/quota"
+	"macronode/core/words"
+)
+
+// houseLimits is who may be in, and who may wait.
+func houseLimits(c *config.Config) admit.Limits {
+	q, p := &c.Queue, &c.Permits
+	l := admit.Limits{Quantum: uint64(q.Quantum), Least: least, Wait: q.MaxWait, Grace: time.Second,
+		Weights: [words.Classes]uint64{words.Internal: uint64(q.Weights.Internal), words.Authed: uint64(q.Weights.Authed), words.Anon: uint64(q.Weights.Anon)}}
+	for f, of := range [words.Facets]struct{ permits, queue int }{words.Money: {p.Money, q.Money}, words.Lists: {p.Lists, q.Lists}, words.Beyond: {p.Beyond, q.Beyond}} {
+		l.Facets[f] = admit.Facet{Permits: of.permits, Queue: of.queue, Flow: max(1, of.queue*q.Flow/100)}
+		for class := range words.Classes {
+			l.Facets[f].Class[class] = max(1, of.queue*q.Class/100)
+		}
+		l.Places += of.permits + of.queue
+	}
+	return l
+}
+
+const least = 4 << 10 // bytes that a request costs its flow at least
+
+// subjects is how many callers have counters of their own.
+func subjects(c *config.Config) quota.Limits {
+	return quota.Limits{Peers: c.Rows.Peers, Keys: c.APIKeys, Tenants: c.Wallet.Limits.Tenants}
+}
+
+// quotas are the rules of the configuration.
+func quotas(*config.Config) []quota.Rule { return nil }
+
+// gate shares the slots of those who come: an eighth for the node's own, an eighth for
+// whoever has shown no key.
+func gate(c *config.Config) loop.Door {
+	all := houseLimits(c).Places
+	part := max(1, all/8)
+	return loop.Door{words.Internal: part, words.Authed: all - 2*part, words.Anon: part}
+}
+
+// versionOf names what a configuration says.
+func versionOf(c *config.Config) string {
+	sum := digest.Sum([]byte(c.Effective()))
+	return hex.EncodeToString(sum[:6])
+}
+
+// keeps writes down what became of requests.
+type keeps struct{ *life }
+
+func (k keeps) Keep(d httpapi.Decision) {
+	v := &d.Verdict
+	out := decisions.Decision{ID: d.ID, At: time.UnixMilli(int64(d.At)).UTC(), Route: d.Route, Class: d.Class.String(), Facet: d.Facet.String(),
+		Tenant: uint32(d.Tenant), Peer: d.Peer, Status: d.Status, Code: d.Code, Why: v.Why.String(), Left: v.Left,
+		ResetMS: v.Reset.Milliseconds(), RetryMS: v.Retry.Milliseconds(), Ahead: v.Ahead, WaitedUS: v.Waited.Microseconds(),
+		Bytes: d.Bytes, TookUS: d.Took.Microseconds(), Config: k.version}
+	if d.Key != 0 {
+		out.Key = fmt.Sprintf("%016x", uint64(d.Key))
+	}
+	k.decisions.Keep(out)
+}
+
+// decision is what is kept of a request.
+func (l *life) decision(id string) (any, bool) { return l.decisions.Find(id) }
+
+// showGate shows who waits at the gate, and who is in.
+func (l *life) showGate() {
+	g, limits := l.desk.Gate, houseLimits(l.config)
+	l.show("passes", func() (depth, limit int) {
+		for c := range words.Classes {
+			depth += g.In(c)
+		}
+		return depth, g.Size()
+	})
+	l.show("settled", g.Settled)
+	l.show("decisions", l.decisions.Kept)
+	for f := range words.Facets {
+		l.show("waits_"+f.String(), func() (depth, limit int) {
+			for _, n := range l.ear.status().Queued[f] {
+				depth += int(n)
+			}
+			return depth, limits.Facets[f].Queue
+		})
+		l.metrics.Sample("semaphore_inflight", func() float64 { return float64(l.ear.status().Out[f]) }, f.String())
+		for c := range words.Classes {
+			l.metrics.Sample("fq_queued", func() float64 { return float64(l.ear.status().Queued[f][c]) }, f.String(), c.String())
+		}
+	}
+	for c := range words.Classes {
+		l.metrics.Sample("fq_inflight", func() float64 { return float64(g.In(c)) }, c.String())
+		l.metrics.Sample("fq_tokens", func() float64 { return float64(l.ear.status().Saved[c]) }, c.String())
+	}
+	l.metrics.Sample("permits_taken_total", func() float64 { return float64(l.ear.status().Taken) })
+}
