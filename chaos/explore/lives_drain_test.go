@@ -1,0 +1,201 @@
+package explore
+
+import (
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// drainPlan is what Drain knows of: every request is a new one, nobody leaves, no frame
+// holds nothing but the time.
+func drainPlan() Plan {
+	return Plan{drains: 1, aborts: 1, slow: true, downs: 1, fails: 1, passes: 3, tries: 1, vouch: 60 * second, patience: 2 * second,
+		scripts: [][]wish{{issue(0, "ann", 1), issue(1, "ann", 1)}, {issue(2, "bob", 1), issue(3, "bob", 1)}}}
+}
+
+// unit is Drain's: all deadlines are so many of it.
+const unit = 100 * time.Millisecond
+
+// drainTeller tells a life to Drain.
+type drainTeller struct {
+	steps []told
+	base  words.LSN // before the life
+	was   event.Status
+	http  string        // as the node knows it
+	entry words.Instant // the phase at hand began
+	gone  int           // units since then
+	asks  int
+	cur   [2]int
+	held  map[int]bool
+	fell  bool // the listener ended, and the node has not heard
+}
+
+func newDrainTeller() *drainTeller { return &drainTeller{held: map[int]bool{}} }
+
+func (t *drainTeller) life() []told { return t.steps }
+
+func (t *drainTeller) tell(x ...any) { t.steps = append(t.steps, x) }
+
+// may leaves out what the specification has otherwise: one batch after the other, and a
+// listener that does what it was asked to.
+func (t *drainTeller) may(w *World, a Action) bool {
+	waits := w.clients[0].state == waiting || w.clients[1].state == waiting
+	var s event.Status
+	w.node.Status(&s)
+	switch a.kind() {
+	case actAsk:
+		return !t.fell && (t.http == "up" || len(t.steps) == 0)
+	case actWrite:
+		return !t.fell && s.Folded == s.Durable && w.folded == w.safe && w.late.count == 0
+	case actDown:
+		return w.http.wanted || w.http.killed || !waits
+	case actDrain:
+		return !t.fell && t.asks > 1 // or most lives would be short
+	case actListen, actFold, actSync, actHear:
+		return true
+	case actPass:
+		due, _ := w.node.Due()
+		return !t.fell && due < w.now.Mono.Plus(10*second) // or a frame with nothing but the time comes
+	default:
+		return !t.fell
+	}
+}
+
+func (t *drainTeller) before(w *World, a Action) {
+	if len(t.steps) == 0 {
+		t.base, t.http = w.last.lsn, "up"
+		t.tell("Meet", "key")
+		t.tell("Meet", "admin")
+		t.tell("Up")
+	}
+	if t.fell = t.fell || a.kind() == actDown && w.http.wanted; a.kind() == actListen && w.late.words[0].what == ended {
+		t.fell = false
+	}
+	w.node.Status(&t.was)
+}
+
+var ranks = map[words.Phase]int{words.LameDuck: 1, words.Draining: 2, words.Aborting: 3, words.Stopped: 4}
+
+func (t *drainTeller) after(w *World, a Action) {
+	var s event.Status
+	w.node.Status(&s)
+	told := len(t.steps)
+	if a.kind() == actPass {
+		t.passes(w)
+	}
+	t.happens(w, a, &s)
+	for _, op := range w.h.out.Childs {
+		if op.Child != words.ChildHTTP || a.kind() == actWrite || a.kind() == actSync || a.kind() == actFold || a.kind() == actHear || a.kind() == actDown {
+			continue
+		}
+		switch {
+		case op.What == event.StartChild:
+			t.tell("Restart")
+			t.http = "starting"
+		case t.http != "down":
+			t.http = "ending"
+		}
+	}
+	t.moves(w, a, &s)
+	if len(t.steps) == told {
+		return
+	}
+	t.tell("See", s.Phase.String(), int(s.LSN-t.base), int(s.Durable-t.base), int(s.Folded-t.base), int(s.Held), s.Ready, s.Reads, s.Writes)
+}
+
+// passes is the time that has gone by in a phase, in whole units.
+func (t *drainTeller) passes(w *World) {
+	if ranks[t.was.Phase] == 0 {
+		return
+	}
+	for n := int((w.now.Mono - t.entry) / words.Instant(unit)); t.gone < n; t.gone++ {
+		t.tell("Pass")
+	}
+}
+
+// happens is what an action is to the specification, but for phases.
+func (t *drainTeller) happens(w *World, a Action, s *event.Status) {
+	switch a.kind() {
+	case actAsk:
+		t.asks++
+		k := t.asks
+		t.tell("Send", k)
+		t.cur[a.n()], t.held[k] = k, s.Held > t.was.Held || s.LSN > t.was.LSN
+		t.tell("Enter", k, t.held[k])
+	case actUp:
+		t.tell("Up")
+		t.http = "up"
+	case actDrain:
+		t.tell("Drain")
+	case actAbort:
+		if ranks[t.was.Phase] < 3 {
+			t.tell("Abort")
+		}
+	case actListen:
+		t.hears(w, s)
+	default:
+	}
+	if s.Ailing.Has(words.Stalled) && !t.was.Ailing.Has(words.Stalled) {
+		t.tell("Stall")
+	}
+	if failed := s.Ailing.Has(words.JournalFailed) && !t.was.Ailing.Has(words.JournalFailed); failed {
+		t.tell("Fail")
+		clear(t.held) // one batch after the other: whoever waits, waits for what is lost
+	}
+	for i := range w.clients {
+		c, k := &w.clients[i], t.cur[i]
+		if c.state == mailed && t.held[k] {
+			if delete(t.held, k); a.kind() == actPass && ranks[s.Phase] < 3 {
+				t.tell("Patience", k)
+			}
+		}
+	}
+}
+
+// hears is a word of the shell.
+func (t *drainTeller) hears(w *World, s *event.Status) {
+	switch {
+	case s.Durable > t.was.Durable:
+		t.tell("Sync", int(s.Durable-t.base))
+	case s.Folded > t.was.Folded:
+		t.tell("Fold")
+	case s.Unmet.Has(words.NeedHTTP) && !t.was.Unmet.Has(words.NeedHTTP) || t.http == "ending" && !w.http.up && s.Durable == t.was.Durable && w.heardEnd():
+		t.tell(map[bool]string{true: "Ended", false: "Die"}[t.http == "ending"])
+		t.http = "down"
+	}
+}
+
+// heardEnd reports that no word about the listener's end is on its way.
+func (w *World) heardEnd() bool {
+	for _, x := range w.late.words[:w.late.count] {
+		if x.what == ended {
+			return false
+		}
+	}
+	return true
+}
+
+// moves are the phases, as far as they went.
+func (t *drainTeller) moves(w *World, a Action, s *event.Status) {
+	from, to := ranks[t.was.Phase], ranks[s.Phase]
+	if from < to {
+		t.entry, t.gone = w.now.Mono, 0
+	}
+	if a.kind() == actDrain {
+		from = 1
+	}
+	if a.kind() == actAbort {
+		from = max(from, 3)
+	}
+	if from == 1 && to >= 2 {
+		t.tell("Close")
+		from = 2
+	}
+	if from == 2 && to == 3 {
+		t.tell("GiveUp")
+	}
+	if from < 4 && to == 4 {
+		t.tell("Stop")
+	}
+}

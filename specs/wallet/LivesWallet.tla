@@ -1,0 +1,39 @@
+----------------------------- MODULE LivesWallet -----------------------------
+(* Lives of a real node, told by chaos/explore step for step in the words of   *)
+(* Wallet, for TLC to accept: Lives is what was told. Those in True must come   *)
+(* to their end, and none of the others, which are told wrong in one place.     *)
+EXTENDS Wallet, Lives, TLC
+
+VARIABLES life, next  \* which of them, and the step that comes next
+
+LivesTenants  == {"t"}
+LivesAccounts == {<<"t", n>> : n \in {"ann", "bob", "shop"}}
+Name(n)       == IF n = "nobody" THEN Nobody ELSE n
+Wish(e)       == [tenant |-> "t", key |-> e[3], op |-> e[4], from |-> Name(e[5]), to |-> Name(e[6]), amount |-> e[7], nonce |-> e[8]]
+LivesRequests == UNION {{Wish(l[i]) : i \in {j \in DOMAIN l : l[j][1] = "Ask"}} : l \in {All[n] : n \in DOMAIN All}}
+
+Holds(c)    == client'[c].ph = "held"
+Decides(c, rec) == Step(c) /\ Len(log') = Len(log) + 1 /\ log'[Len(log')].recs[1] = rec /\ Holds(c)
+
+Told(e) == LET c == e[2] IN
+  CASE e[1] = "Ask"      -> Ask(c) /\ client'[c].req = Wish(e)
+    [] e[1] = "Step"     -> Step(c) /\ log' = log /\ Holds(c)
+    [] e[1] = "Moved"    -> Decides(c, [kind |-> "moved", req |-> client[c].req, seq |-> e[3], fromNow |-> e[4], toNow |-> e[5]])
+    [] e[1] = "Refused"  -> Decides(c, [kind |-> "refused", req |-> client[c].req, why |-> e[3], next |-> e[4]])
+    [] e[1] = "Leave"    -> Leave(c) /\ client[c].reply.what = e[3] /\ client[c].reply.lsn = e[4] /\ client[c].reply.next = e[5]
+    [] e[1] = "Patience" -> LosePatience(c)
+    [] e[1] = "Sync"     -> Sync /\ durable' = e[2]
+    [] e[1] = "Follow"   -> Follow /\ folded' = e[2]
+    [] e[1] = "Fail"     -> FailFlush
+    [] e[1] = "Begin"    -> (Restart \/ Crash) /\ Len(log') = e[2]
+
+LivesInit == Init /\ life \in DOMAIN All /\ next = 1
+LivesNext == /\ next <= Len(All[life]) /\ Told(All[life][next])
+             /\ next' = next + 1 /\ UNCHANGED life
+LivesSpec == LivesInit /\ [][LivesNext]_<<vars, life, next>>
+
+\* Said of each life that came to its end, and of a true one that did not, where it came to.
+AtEnd    == next > Len(All[life])
+Accepted == /\ AtEnd => PrintT(<<"accepted", life, life \in True>>)
+            /\ ~AtEnd /\ life \in True /\ ~ENABLED LivesNext => PrintT(<<"refused", life, next, All[life][next], vars>>)
+=============================================================================
