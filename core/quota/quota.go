@@ -41,10 +41,10 @@ func (l Limits) rows() [words.Scopes]int {
 
 // Who asks, as far as that was verified.
 type Who struct {
-	Class  words.Class
 	Peer   words.ID     // digest of the address
 	Key    words.KeyID  // that was verified; 0: none was, and no counter of a key or a tenant is looked at
 	Tenant words.Tenant // of that key
+	Class  words.Class
 }
 
 // A Verdict is what the rules of peers, keys and tenants say of a request.
@@ -128,13 +128,13 @@ func widthsOf(rules []Rule) (widths [words.Scopes]int) {
 // Take asks for one request that says it brings so many bytes. All rules that apply are
 // looked at; then all are charged, or, where one refuses, none. More than a burst at once
 // is admitted when all of the burst is there, and owed: what comes next waits for it.
-func (q *Quota) Take(now words.Instant, who Who, bytes uint64) Verdict {
+func (q *Quota) Take(now words.Instant, who Who, bytes uint64) (v Verdict) {
 	q.find(now, &who, bytes, q.rulesFor(&who))
-	v := q.judge()
-	if !v.Refused {
-		return q.charge(&who, v.Shadow)
-	}
-	if v.Retry > 0 {
+	q.judge(&v)
+	switch {
+	case !v.Refused:
+		q.charge(&who, &v)
+	case v.Retry > 0:
 		v.Retry += time.Duration(q.last - now)
 	}
 	return v
@@ -146,8 +146,9 @@ func (q *Quota) Take(now words.Instant, who Who, bytes uint64) Verdict {
 // it is by MaxDebt, so that no mistake shuts anybody out for longer than a day.
 func (q *Quota) Charge(now words.Instant, who Who, bytes uint64) {
 	q.find(now, &who, bytes, q.rulesFor(&who)&q.bytes)
-	q.judge()
-	q.charge(&who, 0) // whatever they say
+	var v Verdict
+	q.judge(&v)
+	q.charge(&who, &v) // whatever it is
 	q.pace(now, bytes, q.bytes)
 }
 
@@ -221,7 +222,7 @@ func (q *Quota) used(rule int) exact {
 
 // judge looks at all rules of a request. Of those that refuse it tells the one that
 // does so for longest.
-func (q *Quota) judge() (v Verdict) {
+func (q *Quota) judge(v *Verdict) {
 	f := &q.asked
 	refuses, longest := -1, time.Duration(0)
 	for m := f.rules; m != 0; m &= m - 1 {
@@ -241,24 +242,22 @@ func (q *Quota) judge() (v Verdict) {
 		}
 	}
 	if refuses < 0 {
-		return v
+		return
 	}
-	if longest == time.Duration(Never) {
-		longest = 0
+	if v.Refused = true; longest < time.Duration(Never) {
+		v.Retry = longest
 	}
-	v.Refused, v.Retry = true, longest
-	return v.of(&q.gauges[refuses], refuses, q.used(refuses))
+	v.tell(refuses, &q.gauges[refuses], q.used(refuses))
 }
 
-// of is v with what callers are told of a rule of which so much is used.
-func (v Verdict) of(g *gauge, rule int, used exact) Verdict {
+// tell is what callers are told of a rule of which so much is used.
+func (v *Verdict) tell(rule int, g *gauge, used exact) {
 	v.Rule, v.Left, v.Reset = uint8(rule+1), uint32(min(g.left(used), math.MaxUint32)), used.ceil()
-	return v
 }
 
 // charge counts a request against all its rules, and tells the one of them that has used
 // the largest part of its burst, to the nanosecond.
-func (q *Quota) charge(who *Who, shadow uint16) Verdict {
+func (q *Quota) charge(who *Who, v *Verdict) {
 	f, told := &q.asked, -1
 	for m := f.rules; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
@@ -273,11 +272,9 @@ func (q *Quota) charge(who *Who, shadow uint16) Verdict {
 			told = i
 		}
 	}
-	v := Verdict{Shadow: shadow}
-	if told < 0 {
-		return v
+	if told >= 0 {
+		v.tell(told, &q.gauges[told], f.after[told])
 	}
-	return v.of(&q.gauges[told], told, f.after[told])
 }
 
 // lessOf reports a/ofA < b/ofB, each to the nanosecond.

@@ -22,10 +22,10 @@ type Rule struct {
 
 // Who asks.
 type Who struct {
-	Class  words.Class
 	Peer   words.ID
 	Key    words.KeyID
 	Tenant words.Tenant
+	Class  words.Class
 }
 
 // bucket is what one subject has drawn by one rule and what has not come back.
