@@ -7,6 +7,7 @@ replace macronode => ../..
 require (
 	github.com/cockroachdb/pebble/v2 v2.1.7
 	github.com/jackc/pgx/v5 v5.12.0
+	golang.org/x/time v0.16.0
 	macronode v0.0.0
 )
 

@@ -1,0 +1,69 @@
+// Package rate measures one decision of core/quota beside golang.org/x/time/rate, both of
+// 256 tenants that come in turn and are admitted. `go test -bench . -count 20`; the
+// smallest is the cost, the rest is the machine's.
+package rate
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"macronode/core/quota"
+	"macronode/core/words"
+)
+
+const tenants = 256
+
+// The limiter of a tenant is found in a map, and reads the clock.
+func BenchmarkLimiter(b *testing.B) {
+	limiters, names := limitersOf()
+	for i := range b.N {
+		if !limiters[names[i%tenants]].Allow() {
+			b.Fatal("refused")
+		}
+	}
+}
+
+// The same, told the time.
+func BenchmarkLimiterAt(b *testing.B) {
+	limiters, names := limitersOf()
+	began := time.Now()
+	for i := range b.N {
+		if !limiters[names[i%tenants]].AllowN(began.Add(time.Duration(i)*1000), 1) {
+			b.Fatal("refused")
+		}
+	}
+}
+
+func limitersOf() (map[string]*rate.Limiter, []string) {
+	limiters, names := map[string]*rate.Limiter{}, make([]string, tenants)
+	for i := range names {
+		names[i] = "tenant-" + strconv.Itoa(i)
+		limiters[names[i]] = rate.NewLimiter(1e9, 1000)
+	}
+	return limiters, names
+}
+
+// One rule of tenants.
+func BenchmarkTake(b *testing.B) { take(b, rule(words.OfTenant, words.Requests)) }
+
+// One of peers, one of keys, and one of tenants that counts bytes.
+func BenchmarkTakeThree(b *testing.B) {
+	take(b, rule(words.OfPeer, words.Requests), rule(words.OfKey, words.Requests), rule(words.OfTenant, words.Bytes))
+}
+
+func rule(s words.Scope, u words.Unit) quota.Rule {
+	return quota.Rule{Scope: s, Unit: u, Rate: 1e9, Every: time.Second, Burst: 1000, Classes: quota.All}
+}
+
+func take(b *testing.B, rules ...quota.Rule) {
+	q := quota.New(rules, quota.Limits{Peers: 4 * tenants, Keys: 4 * tenants, Tenants: tenants}, 7)
+	for i := range b.N {
+		who := quota.Who{Class: words.Authed, Peer: words.ID{byte(i), byte(i>>8) & 3}, Key: 1 + words.KeyID(i%(4*tenants)), Tenant: 1 + words.Tenant(i%tenants)}
+		if q.Take(words.Instant(i)*1000, who, 100).Refused {
+			b.Fatal("refused")
+		}
+	}
+}
