@@ -20,6 +20,9 @@ type View struct {
 	Standing uint8  // that are neither
 }
 
+// Count is how many upstreams there are.
+func (m *Upstreams) Count() int { return len(m.upstreams) }
+
 // Look is what an upstream looks like now.
 func (m *Upstreams) Look(of uint16) (v View) {
 	u := &m.upstreams[of]

@@ -1,0 +1,95 @@
+package proxy
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"macronode/core/event"
+)
+
+// answer gives an answer on as it comes.
+func (t *trip) answer(res *http.Response) {
+	t.reading.Store(true)
+	t.timer.Reset(t.config.Silence)
+	ending := event.Left
+	defer func() { t.port.Tell(event.Tried{Ticket: t.ticket, Ending: ending}) }()
+	h := t.w.Header()
+	pass(h, res.Header, nil)
+	if _, said := h["Content-Type"]; !said {
+		h["Content-Type"] = nil // or the server would guess one
+	}
+	announced := len(res.Trailer)
+	if announced > 0 {
+		var names []string
+		for name := range res.Trailer {
+			names = append(names, name)
+		}
+		h["Trailer"] = []string{strings.Join(names, ", ")}
+	}
+	t.w.WriteHeader(res.StatusCode)
+	ending = t.copy(res)
+	if ending != event.Whole {
+		panic(http.ErrAbortHandler) // the client must see that it is not whole
+	}
+	if len(res.Trailer) > 0 {
+		t.trailers(res, announced)
+	}
+}
+
+// trailers are known when the body is over.
+func (t *trip) trailers(res *http.Response, announced int) {
+	_ = t.control.Flush() // so that it is chunked
+	h, prefix := t.w.Header(), ""
+	if len(res.Trailer) != announced {
+		prefix = http.TrailerPrefix
+	}
+	for name, values := range res.Trailer {
+		h[prefix+name] = values
+	}
+}
+
+// copy moves the body. What does not come at once leaves as soon as it is there.
+func (t *trip) copy(res *http.Response) event.Ending {
+	buf := buffers.Get().(*[size]byte)
+	defer buffers.Put(buf)
+	rest := res.ContentLength
+	live := rest < 0 || strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")
+	small := 0 <= res.ContentLength && res.ContentLength <= size // the server's own limit holds it
+	pace, armed := t.pace(), time.Now()
+	if live && t.control.Flush() != nil {
+		return event.Left
+	}
+	for {
+		n, err := res.Body.Read(buf[:])
+		if n > 0 {
+			if !small {
+				_ = t.control.SetWriteDeadline(pace.begin())
+			}
+			_, failed := t.w.Write(buf[:n])
+			if rest -= int64(n); failed == nil && (live || rest > 0) {
+				failed = t.control.Flush()
+			}
+			if failed != nil {
+				return event.Left
+			}
+			if !small {
+				if now := pace.end(n); now.Sub(armed) > t.config.Silence/8 {
+					armed = now
+					t.timer.Reset(t.config.Silence)
+				}
+			}
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, io.EOF):
+			return event.Whole
+		case t.r.Context().Err() != nil:
+			return event.Left
+		default:
+			return event.Cut
+		}
+	}
+}

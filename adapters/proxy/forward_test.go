@@ -1,0 +1,340 @@
+package proxy_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/adapters/proxy"
+)
+
+// echo answers with what it was sent.
+func echo(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	w.Header().Set("X-Saw", fmt.Sprintf("%s %s %s %d %q %v", r.Method, r.Host, r.RequestURI, r.ContentLength, r.TransferEncoding, err))
+	for name, values := range r.Header {
+		w.Header()["Saw-"+name] = values
+	}
+	_, _ = w.Write(body)
+}
+
+func TestARequestGoesThrough(t *testing.T) {
+	h := build(t, nil, serves(t, echo))
+	for _, c := range []struct{ method, path, body, want string }{
+		{"GET", "/a/b?x=1;y=%zz", "", `GET HOST /a/b?x=1;y=%zz 0 [] <nil>`},
+		{"POST", "/a%2fb//c%20d", "hello", `POST HOST /a%2fb//c%20d 5 [] <nil>`},
+		{"DELETE", "/", "", `DELETE HOST / 0 [] <nil>`},
+		{"PATCH", "/?", strings.Repeat("x", 1<<20), `PATCH HOST /? 1048576 [] <nil>`},
+	} {
+		r := h.request(c.method, c.path, strings.NewReader(c.body), "X-Mine", "1", "X-Mine", "2")
+		a := h.do(r)
+		want := strings.ReplaceAll(c.want, "HOST", r.URL.Host)
+		if a.err != nil || a.status != 200 || a.header.Get("X-Saw") != want || a.body != c.body || strings.Join(a.header["Saw-X-Mine"], ",") != "1,2" {
+			t.Errorf("%s %s: %d, %s, %d bytes, %v, want %s", c.method, c.path, a.status, a.header.Get("X-Saw"), len(a.body), a.err, want)
+		}
+	}
+	// A body of unknown length stays one.
+	a := h.do(h.request("POST", "/", io.MultiReader(strings.NewReader("un"), strings.NewReader("known"))))
+	if a.body != "unknown" || !strings.HasSuffix(a.header.Get("X-Saw"), ` -1 ["chunked"] <nil>`) {
+		t.Errorf("%q, %s", a.body, a.header.Get("X-Saw"))
+	}
+	if got := h.port.endings(); got != strings.Repeat(" answered whole", 5) {
+		t.Error(got)
+	}
+}
+
+// Answers without a body say what they said.
+func TestAnswersWithoutABody(t *testing.T) {
+	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/204":
+			w.WriteHeader(204)
+		case "/304":
+			w.Header().Set("Etag", `"1"`)
+			w.WriteHeader(304)
+		default:
+			w.Header().Set("Content-Length", "12345")
+		}
+	}))
+	for path, want := range map[string]string{"/204": "204 ", "/304": "304 ", "/head": "200 12345"} {
+		method := "GET"
+		if path == "/head" {
+			method = "HEAD"
+		}
+		a := h.do(h.request(method, path, nil))
+		if got := fmt.Sprint(a.status, " ", a.header.Get("Content-Length")); got != want || a.body != "" || a.err != nil {
+			t.Errorf("%s: %s %q %v, want %s", path, got, a.body, a.err, want)
+		}
+	}
+}
+
+// Fields of one connection end there, both ways, those that Connection names among them.
+func TestHopByHop(t *testing.T) {
+	h := build(t, nil, speaks(t, func(c net.Conn, _ *bufio.Reader) {
+		fmt.Fprint(c, "HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Their-Own\r\nX-Their-Own: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\n"+
+			"Upgrade: h2c\r\nX-Goes: 1\r\nContent-Length: 2\r\n\r\nok")
+	}))
+	a := h.get("/")
+	for name, want := range map[string]string{"X-Their-Own": "", "Keep-Alive": "", "Proxy-Authenticate": "", "Upgrade": "", "Connection": "", "X-Goes": "1"} {
+		if got := a.header.Get(name); got != want {
+			t.Errorf("%s came: %q", name, got)
+		}
+	}
+	h = build(t, nil, serves(t, echo))
+	_, in := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, x-own , X-Forwarded-For\r\nX-Own: 1\r\nX-Forwarded-For: 6.6.6.6\r\nTE: trailers, deflate\r\nProxy-Authorization: b\r\n" +
+		"Proxy-Connection: c\r\nKeep-Alive: d\r\nTrailer: X-Sum\r\nX-Goes: 1\r\n\r\n")
+	res, err := http.ReadResponse(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"X-Own": "", "Proxy-Authorization": "", "Proxy-Connection": "", "Keep-Alive": "", "Trailer": "", "Te": "trailers", "X-Goes": "1",
+		"X-Forwarded-For": "127.0.0.1", "Connection": ""} {
+		if got := strings.Join(res.Header["Saw-"+name], ","); got != want {
+			t.Errorf("%s went: %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Who asks is told by the proxy alone, unless the peer is one whose word is taken.
+func TestForwarded(t *testing.T) {
+	for name, c := range map[string]struct {
+		trusted []netip.Prefix
+		want    map[string]string
+	}{
+		"a stranger": {nil, map[string]string{"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Host": "HOST", "Forwarded": ""}},
+		"a proxy": {[]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, map[string]string{"X-Forwarded-For": "9.9.9.9, 8.8.8.8, 127.0.0.1",
+			"X-Forwarded-Proto": "https", "X-Forwarded-Host": "shop.example", "Forwarded": `for=9.9.9.9, for=127.0.0.1;host="HOST";proto=https`}},
+	} {
+		h := build(t, func(c2 *proxy.Config) { c2.Trusted = c.trusted }, serves(t, echo))
+		r := h.request("GET", "/", nil, "X-Forwarded-For", "9.9.9.9", "X-Forwarded-For", "8.8.8.8", "X-Forwarded-Proto", "https", "X-Forwarded-Host", "shop.example",
+			"Forwarded", "for=9.9.9.9", "X-Real-Ip", "1.1.1.1", "X_Forwarded_For", "2.2.2.2", "X-Forwarded-Port", "1", "X_real_IP", "3.3.3.3", "Via", "1.1 other")
+		a := h.do(r)
+		for name2, want := range c.want {
+			if got := strings.Join(a.header["Saw-"+name2], "|"); got != strings.ReplaceAll(want, "HOST", r.URL.Host) {
+				t.Errorf("%s: %s is %q, want %q", name, name2, got, want)
+			}
+		}
+		for header := range a.header {
+			if low := strings.ToLower(strings.ReplaceAll(header, "_", "-")); low == "saw-x-real-ip" || low == "saw-x-forwarded-port" || strings.Contains(header, "_") {
+				t.Errorf("%s: %s went on", name, header)
+			}
+		}
+		if got := strings.Join(a.header["Saw-Via"], ","); got != "1.1 other,1.1 macronode" {
+			t.Errorf("via %q", got)
+		}
+	}
+}
+
+// A peer is whom the last proxy whose word is taken names.
+func TestPeer(t *testing.T) {
+	h := build(t, func(c *proxy.Config) {
+		c.Trusted = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
+	}, "http://a")
+	for _, c := range []struct {
+		from, said, want string
+	}{
+		{"1.2.3.4:5", "9.9.9.9", "1.2.3.4"},
+		{"10.0.0.1:5", "9.9.9.9", "9.9.9.9"},
+		{"10.0.0.1:5", "6.6.6.6, 9.9.9.9", "9.9.9.9"},
+		{"10.0.0.1:5", "6.6.6.6, 9.9.9.9|10.0.0.7 , 10.0.0.8", "9.9.9.9"},
+		{"10.0.0.1:5", "", "10.0.0.1"},
+		{"10.0.0.1:5", "nobody", "10.0.0.1"},
+		{"10.0.0.1:5", "9.9.9.9, ", "10.0.0.1"},
+		{"[fd00::1]:5", "[2001:db8::1]:77", "2001:db8::1"},
+		{"[::ffff:10.0.0.1]:5", "9.9.9.9:80", "9.9.9.9"},
+		{"@", "9.9.9.9", "invalid IP"},
+	} {
+		r := &http.Request{RemoteAddr: c.from, Header: http.Header{}}
+		if c.said != "" {
+			r.Header["X-Forwarded-For"] = strings.Split(c.said, "|")
+		}
+		if got := h.proxy.Peer(r).String(); got != c.want {
+			t.Errorf("from %s, who says %q: %s, want %s", c.from, c.said, got, c.want)
+		}
+	}
+}
+
+func TestTrace(t *testing.T) {
+	h := build(t, nil, serves(t, echo))
+	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	for said, goes := range map[string]string{
+		"":                                     "",
+		"00-" + trace + "-" + span + "-01":      "01",
+		"00-" + trace + "-" + span + "-00":      "00",
+		"cc-" + trace + "-" + span + "-01-more": "01",
+		"00-" + trace + "-" + span + "-01-more": "",
+		"ff-" + trace + "-" + span + "-01":      "",
+		"00-" + strings.Repeat("0", 32) + "-" + span + "-01":  "",
+		"00-" + trace + "-" + strings.Repeat("0", 16) + "-01": "",
+		"00-" + strings.ToUpper(trace) + "-" + span + "-01":   "",
+		"nonsense": "",
+	} {
+		a := h.get("/", "Traceparent", said, "Tracestate", "a=1")
+		got := a.header["Saw-Traceparent"]
+		if len(got) != 1 || len(got[0]) != 55 || got[0][36:52] == span || got[0][3:35] == strings.Repeat("0", 32) {
+			t.Fatalf("%q becomes %q", said, got)
+		}
+		if on := got[0][3:35] == trace; on != (goes != "") || on && got[0][53:] != goes || on != (a.header.Get("Saw-Tracestate") == "a=1") {
+			t.Errorf("%q becomes %q, state %q", said, got, a.header.Get("Saw-Tracestate"))
+		}
+	}
+}
+
+// Only what is idempotent and whole is sent again, and never after a byte of it.
+func TestRetries(t *testing.T) {
+	for _, c := range []struct {
+		name, method, body string
+		first              string // what the first endpoint does
+		status             int
+		want               string
+	}{
+		{"refused", "GET", "", "refuse", 200, " unsent answered whole"},
+		{"refused with a body", "PUT", "body", "refuse", 200, " unsent answered whole"},
+		{"refused POST", "POST", "body", "refuse", 502, " unsent"},
+		{"no answer", "GET", "", "hang up", 200, " failed answered whole"},
+		{"no answer to a body", "PUT", "body", "hang up", 502, " failed"},
+		{"no HTTP", "GET", "", "SSH-2.0-x\r\n\r\n", 200, " failed answered whole"},
+		{"503", "GET", "", "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno", 200, " turned answered whole"},
+		{"503 to a POST", "POST", "", "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno", 503, " turned whole"},
+		{"500 is an answer", "GET", "", "HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno", 500, " answered whole"},
+		{"a word before no answer", "GET", "", "HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n", 502, " failed"},
+		{"a status that is none", "GET", "", "HTTP/1.1 042 No\r\nContent-Length: 0\r\n\r\n", 502, " answered cut"},
+	} {
+		var first string
+		switch c.first {
+		case "refuse":
+			first = refuses(t)
+		case "hang up":
+			first = speaks(t, func(conn net.Conn, r *bufio.Reader) {
+				if c.body != "" {
+					_, _ = r.ReadByte()
+				}
+			})
+		default:
+			first = says(t, c.first)
+		}
+		h := build(t, nil, first, serves(t, echo))
+		var body io.Reader
+		if c.body != "" {
+			body = strings.NewReader(c.body)
+		}
+		a := h.do(h.request(c.method, "/", body))
+		h.port.idle(t)
+		if got := h.port.endings(); a.status != c.status || got != c.want {
+			t.Errorf("%s: %d %v,%s, want %d,%s", c.name, a.status, a.err, got, c.status, c.want)
+		}
+		if a.status == 200 && a.body != c.body {
+			t.Errorf("%s: %q", c.name, a.body)
+		}
+	}
+}
+
+// An answer that breaks off is never a shorter success.
+func TestNoSilentTruncation(t *testing.T) {
+	big := strings.Repeat("x", 100<<10)
+	for name, c := range map[string]string{
+		"short":                 "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello",
+		"short and long":        "HTTP/1.1 200 OK\r\nContent-Length: 999999\r\n\r\n" + big,
+		"a chunk that ends":     "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+		"no last chunk":         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+		"no chunk":              "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\nzz\r\n",
+		"no end of the trailer": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-A\r\n\r\n5\r\nhello\r\n0\r\nX-A: 1\r\n",
+	} {
+		h := build(t, nil, says(t, c))
+		a := h.get("/")
+		if a.err == nil {
+			t.Errorf("%s: %d, %d bytes, and no error", name, a.status, len(a.body))
+		}
+		if got := h.port.endings(); got != " answered cut" {
+			t.Errorf("%s:%s", name, got)
+		}
+	}
+	// What is longer than it says is what it says.
+	h := build(t, nil, says(t, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more: HTTP/1.1 200 OK\r\n\r\n"))
+	if a := h.get("/"); a.body != "hello" || a.err != nil {
+		t.Errorf("%q, %v", a.body, a.err)
+	}
+}
+
+// An upstream that does not answer in time is told of; one that a client did not give
+// the time is not blamed.
+func TestDeadlines(t *testing.T) {
+	hangs := func() string {
+		return speaks(t, func(c net.Conn, r *bufio.Reader) { _, _ = r.ReadByte() }) // until the connection ends
+	}
+	h := build(t, func(c *proxy.Config) { c.Deadline = 50 * time.Millisecond }, hangs())
+	if a := h.get("/"); a.status != 504 || h.port.endings() != " late" {
+		t.Errorf("%d %s", a.status, h.port.endings())
+	}
+	h = build(t, func(c *proxy.Config) {
+		c.Deadline = time.Hour
+		c.Routes[0].Deadline = 50 * time.Millisecond
+	}, hangs())
+	if a := h.get("/"); a.status != 504 || h.port.endings() != " late" {
+		t.Errorf("route: %d %s", a.status, h.port.endings())
+	}
+	h = build(t, func(c *proxy.Config) { c.Deadline = time.Hour }, hangs())
+	if a := h.get("/", proxy.DeadlineHeader, "50"); a.status != 504 || h.port.endings() != " left" {
+		t.Errorf("client: %d %s", a.status, h.port.endings())
+	}
+	h = build(t, func(c *proxy.Config) { c.Deadline = time.Hour }, serves(t, echo))
+	for said, want := range map[string]func(string) bool{
+		"":         func(s string) bool { return len(s) == 7 && s <= "3600000" },
+		"10000":    func(s string) bool { return len(s) == 4 || s == "10000" },
+		"99999999": func(s string) bool { return len(s) == 7 },
+		"-1":       func(s string) bool { return len(s) == 7 },
+		"soon":     func(s string) bool { return len(s) == 7 },
+	} {
+		if a := h.get("/", proxy.DeadlineHeader, said); !want(a.header.Get("Saw-" + proxy.DeadlineHeader)) {
+			t.Errorf("%q becomes %q", said, a.header["Saw-"+proxy.DeadlineHeader])
+		}
+	}
+}
+
+// A client that leaves takes its request along.
+func TestAClientThatLeaves(t *testing.T) {
+	in, gone := make(chan struct{}), make(chan struct{})
+	h := build(t, func(c *proxy.Config) { c.Deadline = time.Hour }, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stream" {
+			w.WriteHeader(200)
+			_ = http.NewResponseController(w).Flush()
+		}
+		in <- struct{}{}
+		<-r.Context().Done()
+		gone <- struct{}{}
+	}))
+	for _, path := range []string{"/", "/stream"} {
+		ctx, leave := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() {
+			res, err := h.http.Do(h.request("GET", path, nil).WithContext(ctx))
+			if err == nil {
+				leave() // with the header of an answer
+				_, err = io.Copy(io.Discard, res.Body)
+				res.Body.Close()
+			}
+			done <- err
+		}()
+		<-in
+		if path == "/" {
+			leave()
+		}
+		<-gone
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", path, err)
+		}
+		leave()
+		h.port.idle(t)
+	}
+	if got := h.port.endings(); got != " left answered left" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,201 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"macronode/core/event"
+)
+
+const (
+	maxParts  = 3
+	maxGather = 256 << 10 // bytes of an answer that is made of parts
+)
+
+// A Part is a read of an upstream that becomes one member of an answer. What it reads is
+// JSON, answered by 200. Where it is missing, Missing stands in its place, and the member
+// _missing says why.
+type Part struct {
+	Name     string // of the member
+	Upstream int
+	Path     string // the request's query follows
+	Missing  string // JSON; empty: null
+	Required bool   // without it there is no answer
+}
+
+func checkParts(parts []Part, upstreams int) error {
+	names := map[string]bool{"_missing": true}
+	for _, p := range parts {
+		ok := p.Name != "" && strings.Trim(p.Name, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && !names[p.Name] &&
+			p.Upstream >= 0 && p.Upstream < upstreams && inside(p.Path) && (p.Missing == "" || json.Valid([]byte(p.Missing))) && len(p.Missing) <= maxGather/8
+		if !ok || len(parts) > maxParts {
+			return ErrParts
+		}
+		names[p.Name] = true
+	}
+	return nil
+}
+
+// A piece is what became of a part.
+type piece struct {
+	text    []byte
+	problem event.Problem // None: it is there
+	why     string        // it is missing
+}
+
+// gather answers with what several upstreams say, under one deadline.
+func (p *Proxy) gather(w http.ResponseWriter, r *http.Request, of *route) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		p.fail(w, r, event.MethodNotAllowed, 0)
+		return
+	}
+	most, hurried := patience(r, of.deadline)
+	ctx, cancel := context.WithTimeout(r.Context(), most)
+	defer cancel()
+	pieces := make([]piece, len(of.Parts))
+	var all sync.WaitGroup
+	for i := range of.Parts {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			pieces[i] = p.fetch(ctx, r, &of.Parts[i], hurried)
+		}()
+	}
+	all.Wait()
+	if r.Context().Err() != nil {
+		panic(http.ErrAbortHandler)
+	}
+	for i, one := range pieces {
+		if one.problem != event.None && of.Parts[i].Required {
+			p.fail(w, r, one.problem, 0)
+			return
+		}
+	}
+	text := merged(of.Parts, pieces)
+	if len(text) > maxGather {
+		p.fail(w, r, event.BadGateway, 0)
+		return
+	}
+	h := w.Header()
+	h["Content-Type"], h["Cache-Control"] = []string{"application/json"}, []string{"no-store"}
+	h["Content-Length"] = []string{strconv.Itoa(len(text))}
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(text) // a client that has left is no failure of ours
+}
+
+// merged is one object of all pieces, in the order of the configuration.
+func merged(parts []Part, pieces []piece) []byte {
+	text := []byte{'{'}
+	var missing []string
+	for i, one := range pieces {
+		text = append(append(append(text, '"'), parts[i].Name...), '"', ':')
+		switch {
+		case one.problem == event.None:
+			text = append(text, one.text...)
+		case parts[i].Missing != "":
+			text = append(text, parts[i].Missing...)
+		default:
+			text = append(text, "null"...)
+		}
+		if one.problem != event.None {
+			missing = append(missing, `"`+parts[i].Name+`":"`+one.why+`"`)
+		}
+		text = append(text, ',')
+	}
+	return append(text, `"_missing":{`+strings.Join(missing, ",")+`}}`...)
+}
+
+func missing(problem event.Problem) piece { return piece{problem: problem, why: problem.Code()} }
+
+// fetch reads a part, with as many tries as its upstream is given.
+func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bool) piece {
+	picked := p.port.Pick(event.Pick{Upstream: uint16(of.Upstream), Again: true})
+	for {
+		if picked.Stop != event.Through {
+			return missing(picked.Stop.Problem())
+		}
+		one, ending := p.part(ctx, r, of, p.config.Upstreams[of.Upstream].URLs[picked.Endpoint])
+		end, _ := ctx.Deadline()
+		in := event.Tried{Ticket: picked.Ticket, Ending: ending, Patience: time.Until(end)}
+		switch {
+		case ending == event.Answered:
+			p.port.Tell(in)
+			in.Ending = event.Whole
+			p.port.Tell(in)
+			return one
+		case ending == event.Late && hurried, r.Context().Err() != nil:
+			in.Ending = event.Left
+			p.port.Tell(in)
+			return one
+		}
+		again := p.port.Failed(in)
+		if !again.Again {
+			in.Ending = event.Whole // of an answer that turned us away
+			p.port.Tell(in)
+			return one
+		}
+		pause := time.NewTimer(again.Wait)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			in.Ending = event.Left
+			p.port.Tell(in)
+			return missing(event.Deadline)
+		}
+		picked = p.port.Retry(event.Retry{Ticket: picked.Ticket})
+	}
+}
+
+// part reads a part from an endpoint.
+func (p *Proxy) part(ctx context.Context, r *http.Request, of *Part, base *url.URL) (piece, event.Ending) {
+	end, _ := ctx.Deadline()
+	to := &url.URL{Scheme: base.Scheme, Host: base.Host, Path: base.Path + of.Path, RawQuery: r.URL.RawQuery}
+	out := &http.Request{Method: http.MethodGet, URL: to, Host: r.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: p.request(r, time.Until(end))}
+	for _, name := range [...]string{"Range", "If-None-Match", "If-Modified-Since", "If-Range", "If-Match", "If-Unmodified-Since", "Accept-Encoding"} {
+		delete(out.Header, name) // a part is read whole, and as it is
+	}
+	if host := p.config.Upstreams[of.Upstream].Host; host != "" {
+		out.Host = host
+	}
+	res, err := p.transport.RoundTrip(out.WithContext(ctx))
+	if err == nil {
+		defer res.Body.Close() //nolint:errcheck // it was read, or is of no use
+		return pieced(ctx, res)
+	}
+	if ctx.Err() != nil {
+		return missing(event.Deadline), event.Late
+	}
+	return missing(event.BadGateway), event.Failed
+}
+
+// pieced reads the answer that a part is.
+func pieced(ctx context.Context, res *http.Response) (piece, event.Ending) {
+	switch {
+	case res.StatusCode == http.StatusBadGateway, res.StatusCode == http.StatusServiceUnavailable, res.StatusCode == http.StatusGatewayTimeout:
+		return piece{problem: event.BadGateway, why: "status " + strconv.Itoa(res.StatusCode)}, event.Turned
+	case res.StatusCode != http.StatusOK:
+		return piece{problem: event.BadGateway, why: "status " + strconv.Itoa(res.StatusCode)}, event.Answered
+	}
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxGather+1))
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
+		return missing(event.Deadline), event.Late
+	case err != nil:
+		return missing(event.BadGateway), event.Failed
+	case len(text) > maxGather:
+		return piece{problem: event.BadGateway, why: "too large"}, event.Answered
+	case !json.Valid(text):
+		return piece{problem: event.BadGateway, why: "no JSON"}, event.Answered
+	}
+	return piece{text: text}, event.Answered
+}

@@ -1,0 +1,183 @@
+package proxy
+
+import (
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// DeadlineHeader is how many milliseconds the client goes on waiting. What is left of
+// them, or of the route's deadline, is told to the upstream under the same name.
+const DeadlineHeader = "X-Deadline-Ms"
+
+// hop reports a field that is of one connection alone.
+func hop(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+		return true
+	}
+	return false
+}
+
+// ours reports a field by which an upstream is told who asks: only the proxy says it, in
+// whatever spelling it comes.
+func ours(name string) bool {
+	if len(name) < len("Forwarded") {
+		return false
+	}
+	if strings.IndexByte(name, '_') >= 0 {
+		name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
+	}
+	switch name {
+	case "Forwarded", "X-Real-Ip", "Traceparent", "Tracestate", DeadlineHeader:
+		return true
+	}
+	return strings.HasPrefix(name, "X-Forwarded-")
+}
+
+// listed reports that Connection names a field.
+func listed(connection []string, name string) bool {
+	for _, line := range connection {
+		for one := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(strings.TrimSpace(one), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// special reports that Connection names more than what is dropped anyway.
+func special(connection []string) bool {
+	for _, line := range connection {
+		for one := range strings.SplitSeq(line, ",") {
+			one = strings.TrimSpace(one)
+			if one != "" && !strings.EqualFold(one, "close") && !hop(http.CanonicalHeaderKey(one)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pass puts the fields that go further into to. Their values are shared.
+func pass(to, from http.Header, drop func(string) bool) {
+	connection := from["Connection"]
+	named := special(connection)
+	for name, values := range from {
+		if !hop(name) && (drop == nil || !drop(name)) && (!named || !listed(connection, name)) {
+			to[name] = values
+		}
+	}
+}
+
+// request is the header of a request as an upstream is sent it.
+func (p *Proxy) request(r *http.Request, left time.Duration) http.Header {
+	h := make(http.Header, len(r.Header)+8)
+	pass(h, r.Header, ours)
+	values := make([]string, 0, 8) // of one allocation
+	set := func(name, value string) {
+		values = append(values, value)
+		h[name] = values[len(values)-1 : len(values) : len(values)]
+	}
+	p.forwarded(r, h, set)
+	set("Traceparent", traceparent(r, h))
+	set(DeadlineHeader, strconv.FormatInt(max(1, left.Milliseconds()), 10))
+	h["Via"] = append(r.Header["Via"][:len(r.Header["Via"]):len(r.Header["Via"])], strconv.Itoa(r.ProtoMajor)+"."+strconv.Itoa(r.ProtoMinor)+p.via)
+	if listed(r.Header["Te"], "trailers") {
+		set("Te", "trailers")
+	}
+	if _, said := h["User-Agent"]; !said {
+		set("User-Agent", "") // none, rather than that of the library
+	}
+	return h
+}
+
+// forwarded tells an upstream who asked. What others said of that is passed on only when
+// the peer is a proxy whose word is taken.
+func (p *Proxy) forwarded(r *http.Request, h http.Header, set func(name, value string)) {
+	peer, known := address(r.RemoteAddr)
+	proto := "http"
+	if r.TLS != nil {
+		proto = "https"
+	}
+	host, by := r.Host, ""
+	if known {
+		by = peer.String()
+		if p.trusted(peer) {
+			if prior := r.Header["X-Forwarded-For"]; len(prior) > 0 {
+				by = strings.Join(prior, ", ") + ", " + by
+			}
+			if said := r.Header["X-Forwarded-Proto"]; len(said) == 1 && (said[0] == "http" || said[0] == "https") {
+				proto = said[0]
+			}
+			if said := r.Header["X-Forwarded-Host"]; len(said) == 1 {
+				if _, ok := hostname(said[0]); ok {
+					host = said[0]
+				}
+			}
+			if prior := r.Header["Forwarded"]; len(prior) > 0 {
+				set("Forwarded", strings.Join(prior, ", ")+", "+element(peer, r.Host, proto))
+			}
+		}
+	}
+	if by != "" {
+		set("X-Forwarded-For", by)
+	}
+	set("X-Forwarded-Host", host)
+	set("X-Forwarded-Proto", proto)
+}
+
+// element is a hop as RFC 7239 writes it.
+func element(peer netip.Addr, host, proto string) string {
+	by := peer.String()
+	if peer.Is6() {
+		by = `"[` + by + `]"`
+	}
+	return "for=" + by + ";host=" + strconv.Quote(host) + ";proto=" + proto
+}
+
+// Peer is who asks: the other end of the connection, or whom it names when it is a proxy
+// whose word is taken. It is not valid of a connection that has no address.
+func (p *Proxy) Peer(r *http.Request) netip.Addr {
+	peer, _ := address(r.RemoteAddr)
+	said := r.Header["X-Forwarded-For"]
+	for i := len(said) - 1; i >= 0; i-- {
+		line := said[i]
+		for more := true; more; {
+			if !p.trusted(peer) {
+				return peer
+			}
+			at := strings.LastIndexByte(line, ',')
+			next, ok := address(strings.TrimSpace(line[at+1:]))
+			if !ok {
+				return peer
+			}
+			peer = next
+			if more = at >= 0; more {
+				line = line[:at]
+			}
+		}
+	}
+	return peer
+}
+
+func (p *Proxy) trusted(peer netip.Addr) bool {
+	for _, net := range p.config.Trusted {
+		if net.Contains(peer) {
+			return true
+		}
+	}
+	return false
+}
+
+// address is an address, with a port or without.
+func address(said string) (netip.Addr, bool) {
+	if at, err := netip.ParseAddrPort(said); err == nil {
+		return at.Addr().Unmap().WithZone(""), true
+	}
+	at, err := netip.ParseAddr(strings.Trim(said, "[]"))
+	return at.Unmap().WithZone(""), err == nil
+}

@@ -1,0 +1,68 @@
+package proxy
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"time"
+
+	"macronode/core/event"
+)
+
+// Run asks each endpoint of an upstream that has a check how it is, until ctx ends.
+func (p *Proxy) Run(ctx context.Context) error {
+	defer p.running.Wait()
+	for i := range p.config.Upstreams {
+		u := &p.config.Upstreams[i]
+		if u.Check == "" {
+			continue
+		}
+		for n, at := range u.URLs {
+			p.running.Add(1)
+			go func() {
+				defer p.running.Done()
+				p.watch(ctx, u, event.Probed{Upstream: uint16(i), Endpoint: uint8(n)}, at)
+			}()
+		}
+	}
+	return nil
+}
+
+// watch asks one endpoint, at times that chance moves by a tenth, so that many do not ask at once.
+func (p *Proxy) watch(ctx context.Context, u *Upstream, told event.Probed, at *url.URL) {
+	for {
+		told.Well = p.check(ctx, u, at)
+		if ctx.Err() != nil {
+			return
+		}
+		p.port.Probed(told)
+		pause := time.NewTimer(u.Every - u.Every/20 + time.Duration(rand.Int64N(int64(u.Every/10)+1)))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		}
+	}
+}
+
+// check asks once, over a connection of its own.
+func (p *Proxy) check(ctx context.Context, u *Upstream, at *url.URL) bool {
+	ctx, cancel := context.WithTimeout(ctx, u.Wait)
+	defer cancel()
+	host := u.Host
+	if host == "" {
+		host = at.Host
+	}
+	out := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path + u.Check}, Host: host,
+		Header: http.Header{"User-Agent": {"macronode-check"}}}
+	res, err := p.checker.RoundTrip(out.WithContext(ctx))
+	if err != nil {
+		return false
+	}
+	_, err = io.Copy(io.Discard, io.LimitReader(res.Body, size))
+	_ = res.Body.Close() // it was read, or is too long to be of use
+	return err == nil && res.StatusCode >= 200 && res.StatusCode < 400
+}

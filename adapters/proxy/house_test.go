@@ -1,0 +1,300 @@
+package proxy_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"macronode/adapters/proxy"
+	"macronode/core/event"
+	"macronode/core/upstream"
+	"macronode/core/words"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// A stepper is the machine behind a mutex, with every word that it was told.
+type stepper struct {
+	mu     sync.Mutex
+	began  time.Time
+	m      upstream.Upstreams
+	told   []event.Tried
+	probed []event.Probed
+	heard  chan struct{} // a word was
+}
+
+func newStepper(rules ...upstream.Rules) *stepper {
+	return &stepper{began: time.Now(), m: upstream.New(1024, words.NewDice(1), rules...), heard: make(chan struct{}, 1<<16)}
+}
+
+func (s *stepper) now() words.Instant { return words.Instant(time.Since(s.began)) + 1 }
+
+func (s *stepper) Pick(in event.Pick) event.Picked {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.m.Pick(s.now(), in)
+}
+
+func (s *stepper) Retry(in event.Retry) event.Picked {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.m.Retry(s.now(), in)
+}
+
+func (s *stepper) Failed(in event.Tried) event.Onward {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.note(in)
+	return s.m.Report(s.now(), in)
+}
+
+func (s *stepper) Tell(in event.Tried) { s.Failed(in) }
+
+func (s *stepper) note(in event.Tried) {
+	s.told = append(s.told, in)
+	select {
+	case s.heard <- struct{}{}:
+	default:
+	}
+}
+
+func (s *stepper) Probed(in event.Probed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.probed = append(s.probed, in)
+	s.m.Probed(s.now(), in)
+	select {
+	case s.heard <- struct{}{}:
+	default:
+	}
+}
+
+// endings are all that was told, in order.
+func (s *stepper) endings() (all string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, in := range s.told {
+		all += " " + in.Ending.String()
+	}
+	return all
+}
+
+// idle fails unless every request is over.
+func (s *stepper) idle(t *testing.T) {
+	t.Helper()
+	s.until(t, "everything is over", func() bool {
+		for i := range s.m.Count() {
+			if s.m.Look(uint16(i)).Calls > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.m.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// until waits for what words of requests bring about.
+func (s *stepper) until(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for {
+		s.mu.Lock()
+		ok := so()
+		s.mu.Unlock()
+		if ok {
+			return
+		}
+		select {
+		case <-s.heard:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("never: %s; told%s", what, s.endings())
+		}
+	}
+}
+
+// A house is a proxy behind a server, in front of upstreams of which each has one
+// endpoint, unless the test says otherwise.
+type house struct {
+	t     *testing.T
+	proxy *proxy.Proxy
+	port  *stepper
+	front *httptest.Server
+	http  *http.Client
+}
+
+// build makes one; to are the endpoints of the only upstream, or what change makes of it.
+func build(t *testing.T, change func(*proxy.Config), to ...string) *house {
+	t.Helper()
+	c := proxy.Default()
+	c.Fail = func(w http.ResponseWriter, _ *http.Request, p event.Problem) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(p.Status())
+		fmt.Fprintf(w, `{"code":%q}`, p.Code())
+	}
+	c.Upstreams = []proxy.Upstream{{Name: "app"}}
+	for _, one := range to {
+		c.Upstreams[0].URLs = append(c.Upstreams[0].URLs, link(t, one))
+	}
+	c.Routes = []proxy.Route{{Prefix: "/"}}
+	if change != nil {
+		change(&c)
+	}
+	var rules []upstream.Rules
+	for i := range c.Upstreams {
+		r := upstream.Default(uint8(len(c.Upstreams[i].URLs)))
+		r.Least = 1 << 20 // a breaker is the machine's to test
+		rules = append(rules, r)
+	}
+	h := &house{t: t, port: newStepper(rules...)}
+	var err error
+	if h.proxy, err = proxy.New(c, h.port); err != nil {
+		t.Fatal(err)
+	}
+	h.front = httptest.NewUnstartedServer(h.proxy)
+	h.front.Config.ReadTimeout = time.Minute
+	h.front.Config.ErrorLog = nil
+	h.front.Start()
+	h.http = h.front.Client()
+	h.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	t.Cleanup(func() {
+		h.http.CloseIdleConnections()
+		h.proxy.Close()
+		h.front.Close()
+		h.port.idle(t)
+	})
+	return h
+}
+
+func link(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// serves is an upstream that lives as long as the test.
+func serves(t *testing.T, f http.HandlerFunc) string {
+	t.Helper()
+	s := httptest.NewServer(f)
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	return s.URL
+}
+
+// refuses is an address where nobody listens.
+func refuses(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "http://" + l.Addr().String()
+}
+
+// says is an upstream that answers each connection by these bytes, once it has read a
+// header, and closes it.
+func says(t *testing.T, text string) string {
+	t.Helper()
+	return speaks(t, func(c net.Conn, r *bufio.Reader) { _, _ = io.WriteString(c, text) })
+}
+
+// speaks is an upstream that does as it likes, once it has read a header.
+func speaks(t *testing.T, f func(net.Conn, *bufio.Reader)) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() {
+				defer c.Close()
+				r := bufio.NewReader(c)
+				for {
+					line, err := r.ReadString('\n')
+					if err != nil {
+						return
+					}
+					if line == "\r\n" {
+						break
+					}
+				}
+				f(c, r)
+			})
+		}
+	})
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	return "http://" + l.Addr().String()
+}
+
+// An answer is what a client got.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+	err    error // reading it
+	res    *http.Response
+}
+
+func (h *house) do(r *http.Request) answer {
+	h.t.Helper()
+	res, err := h.http.Do(r)
+	if err != nil {
+		return answer{err: err}
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	return answer{res.StatusCode, res.Header, string(body), err, res}
+}
+
+func (h *house) get(path string, header ...string) answer {
+	h.t.Helper()
+	return h.do(h.request("GET", path, nil, header...))
+}
+
+// request has names and values of headers, by turns.
+func (h *house) request(method, path string, body io.Reader, header ...string) *http.Request {
+	h.t.Helper()
+	r, err := http.NewRequestWithContext(context.Background(), method, h.front.URL+path, body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	return r
+}
+
+// raw says bytes to the front, and returns the connection.
+func (h *house) raw(text string) (net.Conn, *bufio.Reader) {
+	h.t.Helper()
+	c, err := net.Dial("tcp", h.front.Listener.Addr().String())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { c.Close() })
+	if _, err := io.WriteString(c, text); err != nil {
+		h.t.Fatal(err)
+	}
+	return c, bufio.NewReader(c)
+}

@@ -1,0 +1,196 @@
+// Package proxy stands in front of other services: it sends a request on to an endpoint of
+// an upstream, and its answer back, as both come.
+//
+//	Match ──► Serve ──► Pick ──► try ──► header ──► body, as it comes ──► whole
+//	                      ▲       │                 └──broken off──► the client's is broken off
+//	                      └─Retry─┴──► 502, 503, 504
+//
+// What is decided about upstreams is decided behind Port.
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"macronode/core/event"
+)
+
+// A Port decides where requests go. None of it blocks for longer than a decision takes.
+type Port interface {
+	// Pick asks for a first try, Retry for the next.
+	Pick(event.Pick) event.Picked
+	Retry(event.Retry) event.Picked
+	// Failed tells of a try that failed, and asks whether there is another.
+	Failed(event.Tried) event.Onward
+	// Tell tells of all else, without waiting. Each Picked that was not stopped is told of
+	// until it is over: by Failed, or by Answered and then Whole, Cut or Left.
+	Tell(event.Tried)
+	// Probed tells of a health check.
+	Probed(event.Probed)
+}
+
+// An Upstream is some endpoints that serve the same. Its number is its place.
+type Upstream struct {
+	Name string
+	URLs []*url.URL // http or https; the path, without a slash at its end, is put before each request's
+	Host string     // that upstreams are asked for; empty: the one that the client asked for
+	// Check is a path that a health check asks for; empty: there is none. It wants an answer
+	// of 2xx or 3xx within Wait, each Every.
+	Check       string
+	Every, Wait time.Duration
+}
+
+// A Route says which requests go to an upstream. Of several that fit, the one that names
+// the host wins, then the longer prefix, then the one that wants a header or methods,
+// then the first.
+type Route struct {
+	Host     string   // in lower case; *.example.com fits all below it; empty: any
+	Prefix   string   // of the decoded path, in whole segments; begins with a slash
+	Methods  []string // empty: any
+	Header   string   // that must be there; empty: none
+	Value    string   // of it; empty: any
+	Upstream int
+	Rewrite  bool          // Put stands in the place of Prefix
+	Put      string        // begins with a slash
+	Deadline time.Duration // until the header of the answer, from when the request is in; 0: Config.Deadline
+	Parts    []Part        // read at once and made one answer; none: the request goes to Upstream
+}
+
+// Config is all of it. Times that are 0 are those of Default.
+type Config struct {
+	Upstreams []Upstream
+	Routes    []Route
+	Trusted   []netip.Prefix // proxies whose word about their peers is taken
+	Deadline  time.Duration  // of a route that has none
+	Dial      time.Duration  // for a connection to an endpoint
+	Silence   time.Duration  // of an upstream within an answer, and of both ends of a tunnel
+	Rate      int64          // bytes a second that a client takes or sends at least
+	Grace     time.Duration  // that it may be behind
+	TLS       *tls.Config    // to https endpoints; nil: the machine's roots
+	// Fail answers with a problem. Retry-After is set before, where it is known.
+	Fail func(http.ResponseWriter, *http.Request, event.Problem)
+	Log  *slog.Logger
+}
+
+// Default is the contract's times.
+func Default() Config {
+	return Config{Deadline: 5 * time.Second, Dial: 2 * time.Second, Silence: time.Minute, Rate: 1 << 10, Grace: 5 * time.Second}
+}
+
+// Proxy serves routes. Its Run does the health checks; requests are served without it.
+type Proxy struct {
+	config    Config
+	port      Port
+	routes    []route // the one that fits first wins
+	transport *http.Transport
+	checker   *http.Transport
+	via       string
+	tunnels   tunnels
+	running   sync.WaitGroup
+}
+
+// Why there is no proxy.
+var (
+	ErrUpstream = errors.New("proxy: an upstream wants a name, and at least one url of http or https without query")
+	ErrRoute    = errors.New("proxy: a route wants a prefix that begins with a slash and has no . or .. in it, and an upstream that is there")
+	ErrParts    = errors.New("proxy: wants at most 3 parts, each of a name of a-z 0-9 _ of its own, a path, and JSON for when it is missing")
+)
+
+// New serves nothing until it is asked to.
+func New(c Config, port Port) (*Proxy, error) {
+	d := Default()
+	for _, t := range []struct {
+		to   *time.Duration
+		from time.Duration
+	}{{&c.Deadline, d.Deadline}, {&c.Dial, d.Dial}, {&c.Silence, d.Silence}, {&c.Grace, d.Grace}} {
+		if *t.to == 0 {
+			*t.to = t.from
+		}
+	}
+	if c.Rate == 0 {
+		c.Rate = d.Rate
+	}
+	for i := range c.Upstreams {
+		if err := c.Upstreams[i].check(); err != nil {
+			return nil, fmt.Errorf("%w: %d, %q", err, i, c.Upstreams[i].Name)
+		}
+	}
+	p := &Proxy{config: c, port: port, via: " macronode"}
+	p.tunnels.open = make(map[*tunnel]struct{})
+	if err := p.lay(); err != nil {
+		return nil, err
+	}
+	dial := (&net.Dialer{Timeout: c.Dial, KeepAlive: 30 * time.Second}).DialContext
+	p.transport = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,
+		DisableCompression: true, MaxIdleConns: 1024, MaxIdleConnsPerHost: 256, IdleConnTimeout: 30 * time.Second,
+		ExpectContinueTimeout: c.Deadline, MaxResponseHeaderBytes: 64 << 10, ReadBufferSize: 8 << 10}
+	p.checker = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10}
+	return p, nil
+}
+
+func (u *Upstream) check() error {
+	ok := u.Name != "" && len(u.URLs) > 0 && (u.Check == "" || u.Check[0] == '/' && u.Every > 0 && u.Wait > 0)
+	for _, at := range u.URLs {
+		ok = ok && at != nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && at.RawQuery == "" && at.User == nil &&
+			!strings.HasSuffix(at.Path, "/")
+	}
+	if !ok {
+		return ErrUpstream
+	}
+	return nil
+}
+
+// ServeHTTP is Match and Serve, for where nothing is to be done between them.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	m, problem := p.Match(r)
+	if problem != event.None {
+		p.fail(w, r, problem, 0)
+		return
+	}
+	p.Serve(w, r, m)
+}
+
+// fail answers with a problem, and says when to come back.
+func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, problem event.Problem, wait time.Duration) {
+	if s := problem.Status(); s == http.StatusServiceUnavailable || s == http.StatusTooManyRequests {
+		w.Header()["Retry-After"] = []string{fmt.Sprint(max(1, int((wait+time.Second-1)/time.Second)))}
+	}
+	p.config.Fail(w, r, problem)
+}
+
+// Close ends what is idle and every tunnel.
+func (p *Proxy) Close() {
+	p.tunnels.cut()
+	p.transport.CloseIdleConnections()
+	p.checker.CloseIdleConnections()
+}
+
+// Drain takes no new tunnel, waits until those that are there are over, and cuts what is
+// left when ctx ends: it returns how many that were.
+func (p *Proxy) Drain(ctx context.Context) (cut int) {
+	select {
+	case <-p.tunnels.last():
+	case <-ctx.Done():
+	}
+	return p.tunnels.cut()
+}
+
+// idempotent reports that a method may be asked twice.
+func idempotent(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return false
+}

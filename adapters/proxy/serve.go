@@ -1,0 +1,256 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// Why a request is given up.
+var (
+	errLate   = errors.New("proxy: no answer in time")
+	errSilent = errors.New("proxy: the upstream is silent")
+)
+
+// A trip is one request to an upstream, and its answer.
+type trip struct {
+	*Proxy
+	w       http.ResponseWriter
+	r       *http.Request
+	route   *route
+	control *http.ResponseController
+	ctx     context.Context
+	give    context.CancelCauseFunc
+	timer   *time.Timer // ends what takes too long
+	reading atomic.Bool // an answer is: what is too long then is silence
+	spoke   atomic.Bool // something of an answer was given on
+	body    *body       // nil: none
+	begun   time.Time
+	most    time.Duration // until the header of the answer
+	hurried bool          // because the client says so
+	ticket  words.Ticket
+
+	mu     sync.Mutex // of w, while an endpoint may say something before its answer
+	sealed bool       // it may no more
+}
+
+// Serve sends a request to the upstream of its route, and the answer back. It panics with
+// http.ErrAbortHandler when an answer that has begun cannot be given whole: that must
+// reach the server, which ends the connection.
+func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match) {
+	if len(m.route.Parts) > 0 {
+		p.gather(w, r, m.route)
+		return
+	}
+	t := &trip{Proxy: p, w: w, r: r, route: m.route, control: http.NewResponseController(w), begun: time.Now()}
+	t.most, t.hurried = patience(r, m.route.deadline)
+	t.ctx, t.give = context.WithCancelCause(r.Context())
+	defer t.give(nil)
+	t.timer = time.AfterFunc(t.most, t.expire)
+	defer t.timer.Stop()
+	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
+		t.body = &body{of: t, inner: r.Body, pace: p.pace()}
+		defer t.body.end()
+	} else {
+		_ = t.control.SetReadDeadline(time.Time{})
+	}
+	kind, ok := upgrade(r)
+	switch {
+	case !ok:
+		p.fail(w, r, event.BadRequest, 0)
+	case kind != "":
+		t.tunnel(kind)
+	default:
+		t.serve(nil)
+	}
+}
+
+// patience is how long an answer may take: what the client has left, or the route.
+func patience(r *http.Request, route time.Duration) (most time.Duration, hurried bool) {
+	if said := r.Header[DeadlineHeader]; len(said) == 1 {
+		if ms, err := strconv.ParseUint(said[0], 10, 32); err == nil && time.Duration(ms)*time.Millisecond < route {
+			return time.Duration(ms) * time.Millisecond, true
+		}
+	}
+	return route, false
+}
+
+func (t *trip) expire() {
+	if t.reading.Load() {
+		t.give(errSilent)
+		return
+	}
+	t.give(errLate)
+}
+
+// wait gives the endpoint its time anew, after the client had some.
+func (t *trip) wait() {
+	if t.reading.Load() {
+		t.timer.Reset(t.config.Silence)
+		return
+	}
+	t.timer.Reset(t.most)
+}
+
+func (t *trip) left() time.Duration {
+	if t.body != nil && t.body.begun.Load() {
+		return t.most
+	}
+	return t.most - time.Since(t.begun)
+}
+
+// serve tries until there is an answer, or none is to be had.
+func (t *trip) serve(mark func(*http.Request)) {
+	picked := t.port.Pick(event.Pick{Upstream: uint16(t.route.Upstream), Again: idempotent(t.r.Method)})
+	for {
+		if picked.Stop != event.Through {
+			t.fail(t.w, t.r, picked.Stop.Problem(), picked.Wait)
+			return
+		}
+		t.ticket = picked.Ticket
+		again, ok := t.try(t.route.endpoints[picked.Endpoint], mark)
+		if !ok {
+			return
+		}
+		if !t.sleep(again.Wait) {
+			t.port.Tell(event.Tried{Ticket: t.ticket, Ending: event.Left})
+			_, problem := t.why(nil)
+			t.refuse(problem)
+			return
+		}
+		picked = t.port.Retry(event.Retry{Ticket: t.ticket})
+	}
+}
+
+func (t *trip) sleep(d time.Duration) bool {
+	pause := time.NewTimer(d)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+		return true
+	case <-t.ctx.Done():
+		return false
+	}
+}
+
+// refuse answers with a problem; with nothing, and no end, where the client has left.
+func (t *trip) refuse(problem event.Problem) {
+	t.seal()
+	if problem == event.None {
+		panic(http.ErrAbortHandler)
+	}
+	t.fail(t.w, t.r, problem, 0)
+}
+
+// seal comes before the header of an answer. One that comes before the body is whole
+// goes out all the same, and the connection ends with it.
+func (t *trip) seal() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.sealed = true
+	if t.body != nil && t.r.ProtoMajor == 1 && !t.body.done.Load() {
+		_ = t.control.EnableFullDuplex() // what cannot, waits for the body
+		t.w.Header()["Connection"] = []string{"close"}
+	}
+}
+
+// try sends the request to an endpoint once. ok: it is to be sent again.
+func (t *trip) try(to *url.URL, mark func(*http.Request)) (again event.Onward, ok bool) {
+	res, err := t.transport.RoundTrip(t.request(to, mark))
+	if err != nil {
+		ending, problem := t.why(err)
+		if ending == event.Left {
+			t.port.Tell(event.Tried{Ticket: t.ticket, Ending: ending})
+		} else if again = t.failed(ending); again.Again {
+			return again, true
+		}
+		t.refuse(problem)
+		return again, false
+	}
+	defer res.Body.Close() //nolint:errcheck // it was read, or is of no use
+	switch res.StatusCode {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		if again = t.failed(event.Turned); again.Again {
+			return again, true
+		}
+	default:
+		t.port.Tell(event.Tried{Ticket: t.ticket, Ending: event.Answered})
+	}
+	t.seal()
+	if res.StatusCode < http.StatusOK {
+		t.through(res)
+	} else {
+		t.answer(res)
+	}
+	return again, false
+}
+
+func (t *trip) failed(e event.Ending) event.Onward {
+	spent := t.spoke.Load() || t.body != nil && t.body.begun.Load()
+	return t.port.Failed(event.Tried{Ticket: t.ticket, Ending: e, Spent: spent, Patience: t.left()})
+}
+
+// why says what an endpoint that gave no answer came to, and what the client is told.
+func (t *trip) why(err error) (event.Ending, event.Problem) {
+	var op *net.OpError
+	gone := t.r.Context().Err() != nil
+	switch {
+	case t.body != nil && t.body.wrong(gone) != event.None:
+		return event.Left, t.body.wrong(false)
+	case gone:
+		return event.Left, event.None
+	case errors.Is(context.Cause(t.ctx), errLate) && t.hurried:
+		return event.Left, event.Deadline
+	case errors.Is(context.Cause(t.ctx), errLate):
+		return event.Late, event.Deadline
+	case errors.As(err, &op) && op.Op == "dial":
+		return event.Unsent, event.BadGateway
+	}
+	return event.Failed, event.BadGateway
+}
+
+// request is what an endpoint is sent.
+func (t *trip) request(to *url.URL, mark func(*http.Request)) *http.Request {
+	out := &http.Request{Method: t.r.Method, URL: t.route.target(to, t.r.URL), Host: t.r.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: t.Proxy.request(t.r, t.left())}
+	if host := t.config.Upstreams[t.route.Upstream].Host; host != "" {
+		out.Host = host
+	}
+	if t.body != nil {
+		out.Body, out.ContentLength, out.Trailer = t.body, t.r.ContentLength, t.r.Trailer
+	}
+	if mark != nil {
+		mark(out)
+	}
+	return out.WithContext(httptrace.WithClientTrace(t.ctx, &httptrace.ClientTrace{Got1xxResponse: t.early}))
+}
+
+// early gives on what an endpoint says before its answer. That the body is wanted is said
+// by asking for it.
+func (t *trip) early(status int, h textproto.MIMEHeader) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if status == http.StatusContinue || status == http.StatusSwitchingProtocols || t.sealed {
+		return nil
+	}
+	t.spoke.Store(true)
+	to := t.w.Header()
+	was := maps.Clone(to)
+	pass(to, http.Header(h), nil)
+	t.w.WriteHeader(status)
+	clear(to)
+	maps.Copy(to, was)
+	return nil
+}

@@ -1,0 +1,353 @@
+package proxy_test
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"macronode/adapters/proxy"
+)
+
+// What a stream says leaves at once, in both directions at the same time.
+func TestStreamsBothWays(t *testing.T) {
+	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		_ = c.EnableFullDuplex()
+		w.WriteHeader(200)
+		_ = c.Flush()
+		in := bufio.NewReader(r.Body)
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			fmt.Fprint(w, "you said ", line)
+			_ = c.Flush()
+		}
+	}))
+	out, in := io.Pipe()
+	res, err := h.http.Do(h.request("POST", "/", out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	lines := bufio.NewReader(res.Body)
+	for i := range 5 {
+		fmt.Fprintf(in, "%d\n", i)
+		if got, err := lines.ReadString('\n'); got != fmt.Sprintf("you said %d\n", i) {
+			t.Fatalf("%q, %v", got, err)
+		}
+	}
+	in.Close()
+	if rest, err := io.ReadAll(lines); len(rest) > 0 || err != nil {
+		t.Fatalf("%q, %v", rest, err)
+	}
+}
+
+// Events leave as they come, though the upstream says how long they will be.
+func TestEventsAreNotKept(t *testing.T) {
+	for _, kind := range []string{"text/event-stream", "text/event-stream; charset=utf-8"} {
+		go1 := make(chan struct{})
+		h := build(t, nil, speaks(t, func(c net.Conn, _ *bufio.Reader) {
+			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: 20\r\n\r\ndata: one\n", kind)
+			<-go1
+			fmt.Fprint(c, "\ndata: 2\n\n")
+		}))
+		res, err := h.http.Do(h.request("GET", "/", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := bufio.NewReader(res.Body)
+		if line, err := in.ReadString('\n'); line != "data: one\n" {
+			t.Fatalf("%q, %v", line, err)
+		}
+		close(go1)
+		if rest, err := io.ReadAll(in); string(rest) != "\ndata: 2\n\n" || err != nil {
+			t.Fatalf("%q, %v", rest, err)
+		}
+		res.Body.Close()
+	}
+}
+
+// A body is sent when the upstream wants it, and not when it does not.
+func TestExpectContinue(t *testing.T) {
+	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/no" {
+			w.WriteHeader(417)
+			return
+		}
+		echo(w, r)
+	}))
+	h.http.Transport.(*http.Transport).ExpectContinueTimeout = time.Minute
+	for path, want := range map[string]string{"/no": "417 0", "/yes": "200 5"} {
+		var read atomic.Int64
+		body := reader(func(b []byte) (int, error) {
+			n := copy(b, "hello"[read.Load():])
+			read.Add(int64(n))
+			if n == 0 {
+				return 0, io.EOF
+			}
+			return n, nil
+		})
+		r := h.request("PUT", path, body, "Expect", "100-continue")
+		r.ContentLength = 5
+		a := h.do(r)
+		if got := fmt.Sprint(a.status, " ", read.Load()); got != want || a.err != nil {
+			t.Errorf("%s: %s, %v, want %s", path, got, a.err, want)
+		}
+	}
+}
+
+type reader func([]byte) (int, error)
+
+func (r reader) Read(b []byte) (int, error) { return r(b) }
+
+// Trailers go with the body, both ways.
+func TestTrailers(t *testing.T) {
+	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Trailer", "X-Sum")
+		body, _ := io.ReadAll(r.Body)
+		fmt.Fprintf(w, "%s and %v", body, r.Trailer)
+		w.Header().Set("X-Sum", "7")
+		if r.URL.Path == "/more" {
+			w.Header().Set(http.TrailerPrefix+"X-More", "8")
+		}
+	}))
+	for path, more := range map[string]string{"/": "", "/more": "8"} {
+		r := h.request("POST", path, io.MultiReader(strings.NewReader("body")))
+		r.Trailer = http.Header{"X-Mine": {"1"}}
+		a := h.do(r)
+		if a.body != "body and map[X-Mine:[1]]" || a.err != nil || a.res.Trailer.Get("X-Sum") != "7" || a.res.Trailer.Get("X-More") != more {
+			t.Errorf("%s: %q, %v, trailers %v", path, a.body, a.err, a.res.Trailer)
+		}
+	}
+}
+
+// What is said before the answer is given on.
+func TestEarlyHints(t *testing.T) {
+	h := build(t, nil, says(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+	var said []string
+	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
+		said = append(said, fmt.Sprint(code, h["Link"]))
+		return nil
+	}})
+	a := h.do(h.request("GET", "/", nil).WithContext(ctx))
+	if a.status != 200 || a.header.Get("Link") != "" || fmt.Sprint(said) != "[103 [</a>]]" {
+		t.Errorf("%d, %v, before it %q", a.status, a.header, said)
+	}
+}
+
+// A client that takes nothing, or sends nothing, is given up; so is an upstream that
+// stops within its answer.
+func TestStalls(t *testing.T) {
+	quick := func(c *proxy.Config) {
+		c.Grace, c.Deadline, c.Rate = 50*time.Millisecond, time.Hour, 1<<20
+	}
+	endless := serves(t, func(w http.ResponseWriter, _ *http.Request) {
+		buf := make([]byte, 64<<10)
+		for {
+			if _, err := w.Write(buf); err != nil {
+				return
+			}
+		}
+	})
+	h := build(t, quick, endless)
+	h.raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n") // and reads nothing
+	h.port.until(t, "the client is given up", func() bool { return len(h.port.told) == 2 })
+	if got := h.port.endings(); got != " answered left" {
+		t.Errorf("a client that takes nothing:%s", got)
+	}
+
+	h = build(t, quick, serves(t, echo))
+	_, in := h.raw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhel")
+	res, err := http.ReadResponse(in, nil)
+	if err != nil || res.StatusCode != 504 || !res.Close {
+		t.Errorf("a client that sends nothing: %v, %v", res, err)
+	}
+	if got := h.port.endings(); got != " left" {
+		t.Errorf("a client that sends nothing:%s", got)
+	}
+
+	h = build(t, func(c *proxy.Config) { c.Silence = 50 * time.Millisecond }, speaks(t, func(c net.Conn, r *bufio.Reader) {
+		fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+		_, _ = r.ReadByte() // until it is hung up
+	}))
+	if a := h.get("/"); a.status != 200 || a.body != "hello" || a.err == nil {
+		t.Errorf("an upstream that stops: %d %q %v", a.status, a.body, a.err)
+	}
+	if got := h.port.endings(); got != " answered cut" {
+		t.Errorf("an upstream that stops:%s", got)
+	}
+
+	// An upstream that takes nothing of a body is not answering in time.
+	h = build(t, func(c *proxy.Config) { c.Deadline = 100 * time.Millisecond }, speaks(t, func(c net.Conn, r *bufio.Reader) {
+		<-t.Context().Done()
+	}))
+	a := h.do(h.request("POST", "/", io.LimitReader(zeros{}, 64<<20)))
+	if got := h.port.endings(); got != " late" || a.err == nil && a.status != 504 {
+		t.Errorf("an upstream that takes nothing: %d %v%s", a.status, a.err, got)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) { return len(b), nil }
+
+// A stream may be as long as it likes, so long as it goes on: neither the deadline nor
+// the grace is for all of it.
+func TestALongStreamGoesOn(t *testing.T) {
+	const step, steps = 5 * time.Millisecond, 60
+	h := build(t, func(c *proxy.Config) {
+		c.Deadline, c.Grace, c.Silence = 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
+		c.Rate = 1
+	}, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		got, _ := io.Copy(io.Discard, r.Body)
+		for range steps {
+			fmt.Fprint(w, "x")
+			_ = http.NewResponseController(w).Flush()
+			pause(r.Context(), step)
+		}
+		fmt.Fprint(w, got)
+	}))
+	left := steps
+	a := h.do(h.request("POST", "/", reader(func(b []byte) (int, error) {
+		if left--; left < 0 {
+			return 0, io.EOF
+		}
+		pause(t.Context(), step)
+		b[0] = 'x'
+		return 1, nil
+	})))
+	if a.body != strings.Repeat("x", steps)+fmt.Sprint(steps) || a.err != nil {
+		t.Errorf("%d %q %v%s", a.status, a.body, a.err, h.port.endings())
+	}
+}
+
+// pause lets time go by, which is what these tests are about.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// A gigabyte goes through, each way, and nothing of it stays.
+func TestAGigabyteGoesThrough(t *testing.T) {
+	const all = 1 << 30
+	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		n, err := io.Copy(io.Discard, r.Body)
+		if r.Method == "GET" {
+			w.Header().Set("Content-Length", fmt.Sprint(all))
+			_, _ = io.CopyN(w, zeros{}, all)
+			return
+		}
+		fmt.Fprint(w, n, err)
+	}))
+	var before, after runtime.MemStats
+	for _, way := range []string{"GET", "PUT"} {
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		var body io.Reader
+		if way == "PUT" {
+			body = io.LimitReader(zeros{}, all)
+		}
+		res, err := h.http.Do(h.request(way, "/", body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := io.Copy(io.Discard, res.Body)
+		res.Body.Close()
+		if way == "GET" && n != all || err != nil {
+			t.Fatalf("%s: %d bytes, %v", way, n, err)
+		}
+		runtime.ReadMemStats(&after)
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 16<<20 {
+			t.Errorf("%s: %d bytes were allocated on the way", way, taken)
+		}
+	}
+}
+
+// The same over HTTP/2: a stream that breaks off is not whole, and the connection stays.
+func TestHTTP2(t *testing.T) {
+	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/cut":
+			w.Header().Set("Content-Length", "10")
+			fmt.Fprint(w, "hello")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		case "/chunk":
+			fmt.Fprint(w, "hello")
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Trailer", "X-Sum")
+		echo(w, r)
+		w.Header().Set("X-Sum", "7")
+	}))
+	front := httptest.NewUnstartedServer(h.proxy)
+	front.EnableHTTP2 = true
+	front.StartTLS()
+	defer front.Close()
+	ask := func(method, path, body string) answer {
+		r, err := http.NewRequestWithContext(t.Context(), method, front.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Te", "trailers")
+		res, err := front.Client().Do(r)
+		if err != nil {
+			return answer{err: err}
+		}
+		defer res.Body.Close()
+		text, err := io.ReadAll(res.Body)
+		return answer{res.StatusCode, res.Header, string(text), err, res}
+	}
+	for range 2 {
+		a := ask("POST", "/x", "body")
+		if a.err != nil || a.res.ProtoMajor != 2 || a.body != "body" || a.res.Trailer.Get("X-Sum") != "7" {
+			t.Fatalf("%+v", a)
+		}
+		if got := a.header.Get("Saw-X-Forwarded-Proto") + a.header.Get("Saw-Via"); got != "https2.0 macronode" {
+			t.Error(got)
+		}
+		for _, path := range []string{"/cut", "/chunk"} {
+			if a := ask("GET", path, ""); a.err == nil || errors.Is(a.err, context.Canceled) {
+				t.Errorf("%s: %q, %v", path, a.body, a.err)
+			}
+		}
+	}
+	front.Client().CloseIdleConnections()
+}
+
+// TestHTTPSUpstream: an endpoint of https is believed by the roots that are given.
+func TestHTTPSUpstream(t *testing.T) {
+	s := httptest.NewTLSServer(http.HandlerFunc(echo))
+	defer s.Close()
+	s.Config.ErrorLog = nil
+	for trusts, want := range map[bool]int{true: 200, false: 502} {
+		h := build(t, func(c *proxy.Config) {
+			if c.TLS = new(tls.Config); trusts {
+				c.TLS.RootCAs = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+			}
+		}, s.URL)
+		if a := h.get("/"); a.status != want {
+			t.Errorf("trusts %v: %d", trusts, a.status)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package proxy
+
+import (
+	"encoding/hex"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+)
+
+// The parts of a traceparent: version-trace-span-flags.
+const (
+	traceAt  = 3
+	spanAt   = traceAt + 32 + 1
+	flagsAt  = spanAt + 16 + 1
+	traceLen = flagsAt + 2
+)
+
+// traceparent goes on with the trace of a request, under a span of its own, or begins
+// one. What vendors said of it goes with a trace that goes on.
+func traceparent(r *http.Request, h http.Header) string {
+	trace, flags := "", "00"
+	if said := r.Header["Traceparent"]; len(said) == 1 && traced(said[0]) {
+		trace = said[0][traceAt : spanAt-1]
+		if unhex(said[0][flagsAt+1])&1 == 1 {
+			flags = "01"
+		}
+		if state := r.Header["Tracestate"]; len(state) > 0 {
+			h["Tracestate"] = state
+		}
+	} else {
+		trace = number(rand.Uint64()) + number(rand.Uint64()|1)
+	}
+	return "00-" + trace + "-" + number(rand.Uint64()|1) + "-" + flags
+}
+
+// number is n in hexadecimal, of 16 digits.
+func number(n uint64) string {
+	var raw [8]byte
+	for i := range raw {
+		raw[i] = byte(n >> (56 - 8*i))
+	}
+	return hex.EncodeToString(raw[:])
+}
+
+// traced reports a traceparent, of this version or of a later one as far as it is known.
+func traced(s string) bool {
+	if len(s) < traceLen || s[2] != '-' || s[spanAt-1] != '-' || s[flagsAt-1] != '-' || s[:2] == "ff" ||
+		len(s) > traceLen && (s[:2] == "00" || s[traceLen] != '-') {
+		return false
+	}
+	for _, part := range [...]string{s[:2], s[traceAt : spanAt-1], s[spanAt : flagsAt-1], s[flagsAt:traceLen]} {
+		if strings.Trim(part, "0123456789abcdef") != "" {
+			return false
+		}
+	}
+	return strings.Trim(s[traceAt:spanAt-1], "0") != "" && strings.Trim(s[spanAt:flagsAt-1], "0") != ""
+}

@@ -1,0 +1,210 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"macronode/core/event"
+)
+
+// tunnels are the connections that have been taken from the server: an end of the node
+// must know them, because no server does.
+type tunnels struct {
+	mu   sync.Mutex
+	open map[*tunnel]struct{}
+	none chan struct{} // closed once there is none, and none comes; nil: not ending
+}
+
+// A tunnel is a connection that speaks another protocol now, and the endpoint's.
+type tunnel struct {
+	near  net.Conn
+	far   io.ReadWriteCloser
+	idle  *time.Timer
+	quiet time.Duration
+}
+
+func (t *tunnel) close() {
+	_ = t.near.Close() // both: who waits for either sees its end
+	_ = t.far.Close()
+}
+
+// ending reports that no tunnel is taken any more.
+func (s *tunnels) ending() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.none != nil
+}
+
+func (s *tunnels) add(t *tunnel) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.none != nil {
+		return false
+	}
+	s.open[t] = struct{}{}
+	return true
+}
+
+func (s *tunnels) remove(t *tunnel) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, t)
+	s.settle()
+}
+
+// last takes no tunnel any more: what it returns is closed when there is none.
+func (s *tunnels) last() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.none == nil {
+		s.none = make(chan struct{})
+	}
+	s.settle()
+	return s.none
+}
+
+func (s *tunnels) settle() {
+	if s.none == nil || len(s.open) > 0 {
+		return
+	}
+	select {
+	case <-s.none:
+	default:
+		close(s.none)
+	}
+}
+
+// cut ends all of them, and waits until they have.
+func (s *tunnels) cut() (n int) {
+	done := s.last()
+	s.mu.Lock()
+	for t := range s.open {
+		t.close()
+		n++
+	}
+	s.mu.Unlock()
+	<-done
+	return n
+}
+
+// Tunnels is how many there are.
+func (p *Proxy) Tunnels() int {
+	p.tunnels.mu.Lock()
+	defer p.tunnels.mu.Unlock()
+	return len(p.tunnels.open)
+}
+
+// upgrade is the protocol that a request asks for; empty: none. It is false of one that
+// is no protocol.
+func upgrade(r *http.Request) (kind string, ok bool) {
+	said := r.Header["Upgrade"]
+	if len(said) == 0 || r.ProtoMajor != 1 || r.ProtoMinor != 1 || !listed(r.Header["Connection"], "upgrade") {
+		return "", true
+	}
+	if len(said) != 1 || said[0] == "" || strings.ContainsFunc(said[0], func(c rune) bool { return c <= ' ' || c > '~' || c == ',' }) {
+		return "", false
+	}
+	return said[0], !strings.EqualFold(said[0], "h2c") // it would pass by all that is decided about requests
+}
+
+// tunnel asks the upstream for another protocol.
+func (t *trip) tunnel(kind string) {
+	if t.tunnels.ending() {
+		t.fail(t.w, t.r, event.Unavailable, 0)
+		return
+	}
+	t.serve(func(out *http.Request) {
+		out.Header["Connection"], out.Header["Upgrade"] = []string{"Upgrade"}, []string{kind}
+	})
+}
+
+// through joins both ends until one has nothing to say any more.
+func (t *trip) through(res *http.Response) {
+	ending := event.Left
+	defer func() { t.port.Tell(event.Tried{Ticket: t.ticket, Ending: ending}) }()
+	far, ok := res.Body.(io.ReadWriteCloser)
+	asked, _ := upgrade(t.r)
+	if !ok || asked == "" || res.StatusCode != http.StatusSwitchingProtocols || !strings.EqualFold(asked, res.Header.Get("Upgrade")) {
+		ending = event.Cut
+		t.fail(t.w, t.r, event.BadGateway, 0)
+		return
+	}
+	near, with, err := t.control.Hijack()
+	if err != nil {
+		t.fail(t.w, t.r, event.Internal, 0)
+		return
+	}
+	u := &tunnel{near: near, far: far, quiet: t.config.Silence}
+	defer u.close()
+	if !t.tunnels.add(u) {
+		return // the end of the node came first
+	}
+	defer t.tunnels.remove(u)
+	t.timer.Stop()
+	u.idle = time.AfterFunc(u.quiet, u.close)
+	defer u.idle.Stop()
+	defer context.AfterFunc(t.ctx, u.close)()
+	_ = near.SetDeadline(time.Time{})
+	if switched(with.Writer, res) != nil {
+		return
+	}
+	ending = event.Whole
+	t.join(u, with.Reader)
+}
+
+// switched writes the answer that is the last of this protocol.
+func switched(w *bufio.Writer, res *http.Response) error {
+	h := make(http.Header, len(res.Header)+2)
+	pass(h, res.Header, nil)
+	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, res.Header["Upgrade"]
+	if _, err := w.WriteString("HTTP/1.1 101 Switching Protocols\r\n"); err != nil {
+		return err
+	}
+	if err := h.Write(w); err != nil {
+		return err
+	}
+	if _, err := w.WriteString("\r\n"); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// join copies both ways. The end of one way is told to the other side, which may go on.
+func (p *Proxy) join(u *tunnel, near *bufio.Reader) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		u.move(u.near, u.far)
+	}()
+	u.move(u.far, near)
+	<-done
+}
+
+func (u *tunnel) move(to io.Writer, from io.Reader) {
+	buf := buffers.Get().(*[size]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := from.Read(buf[:])
+		u.idle.Reset(u.quiet)
+		if n > 0 {
+			if _, failed := to.Write(buf[:n]); failed != nil {
+				u.close()
+				return
+			}
+		}
+		if err == nil {
+			continue
+		}
+		half, ok := to.(interface{ CloseWrite() error })
+		if err != io.EOF || !ok || half.CloseWrite() != nil { //nolint:errorlint // a reader's own word
+			u.close()
+		}
+		return
+	}
+}
