@@ -15,13 +15,16 @@ import (
 	"macronode/core/words"
 )
 
+var errDied = errors.New("the follower has died")
+
 // A moody disk takes another time for every sync, and may fail at one of them, and from
 // there on. It sees that what was handed on keeps its order.
 type moody struct {
 	diary
 	t      *testing.T
 	dice   *rand.Rand
-	fails  int // at this sync; 0: never
+	fails  int       // at this sync; 0: never
+	dies   words.LSN // the follower, at this frame; 0: never
 	syncs  int
 	synced words.LSN
 	folded words.LSN
@@ -47,6 +50,9 @@ func (m *moody) fold(s []record.Sealed) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, f := range s {
+		if f.LSN == m.dies {
+			return errDied
+		}
 		if m.folded++; f.LSN != m.folded || f.LSN > m.synced {
 			m.t.Errorf("frame %v is folded behind %v, synced up to %v", f.LSN, m.folded-1, m.synced)
 		}
@@ -63,15 +69,19 @@ func (m *moody) reply(to words.Ticket, r event.Reply, ok bool) {
 	}
 }
 
-// TestAnyOrder: however long each sync takes, whether one fails, and whoever leaves,
-// frames are folded in order and not before their sync, nobody is told of one that is not
-// folded, and everybody is told something.
+// TestAnyOrder: however long each sync takes, whether one fails or the follower dies, and
+// whoever leaves, frames are folded in order and not before their sync, nobody is told of
+// one that is not folded, and everybody is told something; and a loop whose follower died
+// says so.
 func TestAnyOrder(t *testing.T) {
 	for seed := range uint64(60) {
 		synctest.Test(t, func(t *testing.T) {
 			m := &moody{t: t, dice: rand.New(rand.NewPCG(seed, 1))}
-			if seed%4 == 0 {
+			switch seed % 4 {
+			case 0:
 				m.fails = 1 + m.dice.IntN(20)
+			case 1:
+				m.dies = words.LSN(1 + m.dice.IntN(20))
 			}
 			k := loop.NewDesk(loop.Door{2, 16, 2}, loop.Door{})
 			l := loop.New(m, m, m, k, loop.Ports{Fold: m.fold, Child: func(event.ChildOp) {},
@@ -99,7 +109,7 @@ func TestAnyOrder(t *testing.T) {
 			}
 			all.Wait()
 			l.Say(t.Context(), event.Signal{What: event.Drain})
-			if err := <-done; err != nil || m.told != clients*asks || m.fails == 0 && m.folded == 0 || k.In(words.Authed) > 0 {
+			if err := <-done; errors.Is(err, errDied) != (m.dies > 0) || err != nil && m.dies == 0 || m.told != clients*asks || m.fails+int(m.dies) == 0 && m.folded == 0 || k.In(words.Authed) > 0 {
 				t.Errorf("%v; %d are told, %v is folded, %d are still in", err, m.told, m.folded, k.In(words.Authed))
 			}
 		})
