@@ -1,0 +1,90 @@
+package loop_test
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"macronode/adapters/loop"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// A fickle index comes on by some frames at each look, or fails and says anything.
+type fickle struct {
+	dice  *rand.Rand
+	mark  words.LSN
+	fails int // in a hundred
+	lied  bool
+}
+
+func (f *fickle) Look(in event.Event) error {
+	f.mark += words.LSN(f.dice.IntN(3))
+	r := in.(*event.Request)
+	if f.lied = f.dice.IntN(100) < f.fails; f.lied {
+		r.Upto, r.Seen.At = 1000, 1000
+		return errors.New("lost")
+	}
+	r.Upto, r.Seen = f.mark, event.Seen{}
+	return nil
+}
+
+// A strict node has forgotten up to some frame, and wants an index that had that.
+type strict struct {
+	diary
+	t      *testing.T
+	forgot words.LSN
+	index  *fickle
+}
+
+func (s *strict) Step(now words.Now, in event.Event, out *event.Effects) {
+	r, ok := in.(*event.Request)
+	if !ok {
+		s.diary.Step(now, in, out)
+		return
+	}
+	if s.index.lied && (r.Upto > 0 || r.Seen != event.Seen{}) {
+		s.t.Errorf("the node hears %v of an index that failed", r.Upto)
+	}
+	why := event.NotFound // decided
+	if r.Upto < s.forgot {
+		why = event.LookAgain
+	}
+	out.Replies = append(out.Replies, event.Reply{Ticket: r.Ticket, Problem: why})
+}
+
+// TestNobodyIsSentAway: whatever the index says and however often it fails, nobody outside
+// is told to look again, and what it did not say is not heard.
+func TestNobodyIsSentAway(t *testing.T) {
+	told := map[event.Problem]int{}
+	for seed := range uint64(60) {
+		synctest.Test(t, func(t *testing.T) {
+			dice := rand.New(rand.NewPCG(seed, 1))
+			index := &fickle{dice: dice, fails: []int{0, 10, 60}[seed%3]}
+			s := &strict{t: t, forgot: words.LSN(dice.IntN(12)), index: index}
+			k := loop.NewDesk(loop.Door{1, 1, 1}, loop.Door{})
+			k.Index = index
+			l := loop.New(s, s, s, k, loop.Ports{Fold: s.fold, Child: func(event.ChildOp) {}}, 8)
+			done := make(chan error, 1)
+			go func() { done <- l.Run(t.Context(), event.Boot{}) }()
+			for range 6 {
+				ctx, leave := context.WithTimeout(t.Context(), time.Duration(1+dice.IntN(400))*time.Millisecond)
+				r, ok := k.Submit(ctx, words.Authed, &event.Request{})
+				leave()
+				if told[r.Problem]++; !ok || r.Problem != event.NotFound && r.Problem != event.Unavailable && r.Problem != event.Unknown {
+					t.Errorf("seed %d: told %q", seed, r.Problem.Code())
+				}
+			}
+			l.Say(t.Context(), event.Signal{What: event.Drain})
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if told[event.NotFound] < 50 || told[event.Unavailable] < 20 {
+		t.Errorf("too little was tried: %v", told)
+	}
+}
