@@ -17,7 +17,8 @@ func (q *Quota) After(now words.Instant, ahead int) (at words.Instant) {
 			return Never
 		}
 		used := g.used(q.common[i], at).plus(times(uint64(ahead), g.Every, g.Rate, g.most), g.Rate)
-		longest = max(longest, at.Plus(g.wait(used, g.one)))
+		_, wait := g.take(used, g.one)
+		longest = max(longest, at.Plus(wait))
 	}
 	return longest
 }

@@ -20,7 +20,7 @@ func (q *Quota) Next(now words.Instant, bytes uint64) (at words.Instant, rule ui
 		if g.Rate == 0 {
 			return Never, uint8(i + 1)
 		}
-		if wait := g.wait(g.used(q.common[i], at), g.cost(bytes)); wait > longest {
+		if _, wait := g.take(g.used(q.common[i], at), g.cost(bytes)); wait > longest {
 			longest, rule = wait, uint8(i+1)
 		}
 	}
@@ -51,14 +51,14 @@ func (q *Quota) pace(now words.Instant, bytes uint64, rules uint16) (shadow uint
 			}
 			continue
 		}
-		used, cost := g.used(q.common[i], q.last), g.cost(bytes)
-		if g.Shadow && g.wait(used, cost) > 0 {
+		cost := g.cost(bytes)
+		after, wait := g.take(g.used(q.common[i], q.last), cost)
+		if g.Shadow && wait > 0 {
 			shadow |= 1 << i
 		}
-		if cost.zero() {
-			continue
+		if !cost.zero() {
+			q.common[i] = exact{ns: int64(q.last)}.plus(after, g.Rate)
 		}
-		q.common[i] = exact{ns: int64(q.last)}.plus(g.take(used, cost), g.Rate)
 	}
 	return shadow
 }

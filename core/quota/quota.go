@@ -231,7 +231,7 @@ func (q *Quota) judge(v *Verdict) {
 		wait := time.Duration(Never)
 		if g.Rate > 0 {
 			used, cost := q.used(i), g.cost(f.bytes)
-			wait, f.after[i] = g.wait(used, cost), g.take(used, cost)
+			f.after[i], wait = g.take(used, cost)
 		}
 		switch {
 		case wait == 0:

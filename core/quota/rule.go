@@ -141,18 +141,20 @@ func (g *gauge) used(counter exact, now words.Instant) exact {
 	return exact{}
 }
 
-// wait is how long it takes until a cost may be taken; 0: it may now. What costs more than
-// the burst may when all of the burst is there: it is owed, and the next one waits.
-func (g *gauge) wait(used, cost exact) time.Duration {
-	after := used.plus(smaller(cost, g.full), g.Rate)
-	if !g.full.less(after) {
-		return 0
+// take is what is used after a cost, and how long it takes until that may be taken; 0: it
+// may now. What costs more than the burst may when all of the burst is there: it is owed,
+// and the next one waits. Debt beyond MaxDebt is forgiven.
+func (g *gauge) take(used, cost exact) (after exact, wait time.Duration) {
+	after = used.plus(cost, g.Rate)
+	full := after
+	if g.full.less(cost) {
+		full = used.plus(g.full, g.Rate)
 	}
-	return after.minus(g.full, g.Rate).ceil()
+	if g.full.less(full) {
+		wait = full.minus(g.full, g.Rate).ceil()
+	}
+	return smaller(after, g.most), wait
 }
-
-// take is what is used after a cost. Debt beyond MaxDebt is forgiven.
-func (g *gauge) take(used, cost exact) exact { return smaller(used.plus(cost, g.Rate), g.most) }
 
 // left is how many whole units may be taken now.
 func (g *gauge) left(used exact) uint64 {
