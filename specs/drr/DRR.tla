@@ -65,6 +65,7 @@ IdleShare(n)   == 0
 Gone(c)        == Onward(c)                 \* who has the turn when c, who had it, has nothing any more
 Begun(c)       == begun[c]                  \* when its class's turn is over, a flow's is not
 TooSmall(c, cost) == share[c] < cost        \* for what its first flow could pay
+Owner(f)       == f                         \* whose a correction is
 Corrected(f, by) == \* no further than a quantum is owed, or two are saved, and never against its sign
   IF by < 0 THEN Max(credit[f] + by, -Quantum) ELSE Max(credit[f], Min(credit[f] + by, 2 * Quantum))
 
@@ -118,7 +119,7 @@ Drop(f, i) == \* it waited too long, or its client left
 
 Correct(f, by) == \* what it was settled for; nothing where nobody waits
   /\ looks = 0 /\ out[f] > 0 /\ out' = [out EXCEPT ![f] = @ - 1]
-  /\ credit' = IF Items(f) > 0 THEN [credit EXCEPT ![f] = Corrected(f, by)] ELSE credit
+  /\ credit' = IF Items(f) > 0 THEN [credit EXCEPT ![Owner(f)] = Corrected(Owner(f), by)] ELSE credit
   /\ UNCHANGED <<queue, ring, share, turn, given, begun, looks, order, fwait, cwait>>
   /\ Compare(f, credit[f] - credit'[f])
 
@@ -208,6 +209,11 @@ FlowsEven == LET most == Quantum + 2 * (Saved + Owed) IN lead \in -most..most
 \* Two classes that wait are charged by their weights, but for so much.
 ClassesEven == Both # <<>> =>
   LET v == Weights[Both[1]] w == Weights[Both[2]] most == v * w * Quantum + (v + w) * (MaxCost - 1) IN tilt \in -most..most
+
+\* What comes to a flow, leaves it, is served or corrected changes nothing of another, and nothing of another class.
+Untouched == [][looks' = 0 =>
+  /\ \A f \in Flows : queue'[f] = queue[f] /\ out'[f] = out[f] => credit'[f] = credit[f]
+  /\ \A c \in Classes : (\A f \in Mates(c) : queue'[f] = queue[f]) => share'[c] = share[c] /\ ring'[c] = ring[c]]_vars
 
 \* A class without weight is not served: nothing is queued for it.
 NoWeight == \A c \in Classes : Weights[c] = 0 => ring[c] = <<>>

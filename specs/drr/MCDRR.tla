@@ -27,4 +27,5 @@ BugSame(c)      == Quantum               \* whatever its weight
 BugAll(c)       == TRUE
 BugNothing(c)   == 0
 BugDebt(f, by)  == credit[f] + by
+BugTurns(f)     == IF Waits(turn) THEN F ELSE f
 =============================================================================
