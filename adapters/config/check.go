@@ -14,9 +14,11 @@ import (
 // Check says what is wrong with the values, each alone and together: one sentence
 // each, in the order of the tree. It looks at nothing but c.
 func (c *Config) Check() (wrong []error) {
-	for _, k := range keys(c) {
-		if !k.within() {
-			wrong = append(wrong, fmt.Errorf("%s (%s) is %s: it wants %s", k.path, c.origin(k), format(k.value), k.wants()))
+	for _, leaf := range keys(c) {
+		for _, k := range leaf.parts() {
+			if !k.unset() && !k.within() {
+				wrong = append(wrong, fmt.Errorf("%s (%s) is %s: it wants %s", k.path, c.origin(leaf), k.text(), k.wants()))
+			}
 		}
 	}
 	for _, rule := range [...]func() error{c.places, c.addresses, c.ceilings, c.rooms, c.times, c.turns, c.tickets} {
@@ -24,13 +26,19 @@ func (c *Config) Check() (wrong []error) {
 			wrong = append(wrong, err)
 		}
 	}
-	return wrong
+	return append(wrong, c.lists()...)
 }
 
 // within reports that k's value is in its range.
 func (k key) within() bool {
+	if isList(k.value.Type()) {
+		return k.value.Len() <= k.most()
+	}
 	if one, ok := k.tag.Lookup("one"); ok {
-		return slices.Contains(strings.Fields(one), k.value.String())
+		return slices.Contains(strings.Fields(one), format(k.value))
+	}
+	if f, ok := forms[k.tag.Get("form")]; ok {
+		return f.has(k.value.String())
 	}
 	if least, ok := k.bound("min"); ok && less(k.value, least) {
 		return false

@@ -11,11 +11,22 @@
 //	default  its text when nobody sets it; "=a.b" takes the value of the key a.b
 //	min, max the range, inclusive
 //	one      the only texts it takes
-//	takes    what a text must be, where Check says more than its tags do
+//	form     what a text looks like: one of forms
+//	takes    what a text must be, where Check says more than its tags do; of a list, what it is of
 //	change   when a new value takes effect: "restart", at the next start, or "hot"
+//
+// A list is one key: a layer that has it has all of it. In YAML it is a list, or a mapping
+// where its entries have names; in the environment and in flags it is a text of JSON. What
+// its entries are made of has the same tags, and these:
+//
+//	most     entries, at most
+//	by       "name": the list is a mapping, of names to entries
+//	need     "yes": no entry is without it
+//	either   of the keys of an entry with the same word here, it has exactly one
 package config
 
 import (
+	"net/netip"
 	"time"
 
 	"macronode/core/words"
@@ -35,7 +46,12 @@ type Config struct {
 	Queue   Queue   `key:"queue" doc:"Requests that wait for a permit, and whose turn it is."`
 	Permits Permits `key:"permits" doc:"Requests that are at work at once."`
 	Rows    Rows    `key:"quotas_room" doc:"Room that quotas take at the start."`
-	Log     Log     `key:"log" doc:"Lines for the operator, on standard error."`
+
+	Quotas    []Quota    `key:"quotas" default:"[]" most:"16" takes:"quotas" change:"restart" doc:"Who may have how much in a time."`
+	Upstreams []Upstream `key:"upstreams" by:"name" default:"{}" most:"64" takes:"upstreams" change:"restart" doc:"Services that requests are sent on to, each under its name."`
+	Routes    []Route    `key:"routes" default:"[]" most:"256" takes:"routes" change:"restart" doc:"Which requests are sent on, and where."`
+
+	Log Log `key:"log" doc:"Lines for the operator, on standard error."`
 
 	from map[string]string // key → the layer that set it; absent is the default
 }
@@ -50,12 +66,13 @@ type Listen struct {
 
 // HTTP is how long the public listener waits.
 type HTTP struct {
-	HeaderTimeout   time.Duration `key:"header_timeout" default:"5s" min:"1ms" max:"1m" change:"restart" doc:"Time for the header of a request to arrive."`
-	ReadTimeout     time.Duration `key:"read_timeout" default:"5s" min:"1ms" max:"5m" change:"restart" doc:"Time for a whole request to arrive, its header included."`
-	WriteTimeout    time.Duration `key:"write_timeout" default:"5s" min:"1ms" max:"5m" change:"restart" doc:"Time for an answer to be taken."`
-	IdleTimeout     time.Duration `key:"idle_timeout" default:"1m" min:"1ms" max:"1h" change:"restart" doc:"Time that a connection may stay without a request."`
-	HeaderBytes     Bytes         `key:"header_bytes" default:"16KiB" min:"4KiB" max:"64KiB" change:"restart" doc:"Bytes of a request's header."`
-	RequestDeadline time.Duration `key:"request_deadline" default:"5s" min:"1ms" max:"1m" change:"restart" doc:"Time after which a request is told that its outcome is not known yet."`
+	HeaderTimeout   time.Duration  `key:"header_timeout" default:"5s" min:"1ms" max:"1m" change:"restart" doc:"Time for the header of a request to arrive."`
+	ReadTimeout     time.Duration  `key:"read_timeout" default:"5s" min:"1ms" max:"5m" change:"restart" doc:"Time for a whole request to arrive, its header included."`
+	WriteTimeout    time.Duration  `key:"write_timeout" default:"5s" min:"1ms" max:"5m" change:"restart" doc:"Time for an answer to be taken."`
+	IdleTimeout     time.Duration  `key:"idle_timeout" default:"1m" min:"1ms" max:"1h" change:"restart" doc:"Time that a connection may stay without a request."`
+	HeaderBytes     Bytes          `key:"header_bytes" default:"16KiB" min:"4KiB" max:"64KiB" change:"restart" doc:"Bytes of a request's header."`
+	RequestDeadline time.Duration  `key:"request_deadline" default:"5s" min:"1ms" max:"1m" change:"restart" doc:"Time after which a request is told that its outcome is not known yet."`
+	TrustedProxies  []netip.Prefix `key:"trusted_proxies" default:"[]" most:"64" takes:"networks" change:"restart" doc:"Networks of those whose word about who asks is taken; nobody else may say for whom he speaks."`
 }
 
 // Wallet is the ledger.

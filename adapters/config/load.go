@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/knadh/koanf/parsers/yaml"
@@ -48,6 +49,7 @@ func Load(s Sources) (*Config, error) {
 		return nil, errors.Join(l.wrong...)
 	}
 	l.follow()
+	c.complete()
 	if wrong := c.Check(); len(wrong) > 0 {
 		return nil, errors.Join(wrong...)
 	}
@@ -78,9 +80,7 @@ func (l *layers) defaults() {
 		if _, ok := k.follows(); ok {
 			continue
 		}
-		if err := parse(k.value, k.tag.Get("default")); err != nil {
-			panic("config: the default of " + k.path + " is not of its type")
-		}
+		k.reset()
 	}
 }
 
@@ -102,7 +102,21 @@ func (l *layers) set(path, layer string, value any) {
 		return
 	}
 	text, ok := value.(string)
-	if strings.HasPrefix(layer, fileLayer) {
+	written := strings.HasPrefix(layer, fileLayer)
+	if isList(k.value.Type()) {
+		var err error
+		if !written {
+			value, err = unjson(text)
+		}
+		if err != nil {
+			l.refuse("%s (%s) is not JSON: %w", path, layer, err)
+			return
+		}
+		l.list(k, layer, value)
+		l.from[path] = layer
+		return
+	}
+	if written {
 		text, ok = k.scalar(value)
 	}
 	if !ok || parse(k.value, text) != nil {
@@ -120,8 +134,10 @@ func shown(value any) string {
 		return fmt.Sprintf("%q", v)
 	case []any:
 		return "a list"
-	case map[string]any:
+	case map[string]any, map[any]any:
 		return "a section"
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
 	default:
 		return fmt.Sprint(v)
 	}

@@ -1,15 +1,11 @@
 package config
 
 import (
-	"bytes"
 	"fmt"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
-
-	"macronode/core/words"
 )
 
 // A Setting is a key with its value's text and where that came from.
@@ -19,7 +15,7 @@ type Setting struct{ Key, Value, From string }
 func (c *Config) Settings() []Setting {
 	var all []Setting
 	for _, k := range keys(c) {
-		all = append(all, Setting{k.path, format(k.value), c.origin(k)})
+		all = append(all, Setting{k.path, k.text(), c.origin(k)})
 	}
 	return all
 }
@@ -40,117 +36,113 @@ func (c *Config) Effective() string {
 			}
 		}
 		from := strings.Join(strings.Fields(c.origin(k)), " ")
-		fmt.Fprintf(&b, "%s%s: %s # %s\n", strings.Repeat("  ", len(sections)), name, k.yaml(), from)
+		indent := strings.Repeat("  ", len(sections))
+		if entries := k.lines(); len(entries) > 0 {
+			fmt.Fprintf(&b, "%s%s: # %s\n%s  %s\n", indent, name, from, indent, strings.Join(entries, "\n  "+indent))
+			continue
+		}
+		fmt.Fprintf(&b, "%s%s: %s # %s\n", indent, name, k.yaml(), from)
 	}
 	return b.String()
 }
 
-// yaml is k's value as it stands in a file.
+// text is k's value as the environment and flags take it.
+func (k key) text() string {
+	if isList(k.value.Type()) {
+		return k.yaml()
+	}
+	return format(k.value)
+}
+
+// lines are the entries of a list as they stand in a file, if they have keys.
+func (k key) lines() (lines []string) {
+	if !isList(k.value.Type()) || !isSection(k.value.Type().Elem()) {
+		return nil
+	}
+	for _, e := range k.entries() {
+		mark := "- "
+		if k.named() {
+			mark = strconv.Quote(e.value.FieldByName("Name").String()) + ": "
+		}
+		lines = append(lines, mark+e.yaml())
+	}
+	return lines
+}
+
+// yaml is k's value as it stands in a file, on one line. Of a list it is JSON as well.
 func (k key) yaml() string {
-	text := format(k.value)
-	switch k.value.Interface().(type) {
-	case string, words.Amount:
-		quoted, err := jsontext.AppendQuote(nil, text) // a text of JSON is one of YAML
-		if err != nil {
-			return `""`
-		}
-		return string(quoted)
-	}
-	return text
-}
-
-// Schema is the tree as JSON Schema.
-func Schema() []byte {
-	var b bytes.Buffer
-	s := schema{jsontext.NewEncoder(&b, jsontext.WithIndent("  "))}
-	s.open(jsontext.BeginObject)
-	s.texts("$schema", "https://json-schema.org/draft/2020-12/schema", "title", "macronode configuration")
-	s.section(reflect.TypeFor[Config]())
-	s.open(jsontext.EndObject)
-	return b.Bytes()
-}
-
-// schema writes tokens to memory, in an order that is always right: what cannot
-// fail is not asked.
-type schema struct{ to *jsontext.Encoder }
-
-func (s schema) open(t jsontext.Token) { s.write(t) }
-
-func (s schema) write(tokens ...jsontext.Token) {
-	for _, t := range tokens {
-		if err := s.to.WriteToken(t); err != nil {
-			panic("config: " + err.Error())
-		}
-	}
-}
-
-func (s schema) texts(pairs ...string) {
-	for _, p := range pairs {
-		s.write(jsontext.String(p))
-	}
-}
-
-func (s schema) section(t reflect.Type) {
-	s.texts("type", "object", "additionalProperties")
-	s.write(jsontext.False, jsontext.String("properties"), jsontext.BeginObject)
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, ok := f.Tag.Lookup("key")
-		if !ok {
-			continue
-		}
-		s.write(jsontext.String(name), jsontext.BeginObject)
-		s.texts("description", f.Tag.Get("doc"))
-		if isSection(f.Type) {
-			s.section(f.Type)
-		} else {
-			s.leaf(key{tag: f.Tag, value: reflect.New(f.Type).Elem()})
-		}
-		s.write(jsontext.EndObject)
-	}
-	s.write(jsontext.EndObject)
-}
-
-func (s schema) leaf(k key) {
-	leader, follows := k.follows()
-	if follows {
-		s.texts("$comment", "default: as "+leader)
-	}
-	switch k.value.Interface().(type) {
-	case bool:
-		s.texts("type", "boolean", "default")
-		s.write(jsontext.Bool(k.tag.Get("default") == "true"))
-	case int:
-		s.texts("type", "integer")
-		for _, bound := range [...][2]string{{"min", "minimum"}, {"max", "maximum"}, {"default", "default"}} {
-			if bound[0] == "default" && follows {
-				continue
+	switch {
+	case isList(k.value.Type()):
+		return k.flow()
+	case isSection(k.value.Type()):
+		var members []string
+		for i := range k.value.NumField() {
+			field := k.value.Type().Field(i)
+			in := key{path: field.Name, of: k.of, tag: field.Tag, value: k.value.Field(i)}
+			if name := field.Tag.Get("key"); name != "" && !in.silent() {
+				members = append(members, strconv.Quote(name)+": "+in.yaml())
 			}
-			v, _ := k.bound(bound[0])
-			s.write(jsontext.String(bound[1]), jsontext.Int(v.Int()))
 		}
-	default:
-		s.texts("type", "string")
-		if !follows {
-			s.texts("default", k.tag.Get("default"))
-		}
-		s.form(k)
+		return "{" + strings.Join(members, ", ") + "}"
 	}
+	text := format(k.value)
+	switch v := k.value.Interface().(type) {
+	case bool, int, Rate:
+		return text
+	case time.Duration, Bytes:
+		if k.of == k.path {
+			return text
+		}
+	case Burst:
+		if !v.Sized {
+			return text
+		}
+	}
+	return strconv.Quote(text) // what Go escapes, YAML reads
 }
 
-// form says what a text looks like, as far as a schema can.
-func (s schema) form(k key) {
-	switch k.value.Interface().(type) {
-	case time.Duration:
-		s.texts("pattern", `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`)
-	case Bytes:
-		s.texts("pattern", `^[0-9]+(B|KiB|MiB|GiB)$`)
-	case words.Amount:
-		s.texts("pattern", `^(0|[1-9][0-9]{0,38})$`)
+// flow is a list on one line.
+func (k key) flow() string {
+	var all []string
+	for _, e := range k.entries() {
+		one := e.yaml()
+		if k.named() {
+			one = strconv.Quote(e.value.FieldByName("Name").String()) + ": " + one
+		}
+		all = append(all, one)
 	}
-	if one := k.tag.Get("one"); one != "" {
-		s.write(jsontext.String("enum"), jsontext.BeginArray)
-		s.texts(strings.Fields(one)...)
-		s.write(jsontext.EndArray)
+	if k.named() {
+		return "{" + strings.Join(all, ", ") + "}"
 	}
+	return "[" + strings.Join(all, ", ") + "]"
+}
+
+// silent reports a part of an entry that says nothing: it has no value, or it is a section
+// that is as it is by default.
+func (k key) silent() bool {
+	if !isSection(k.value.Type()) {
+		return k.unset()
+	}
+	is := reflect.New(k.value.Type()).Elem()
+	for _, in := range (key{value: is}).inside() {
+		in.reset()
+	}
+	return reflect.DeepEqual(is.Interface(), k.value.Interface())
+}
+
+// A Change is a key whose value is another.
+type Change struct {
+	Key, Old, New string
+	Hot           bool // it takes effect at once, not at the next start
+}
+
+// Diff lists the keys whose values differ, in the order of the tree.
+func Diff(old, new *Config) (all []Change) {
+	is := keys(new)
+	for i, was := range keys(old) {
+		if a, b := was.text(), is[i].text(); a != b {
+			all = append(all, Change{was.path, a, b, was.change() == "hot"})
+		}
+	}
+	return all
 }

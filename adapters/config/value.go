@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/netip"
 	"reflect"
 	"strconv"
 	"strings"
@@ -48,6 +49,99 @@ func parseBytes(text string) (Bytes, error) {
 	return 0, errText
 }
 
+// Rate is so many Units in every Every, which is some power of ten seconds; its text is
+// what that makes a second. The zero Rate is none.
+type Rate struct {
+	Units uint64
+	Every time.Duration
+}
+
+const decimals = 6 // of the text of a Rate
+
+func (r Rate) String() string {
+	text, places := strconv.FormatUint(r.Units, 10), 0
+	for d := r.Every; d > time.Second; d /= 10 {
+		places++
+	}
+	if places == 0 {
+		return text
+	}
+	text = strings.Repeat("0", max(0, places+1-len(text))) + text
+	return text[:len(text)-places] + "." + text[len(text)-places:]
+}
+
+func (r Rate) less(than Rate) bool { return r.micro() < than.micro() }
+
+// micro is how many millionths of a unit a second are: of all rates that parse fewer than
+// 2^64.
+func (r Rate) micro() uint64 {
+	if r.Every == 0 {
+		return 0
+	}
+	return r.Units * (uint64(1e6*time.Second) / uint64(r.Every))
+}
+
+func parseRate(text string) (Rate, error) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	fraction = strings.TrimRight(fraction, "0")
+	units, err := strconv.ParseUint(whole+fraction, 10, 64)
+	if err != nil || len(fraction) > decimals || len(whole) == 0 || len(whole) > 12 {
+		return Rate{}, errText
+	}
+	every := time.Second
+	for range fraction {
+		every *= 10
+	}
+	return Rate{units, every}, nil
+}
+
+// Burst is a number of requests or, Sized, of bytes. The zero Burst is none.
+type Burst struct {
+	Units uint64
+	Sized bool
+}
+
+func (b Burst) String() string {
+	if b.Sized {
+		return Bytes(b.Units).String()
+	}
+	return strconv.FormatUint(b.Units, 10)
+}
+
+func parseBurst(text string) (Burst, error) {
+	if size, err := parseBytes(text); err == nil {
+		return Burst{uint64(size), true}, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 63)
+	if err != nil {
+		return Burst{}, errText
+	}
+	return Burst{n, false}, nil
+}
+
+// parseNetwork takes a network by its first address, of the family that it is of.
+func parseNetwork(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil || p != p.Masked() || p.Addr().Is4In6() {
+		return netip.Prefix{}, errText
+	}
+	return p, nil
+}
+
+// parseName takes the text of one of a few, of which there are so many.
+func parseName[T interface {
+	~uint8
+	String() string
+}](to *T, text string, all T) error {
+	for one := range all {
+		if one.String() == text {
+			*to = one
+			return nil
+		}
+	}
+	return errText
+}
+
 // parse gives v the value that text says.
 func parse(v reflect.Value, text string) error {
 	switch p := v.Addr().Interface().(type) {
@@ -82,6 +176,28 @@ func parse(v reflect.Value, text string) error {
 			return errText
 		}
 		*p = a
+	case *Rate:
+		r, err := parseRate(text)
+		if err != nil {
+			return err
+		}
+		*p = r
+	case *Burst:
+		b, err := parseBurst(text)
+		if err != nil {
+			return err
+		}
+		*p = b
+	case *netip.Prefix:
+		n, err := parseNetwork(text)
+		if err != nil {
+			return err
+		}
+		*p = n
+	case *words.Scope:
+		return parseName(p, text, words.Scopes)
+	case *words.Class:
+		return parseName(p, text, words.Classes)
 	default:
 		panic(fmt.Sprintf("config: a key of type %T", p))
 	}
@@ -110,8 +226,13 @@ func duration(d time.Duration) string {
 
 // less compares two values of one ordered type.
 func less(a, b reflect.Value) bool {
-	if x, ok := a.Interface().(words.Amount); ok {
+	switch x := a.Interface().(type) {
+	case words.Amount:
 		return x.Less(b.Interface().(words.Amount))
+	case Rate:
+		return x.less(b.Interface().(Rate))
+	case Burst:
+		return x.Units < b.Interface().(Burst).Units
 	}
 	return a.Int() < b.Int()
 }

@@ -1,0 +1,132 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"macronode/core/words"
+)
+
+// lists says what is wrong with the entries of lists, alone and together, where their tags
+// do not say it.
+func (c *Config) lists() (wrong []error) {
+	refuse := func(place, of, format string, args ...any) {
+		wrong = append(wrong, fmt.Errorf("%s (%s) %s", place, c.layer(of), fmt.Sprintf(format, args...)))
+	}
+	for i := range c.Quotas {
+		c.quota(i, func(part, format string, args ...any) {
+			refuse(fmt.Sprintf("quotas[%d]%s", i, part), "quotas", format, args...)
+		})
+	}
+	for i := range c.Upstreams {
+		u := &c.Upstreams[i]
+		if h := u.Health; h.Timeout > h.Interval {
+			refuse("upstreams."+u.Name+".health.timeout", "upstreams", "is %s: it wants at most its interval, which is %s",
+				duration(h.Timeout), duration(h.Interval))
+		}
+	}
+	for i := range c.Routes {
+		c.route(i, func(part, format string, args ...any) {
+			refuse(fmt.Sprintf("routes[%d]%s", i, part), "routes", format, args...)
+		})
+	}
+	return wrong
+}
+
+// A refuser says what is wrong with a part of an entry.
+type refuser func(part, format string, args ...any)
+
+const longestSpan = 366 * 24 * time.Hour // in which a whole burst comes back
+
+func (c *Config) quota(at int, refuse refuser) {
+	q := &c.Quotas[at]
+	switch {
+	case q.Scope == words.OfInstance && len(q.Classes) < int(words.Classes):
+		refuse(".classes", "leaves out some: a quota of the instance is for all classes")
+	case q.Scope >= words.OfKey && slices.Equal(q.Classes, []words.Class{words.Anon}):
+		refuse(".classes", "has anon alone, which has neither key nor tenant: a quota of those wants internal or authed")
+	}
+	units, every := q.Rate()
+	switch {
+	case q.Burst.Sized && q.Unit() == words.Requests:
+		refuse(".burst", "is %s: it wants a whole number, for it counts requests", q.Burst)
+	case !q.Burst.Sized && q.Unit() == words.Bytes:
+		refuse(".burst", "is %s: it wants a size such as 512KiB, 256MiB or 1GiB, for it counts bytes", q.Burst)
+	case units == 0:
+	case (q.Burst.Units*uint64(every/time.Second)+units-1)/units > uint64(longestSpan/time.Second):
+		refuse(".burst", "is %s, which takes more than 366 days to come back: it wants less, or a higher rate", q.Burst)
+	}
+	if q.Name != "" && slices.ContainsFunc(c.Quotas[:at], func(other Quota) bool { return other.Name == q.Name }) {
+		refuse(".name", "is %q, as that of another quota: each wants a name of its own", q.Name)
+	}
+}
+
+func (c *Config) route(at int, refuse refuser) {
+	r := &c.Routes[at]
+	if r.Upstream != "" {
+		c.serves(r.Upstream, ".upstream", r.Required, refuse)
+	}
+	c.hydrates(r, refuse)
+	if r.Header.Value != "" && r.Header.Name == "" {
+		refuse(".header", "has a value and no name: it wants both, or a name alone")
+	}
+	if cors := &r.CORS; len(cors.Origins) == 0 && (len(cors.Methods)+len(cors.Headers) > 0 || cors.Credentials) {
+		refuse(".cors", "has no origins: it wants some, or nothing else")
+	} else if cors.Credentials && slices.Contains(cors.Origins, "*") {
+		refuse(".cors.credentials", "is true: that wants origins by name, and not *")
+	}
+	for other := range at {
+		if r.same(&c.Routes[other]) {
+			refuse("", "is for requests that routes[%d] is for: one route is allowed", other)
+		}
+	}
+}
+
+// hydrates looks at a route's parts.
+func (c *Config) hydrates(r *Route, refuse refuser) {
+	for i, part := range r.Hydrate {
+		c.serves(part.Upstream, fmt.Sprintf(".hydrate[%d].upstream", i), r.Required, refuse)
+		if slices.ContainsFunc(r.Hydrate[:i], func(other Part) bool { return other.Name == part.Name }) {
+			refuse(fmt.Sprintf(".hydrate[%d].name", i), "is %q, as that of another read: each wants a name of its own", part.Name)
+		}
+	}
+	switch {
+	case len(r.Hydrate) == 0:
+	case r.Rewrite != "":
+		refuse(".rewrite", "is %q: a route that hydrates sends no path on", r.Rewrite)
+	case slices.ContainsFunc(r.Methods, func(m string) bool { return m != "GET" && m != "HEAD" }):
+		refuse(".methods", "are %s: a route that hydrates takes GET and HEAD alone", strings.Join(r.Methods, ", "))
+	}
+}
+
+// serves sees that an upstream is there and, where a route is required, is looked at.
+func (c *Config) serves(name, part string, required bool, refuse refuser) {
+	at, ok := c.Upstream(name)
+	switch {
+	case !ok && len(c.Upstreams) == 0:
+		refuse(part, "is %q: there are no upstreams", name)
+	case !ok:
+		var names []string
+		for i := range c.Upstreams {
+			names = append(names, c.Upstreams[i].Name)
+		}
+		refuse(part, "is %q, which is no upstream: the nearest is %s, there are %s", name, nearest(name, names), strings.Join(names, ", "))
+	case required && c.Upstreams[at].Health.Path == "":
+		refuse(part, "is %q: a route that is required wants upstreams.%s.health.path, or nobody would know", name, name)
+	}
+}
+
+// same reports that two routes fit the same requests equally well.
+func (r *Route) same(as *Route) bool {
+	if r.Host != as.Host || strings.TrimRight(r.Path, "/") != strings.TrimRight(as.Path, "/") ||
+		!strings.EqualFold(r.Header.Name, as.Header.Name) || r.Header.Value != as.Header.Value {
+		return false
+	}
+	if min(len(r.Methods), len(as.Methods)) == 0 {
+		return cmp.Or(len(r.Methods), len(as.Methods)) == 0
+	}
+	return slices.ContainsFunc(r.Methods, func(m string) bool { return slices.Contains(as.Methods, m) })
+}

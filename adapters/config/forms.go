@@ -1,0 +1,108 @@
+package config
+
+import (
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A form is what a text looks like.
+type form struct {
+	wants   string
+	pattern *regexp.Regexp
+	also    func(text string) bool // nil: the pattern says all
+}
+
+// longest is how long a text with a form may be, in bytes; a form may want less.
+const longest = 512
+
+func (f form) has(text string) bool {
+	return len(text) <= longest && f.pattern.MatchString(text) && (f.also == nil || f.also(text))
+}
+
+// forms are all there are, by the name in a tag. A schema has their patterns.
+var forms = map[string]form{
+	"label": {"a name of at most 64 letters, digits, dashes and underscores",
+		regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`), nil},
+	"member": {"a name of at most 64 small letters, digits and underscores, which is not _missing",
+		regexp.MustCompile(`^[a-z0-9_]{1,64}$`), func(t string) bool { return t != "_missing" }},
+	"host": {"a host in small letters, without a port, such as example.com or *.example.com",
+		regexp.MustCompile(`^(\*\.)?[a-z0-9_][a-z0-9_-]*(\.[a-z0-9_][a-z0-9_-]*)*$`), nil},
+	"authority": {"a host in small letters, with or without a port, such as example.com or example.com:8080",
+		regexp.MustCompile(`^[a-z0-9_][a-z0-9_-]*(\.[a-z0-9_][a-z0-9_-]*)*(:[0-9]{1,5})?$`), hasPort},
+	"url": {"a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end",
+		regexp.MustCompile(`^https?://[a-z0-9_.:\[\]-]{1,300}(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*$`), isURL},
+	"path": {"a path such as /v1, without query, percent signs, empty segments or dots as a segment",
+		regexp.MustCompile(`^/([A-Za-z0-9._~!$&'()*+,;=:@-]+/)*[A-Za-z0-9._~!$&'()*+,;=:@-]*$`), staysInside},
+	"method": {"a method in capitals, and neither CONNECT nor TRACE",
+		regexp.MustCompile(`^[A-Z][A-Z-]{0,19}$`), func(t string) bool { return t != "CONNECT" && t != "TRACE" }},
+	"header": {"the name of a header",
+		regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,64}$`), nil},
+	"value": {"at most 256 printable ASCII characters, with no space at either end",
+		regexp.MustCompile(`^[!-~]([ -~]{0,254}[!-~])?$`), nil},
+	"origin": {"an origin in small letters such as https://example.com, or *",
+		regexp.MustCompile(`^(\*|https?://[a-z0-9_.-]{1,253}(:[0-9]{1,5})?)$`), nil},
+	"json": {"JSON of at most 512 printable ASCII characters",
+		regexp.MustCompile(`^[ -~]+$`), func(t string) bool { return jsontext.Value(t).IsValid() }},
+}
+
+func hasPort(text string) bool {
+	_, port, ok := strings.Cut(text, ":")
+	n, err := strconv.ParseUint(port, 10, 16)
+	return !ok || err == nil && n > 0
+}
+
+func isURL(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || u.Path != "" && !staysInside(u.Path) {
+		return false
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" && !strings.HasSuffix(u.Host, ":") || err == nil && n > 0
+}
+
+// staysInside reports that no segment of a path is dots, not even before a parameter.
+func staysInside(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		segment, _, _ = strings.Cut(segment, ";")
+		if segment == "." || segment == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// nearest is the name that takes the fewest changes of a letter to become another.
+func nearest(name string, among []string) (best string) {
+	least := -1
+	for _, n := range among {
+		if d := distance(name, n); least < 0 || d < least {
+			best, least = n, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters are to be put in, left out or exchanged between two texts.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		before := row[0] // of the row before, one to the left
+		row[0] = i + 1
+		for j := range len(b) {
+			same := before
+			if a[i] != b[j] {
+				same++
+			}
+			before = row[j+1]
+			row[j+1] = min(same, row[j]+1, before+1)
+		}
+	}
+	return row[len(b)]
+}

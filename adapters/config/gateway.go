@@ -1,0 +1,158 @@
+package config
+
+import (
+	"slices"
+	"time"
+
+	"macronode/core/words"
+)
+
+// A Quota lets each subject of its scope have so many requests, or bytes, a second, and
+// Burst at once when it has been idle. When it was loaded, Burst and Classes are set.
+type Quota struct {
+	Name     string        `key:"name" form:"label" doc:"What it is called where it is told of."`
+	Scope    words.Scope   `key:"scope" one:"instance peer key tenant" need:"yes" doc:"Whom it counts: all, each peer, each key, or each tenant."`
+	Requests Rate          `key:"requests_per_second" min:"0.000001" max:"1000000000" either:"rate" doc:"Requests that it gives back in a second."`
+	Bytes    Bytes         `key:"bytes_per_second" min:"1B" max:"1024GiB" either:"rate" doc:"Bytes that it gives back in a second."`
+	Burst    Burst         `key:"burst" min:"1" max:"1099511627776" doc:"What may be had at once by who was idle; when it is not set, what a second gives back, and at least 1."`
+	Classes  []words.Class `key:"classes" one:"internal authed anon" most:"3" takes:"classes" doc:"Whom it is for; when it is not set, all who have what it counts."`
+	Shadow   bool          `key:"shadow" default:"false" doc:"Refuses nobody, and counts whom it would have refused."`
+}
+
+// Unit is what q counts.
+func (q *Quota) Unit() words.Unit {
+	if q.Bytes > 0 {
+		return words.Bytes
+	}
+	return words.Requests
+}
+
+// Rate is how many units come back in a time.
+func (q *Quota) Rate() (units uint64, every time.Duration) {
+	if q.Bytes > 0 {
+		return uint64(q.Bytes), time.Second
+	}
+	return q.Requests.Units, q.Requests.Every
+}
+
+// complete gives q what nobody said.
+func (q *Quota) complete() {
+	if q.Burst.Units == 0 {
+		units, every := q.Rate()
+		second := uint64(every / time.Second)
+		q.Burst = Burst{Units: max(1, (units+second-1)/second), Sized: q.Bytes > 0}
+	}
+	if len(q.Classes) == 0 {
+		q.Classes = []words.Class{words.Internal, words.Authed}
+		if q.Scope == words.OfInstance || q.Scope == words.OfPeer {
+			q.Classes = append(q.Classes, words.Anon)
+		}
+	}
+}
+
+// An Upstream is some endpoints that serve the same. When it was loaded, URLs are all of
+// them, and URL is empty.
+type Upstream struct {
+	Name   string   // under which it stands
+	URL    string   `key:"url" form:"url" either:"url" doc:"Its only endpoint."`
+	URLs   []string `key:"urls" form:"url" most:"16" takes:"endpoints" either:"url" doc:"Its endpoints."`
+	Host   string   `key:"host" form:"authority" doc:"Host that it is asked for; when it is not set, the one that the client asked for."`
+	Tries  int      `key:"tries" default:"3" min:"1" max:"10" doc:"Tries of one request, the first among them; only one that may be asked twice is sent again."`
+	Health Health   `key:"health" doc:"How it is seen whether an endpoint is well."`
+}
+
+// Health is a check that is made again and again.
+type Health struct {
+	Path     string        `key:"path" form:"path" doc:"What each endpoint is asked for, to answer with 2xx or 3xx; when it is not set, there are no checks."`
+	Interval time.Duration `key:"interval" default:"5s" min:"100ms" max:"10m" doc:"Time between two checks."`
+	Timeout  time.Duration `key:"timeout" default:"1s" min:"10ms" max:"1m" doc:"Time for the answer, and no longer than the interval."`
+	Fall     int           `key:"fall" default:"3" min:"1" max:"100" doc:"Checks in a row that fail, after which an endpoint is sick."`
+	Rise     int           `key:"rise" default:"2" min:"1" max:"100" doc:"Checks in a row that succeed, after which it is well again."`
+}
+
+// complete gives u what nobody said.
+func (u *Upstream) complete() {
+	if u.URL != "" {
+		u.URLs, u.URL = []string{u.URL}, ""
+	}
+}
+
+// A Route says which requests go to an upstream, and how.
+type Route struct {
+	Host        string        `key:"host" form:"host" doc:"Host that is asked for, without a port; *.example.com is all below it; when it is not set, any."`
+	Path        string        `key:"path" default:"/" form:"path" doc:"Path that a request's begins with, in whole segments."`
+	Methods     []string      `key:"methods" form:"method" most:"16" takes:"methods" doc:"Methods; when it is not set, any."`
+	Header      Header        `key:"header" doc:"A header that must be there."`
+	Upstream    string        `key:"upstream" form:"label" either:"what is served" doc:"Upstream that serves it."`
+	Hydrate     []Part        `key:"hydrate" most:"3" takes:"reads" either:"what is served" doc:"Reads of upstreams that are made at once, and become one answer of JSON."`
+	Auth        string        `key:"auth" default:"key" one:"none key" doc:"What a caller shows: nothing, or an API key."`
+	Rewrite     string        `key:"rewrite" form:"path" doc:"What stands in the place of the path that it begins with; when it is not set, the path stays."`
+	Deadline    time.Duration `key:"deadline" default:"5s" min:"10ms" max:"5m" doc:"Time for an answer to begin, or less where the client says so."`
+	MaxInflight int           `key:"max_inflight" default:"0" min:"0" max:"65536" doc:"Requests that wait or are at work at once; 0 is as many as there is room for."`
+	MaxRPS      Rate          `key:"max_rps" min:"0.000001" max:"1000000000" doc:"Requests a second; when it is not set, as many as come."`
+	Shadow      bool          `key:"shadow" default:"false" doc:"Its limits refuse nobody, and count whom they would have refused."`
+	Required    bool          `key:"required" default:"false" doc:"The node is not ready before its upstreams have been seen well."`
+	CORS        CORS          `key:"cors" doc:"What browsers are told about pages of other origins."`
+}
+
+// Header is a header that must be there.
+type Header struct {
+	Name  string `key:"name" form:"header" doc:"Its name; when it is not set, none must be there."`
+	Value string `key:"value" form:"value" doc:"What it says; when it is not set, anything."`
+}
+
+// A Part is a read of an upstream that becomes one member of an answer.
+type Part struct {
+	Name     string `key:"name" form:"member" need:"yes" doc:"Name of the member."`
+	Upstream string `key:"upstream" form:"label" need:"yes" doc:"Upstream that is read."`
+	Path     string `key:"path" form:"path" need:"yes" doc:"What it is asked for; the request's query follows."`
+	Missing  string `key:"missing" default:"null" form:"json" doc:"What stands in its place when it is missing."`
+	Required bool   `key:"required" default:"false" doc:"There is no answer without it."`
+}
+
+// CORS is what browsers are told.
+type CORS struct {
+	Origins     []string      `key:"origins" form:"origin" most:"32" takes:"origins" doc:"Origins whose pages may ask; when it is not set, none."`
+	Methods     []string      `key:"methods" form:"method" most:"16" takes:"methods" doc:"Methods that they may use; when it is not set, GET, HEAD and POST."`
+	Headers     []string      `key:"headers" form:"header" most:"32" takes:"names of headers" doc:"Headers that they may send."`
+	Credentials bool          `key:"credentials" default:"false" doc:"They may send what the browser knows of the user."`
+	MaxAge      time.Duration `key:"max_age" default:"10m" min:"0s" max:"24h" doc:"Time that a browser remembers this."`
+}
+
+// complete gives r what nobody said.
+func (r *Route) complete() {
+	if len(r.CORS.Origins) > 0 && len(r.CORS.Methods) == 0 {
+		r.CORS.Methods = []string{"GET", "HEAD", "POST"}
+	}
+}
+
+// Reads are the upstreams that r needs, by name.
+func (r *Route) Reads() (names []string) {
+	if r.Upstream != "" {
+		names = append(names, r.Upstream)
+	}
+	for i := range r.Hydrate {
+		names = append(names, r.Hydrate[i].Upstream)
+	}
+	return names
+}
+
+// Upstream is the place of the upstream of that name in Upstreams, which are in the order
+// of their names; false when there is none.
+func (c *Config) Upstream(name string) (at int, ok bool) {
+	at = slices.IndexFunc(c.Upstreams, func(u Upstream) bool { return u.Name == name })
+	return at, at >= 0
+}
+
+// complete gives the entries of lists what nobody said of them.
+func (c *Config) complete() {
+	for i := range c.Quotas {
+		c.Quotas[i].complete()
+	}
+	for i := range c.Upstreams {
+		c.Upstreams[i].complete()
+	}
+	for i := range c.Routes {
+		c.Routes[i].complete()
+	}
+}

@@ -1,0 +1,243 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/core/words"
+)
+
+// The whole file that an operator needs to stand in front of a service.
+func TestTheFileInFrontOfAService(t *testing.T) {
+	c, err := Load(Sources{File: "testdata/front.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	everybody := []words.Class{words.Internal, words.Authed, words.Anon}
+	quota := Quota{Scope: words.OfInstance, Requests: Rate{5000, time.Second}, Burst: Burst{Units: 100}, Classes: everybody}
+	upstream := Upstream{Name: "app", URLs: []string{"http://127.0.0.1:9000"}, Tries: 3,
+		Health: Health{Interval: 5 * time.Second, Timeout: time.Second, Fall: 3, Rise: 2}}
+	route := Route{Path: "/", Upstream: "app", Auth: "none", Deadline: 5 * time.Second, CORS: CORS{MaxAge: 10 * time.Minute}}
+	if !reflect.DeepEqual(c.Quotas, []Quota{quota}) || !reflect.DeepEqual(c.Upstreams, []Upstream{upstream}) || !reflect.DeepEqual(c.Routes, []Route{route}) {
+		t.Fatalf("%+v\n%+v\n%+v", c.Quotas, c.Upstreams, c.Routes)
+	}
+}
+
+// All that an entry may say arrives, from any layer.
+func TestEntriesSayAll(t *testing.T) {
+	const (
+		quotas = `[{"name": "few", "scope": "key", "bytes_per_second": "1MiB", "burst": "3MiB", "classes": ["authed", "internal"], "shadow": true},` +
+			` {"scope": "peer", "requests_per_second": 0.25}, {"scope": "tenant", "bytes_per_second": "1B"}]`
+		upstreams = `{"b": {"urls": ["https://b.example:8443/base", "http://[::1]:80"], "host": "b.example:8443", "tries": 1,` +
+			` "health": {"path": "/healthz", "interval": "2s", "timeout": "500ms", "fall": 1, "rise": 4}}, "a": {"url": "http://a"}}`
+		routes = `[{"host": "*.example.com", "path": "/v1/x", "methods": ["GET", "POST"], "header": {"name": "X-Version", "value": "2"}, "upstream": "b",` +
+			` "rewrite": "/", "deadline": "1m30s", "max_inflight": 7, "max_rps": 1.5, "shadow": true, "required": true,` +
+			` "cors": {"origins": ["https://example.com"], "headers": ["X-Version"], "credentials": true, "max_age": "1h"}},` +
+			` {"hydrate": [{"name": "one", "upstream": "a", "path": "/one"}, {"name": "two", "upstream": "b", "path": "/two", "missing": "{\"a\": []}", "required": true}]}]`
+		trusted = `["10.0.0.0/8", "fd00::/8", "192.0.2.7/32"]`
+	)
+	want := &Config{
+		Quotas: []Quota{
+			{Name: "few", Scope: words.OfKey, Bytes: 1 << 20, Burst: Burst{3 << 20, true}, Classes: []words.Class{words.Authed, words.Internal}, Shadow: true},
+			{Scope: words.OfPeer, Requests: Rate{25, 100 * time.Second}, Burst: Burst{Units: 1}, Classes: []words.Class{words.Internal, words.Authed, words.Anon}},
+			{Scope: words.OfTenant, Bytes: 1, Burst: Burst{1, true}, Classes: []words.Class{words.Internal, words.Authed}},
+		},
+		Upstreams: []Upstream{
+			{Name: "a", URLs: []string{"http://a"}, Tries: 3, Health: Health{"", 5 * time.Second, time.Second, 3, 2}},
+			{Name: "b", URLs: []string{"https://b.example:8443/base", "http://[::1]:80"}, Host: "b.example:8443", Tries: 1,
+				Health: Health{"/healthz", 2 * time.Second, 500 * time.Millisecond, 1, 4}},
+		},
+		Routes: []Route{
+			{Host: "*.example.com", Path: "/v1/x", Methods: []string{"GET", "POST"}, Header: Header{"X-Version", "2"}, Upstream: "b", Auth: "key", Rewrite: "/",
+				Deadline: 90 * time.Second, MaxInflight: 7, MaxRPS: Rate{15, 10 * time.Second}, Shadow: true, Required: true,
+				CORS: CORS{[]string{"https://example.com"}, []string{"GET", "HEAD", "POST"}, []string{"X-Version"}, true, time.Hour}},
+			{Path: "/", Hydrate: []Part{{"one", "a", "/one", "null", false}, {"two", "b", "/two", `{"a": []}`, true}}, Auth: "key", Deadline: 5 * time.Second,
+				CORS: CORS{MaxAge: 10 * time.Minute}},
+		},
+	}
+	want.HTTP.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.0.2.7/32")}
+	for name, s := range map[string]Sources{
+		"file": sources(t, "quotas: "+quotas+"\nupstreams: "+upstreams+"\nroutes: "+routes+"\nhttp: {trusted_proxies: "+trusted+"}", nil),
+		"environment": {Environ: []string{"MACRONODE_QUOTAS=" + quotas, "MACRONODE_UPSTREAMS=" + upstreams, "MACRONODE_ROUTES=" + routes,
+			"MACRONODE_HTTP__TRUSTED_PROXIES=" + trusted}},
+		"flags": {Flags: []Flag{{Key: "quotas", Text: quotas}, {Key: "upstreams", Text: upstreams}, {Key: "routes", Text: routes}, {Key: "http.trusted_proxies", Text: trusted}}},
+	} {
+		c, err := Load(s)
+		if err != nil {
+			t.Fatal(name, err)
+		}
+		for _, of := range [][2]any{{c.Quotas, want.Quotas}, {c.Upstreams, want.Upstreams}, {c.Routes, want.Routes}, {c.HTTP.TrustedProxies, want.HTTP.TrustedProxies}} {
+			if !reflect.DeepEqual(of[0], of[1]) {
+				t.Errorf("%s:\n got %+v\nwant %+v", name, of[0], of[1])
+			}
+		}
+	}
+}
+
+// A layer that has a list has all of it.
+func TestAListIsOneKey(t *testing.T) {
+	s := sources(t, "quotas: [{scope: peer, requests_per_second: 1}, {scope: key, requests_per_second: 2}]", nil, `quotas=[{"scope":"tenant","requests_per_second":3}]`)
+	c, err := Load(s)
+	if err != nil || len(c.Quotas) != 1 || c.Quotas[0].Scope != words.OfTenant {
+		t.Fatalf("%v %+v", err, c)
+	}
+	if c, err = Load(Sources{File: s.File, Flags: []Flag{{Key: "quotas", Text: "[]"}}}); err != nil || len(c.Quotas) != 0 {
+		t.Fatalf("%v %+v", err, c)
+	}
+}
+
+// Every refusal names the place in the list and the layer.
+func TestListsRefuse(t *testing.T) {
+	const up = "upstreams: {app: {url: 'http://a'}, web: {url: 'http://b', health: {path: /}}}\n"
+	for _, c := range []struct{ yaml, want string }{
+		{"quotas:", `quotas (file node.yaml) is empty: it wants a list of at most 16 quotas`},
+		{"quotas: {scope: peer}", `quotas (file node.yaml) is a section: it wants a list of at most 16 quotas`},
+		{"quotas: [peer]", `quotas[0] (file node.yaml) is "peer": it wants a section, it has burst, bytes_per_second, classes, name, requests_per_second, scope, shadow`},
+		{"quotas: [" + strings.Repeat("{},", 17) + "]", `quotas (file node.yaml) has 17: it wants a list of at most 16 quotas`},
+		{"quotas: [{scope: peer, requests_per_second: 1, brust: 1}]", `quotas[0].brust (file node.yaml) is no key: the nearest is burst, it has burst, bytes_per_second, classes, name, requests_per_second, scope, shadow`},
+		{"quotas: [{scope: peer, requests_per_second: 1}, {requests_per_second: 1}]", `quotas[1] (file node.yaml) has no scope: it wants one of instance, peer, key, tenant`},
+		{"quotas: [{scope: moon, requests_per_second: 1}]", `quotas[0].scope (file node.yaml) is "moon": it wants one of instance, peer, key, tenant`},
+		{"quotas: [{scope: peer}]", `quotas[0] (file node.yaml) has 0 of requests_per_second, bytes_per_second: it wants one of them`},
+		{"quotas: [{scope: peer, requests_per_second: 1, bytes_per_second: 1B}]", `quotas[0] (file node.yaml) has 2 of requests_per_second, bytes_per_second: it wants one of them`},
+		{"quotas: [{scope: peer, requests_per_second: 0}]", `quotas[0].requests_per_second (file node.yaml) is 0: it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
+		{"quotas: [{scope: peer, requests_per_second: 0.0000005}]", `quotas[0].requests_per_second (file node.yaml) is 0.0000005: it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
+		{"quotas: [{scope: peer, requests_per_second: -1}]", `quotas[0].requests_per_second (file node.yaml) is -1: it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
+		{"quotas: [{scope: peer, requests_per_second: .nan}]", `quotas[0].requests_per_second (file node.yaml) is NaN: it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
+		{"quotas: [{scope: peer, requests_per_second: 1000000000.5}]", `quotas[0].requests_per_second (file node.yaml) is 1000000000.5: it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
+		{"quotas: [{scope: peer, requests_per_second: '5'}]", `quotas[0].requests_per_second (file node.yaml) is "5": it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
+		{"quotas: [{scope: peer, bytes_per_second: 5}]", `quotas[0].bytes_per_second (file node.yaml) is 5: it wants a size such as 512KiB, 256MiB or 1GiB, from 1B to 1024GiB`},
+		{"quotas: [{scope: peer, requests_per_second: 1}, {scope: peer, requests_per_second: 1}, {scope: peer, requests_per_second: 1, burst: 0}]", `quotas[2].burst (file node.yaml) is 0: it wants a whole number or, of bytes, a size such as 512KiB, 256MiB or 1GiB, from 1 to 1099511627776`},
+		{"quotas: [{scope: peer, requests_per_second: 1, burst: 1.5}]", `quotas[0].burst (file node.yaml) is 1.5: it wants a whole number or, of bytes, a size such as 512KiB, 256MiB or 1GiB, from 1 to 1099511627776`},
+		{"quotas: [{scope: peer, requests_per_second: 1, burst: '1'}]", `quotas[0].burst (file node.yaml) is "1": it wants a whole number or, of bytes, a size such as 512KiB, 256MiB or 1GiB, from 1 to 1099511627776`},
+		{"quotas: [{scope: peer, requests_per_second: 1, burst: 1KiB}]", `quotas[0].burst (file node.yaml) is 1KiB: it wants a whole number, for it counts requests`},
+		{"quotas: [{scope: peer, bytes_per_second: 1KiB, burst: 1}]", `quotas[0].burst (file node.yaml) is 1: it wants a size such as 512KiB, 256MiB or 1GiB, for it counts bytes`},
+		{"quotas: [{scope: peer, requests_per_second: 0.000001, burst: 32}]", `quotas[0].burst (file node.yaml) is 32, which takes more than 366 days to come back: it wants less, or a higher rate`},
+		{"quotas: [{scope: peer, requests_per_second: 1, burst: 31622401}]", `quotas[0].burst (file node.yaml) is 31622401, which takes more than 366 days to come back: it wants less, or a higher rate`},
+		{"quotas: [{scope: peer, requests_per_second: 1, classes: authed}]", `quotas[0].classes (file node.yaml) is "authed": it wants a list of at most 3 classes`},
+		{"quotas: [{scope: peer, requests_per_second: 1, classes: [authed, all]}]", `quotas[0].classes[1] (file node.yaml) is "all": it wants one of internal, authed, anon`},
+		{"quotas: [{scope: peer, requests_per_second: 1, classes: [anon, anon]}]", `quotas[0].classes[1] (file node.yaml) is "anon" again: once is allowed`},
+		{"quotas: [{scope: instance, requests_per_second: 1, classes: [anon]}]", `quotas[0].classes (file node.yaml) leaves out some: a quota of the instance is for all classes`},
+		{"quotas: [{scope: tenant, requests_per_second: 1, classes: [anon]}]", `quotas[0].classes (file node.yaml) has anon alone, which has neither key nor tenant: a quota of those wants internal or authed`},
+		{"quotas: [{scope: peer, requests_per_second: 1, shadow: 1}]", `quotas[0].shadow (file node.yaml) is 1: it wants true or false`},
+		{"quotas: [{scope: peer, requests_per_second: 1, name: a}, {scope: peer, requests_per_second: 1, name: a}]", `quotas[1].name (file node.yaml) is "a", as that of another quota: each wants a name of its own`},
+		{"quotas: [{scope: peer, requests_per_second: 1, name: a b}]", `quotas[0].name (file node.yaml) is "a b": it wants a name of at most 64 letters, digits, dashes and underscores`},
+		{"quotas: [{scope: peer, requests_per_second: 1, name: ''}]", `quotas[0].name (file node.yaml) is "": it wants a name of at most 64 letters, digits, dashes and underscores`},
+
+		{"upstreams: []", `upstreams (file node.yaml) is a list: it wants a mapping of names to at most 64 upstreams`},
+		{"upstreams: {a.b: {url: 'http://a'}}", `upstreams (file node.yaml) has "a.b": it wants a name of at most 64 letters, digits, dashes and underscores`},
+		{"upstreams: {a: }", `upstreams.a (file node.yaml) is empty: it wants a section, it has health, host, tries, url, urls`},
+		{"upstreams: {a: {}}", `upstreams.a (file node.yaml) has 0 of url, urls: it wants one of them`},
+		{"upstreams: {a: {url: 'http://a', urls: ['http://b']}}", `upstreams.a (file node.yaml) has 2 of url, urls: it wants one of them`},
+		{"upstreams: {a: {urls: []}}", `upstreams.a.urls (file node.yaml) is empty: it wants a list of at most 16 endpoints`},
+		{"upstreams: {a: {urls: ['http://a', 'http://a']}}", `upstreams.a.urls[1] (file node.yaml) is "http://a" again: once is allowed`},
+		{"upstreams: {a: {url: 'http://u:p@a'}}", `upstreams.a.url (file node.yaml) is "http://u:p@a": it wants a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end`},
+		{"upstreams: {a: {url: 'http://a:0'}}", `upstreams.a.url (file node.yaml) is "http://a:0": it wants a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end`},
+		{"upstreams: {a: {url: 'http://a:'}}", `upstreams.a.url (file node.yaml) is "http://a:": it wants a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end`},
+		{"upstreams: {a: {url: 'http://a/b/'}}", `upstreams.a.url (file node.yaml) is "http://a/b/": it wants a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end`},
+		{"upstreams: {a: {url: 'http://a/../b'}}", `upstreams.a.url (file node.yaml) is "http://a/../b": it wants a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end`},
+		{"upstreams: {a: {url: 'http://a', host: 'a:99999'}}", `upstreams.a.host (file node.yaml) is "a:99999": it wants a host in small letters, with or without a port, such as example.com or example.com:8080`},
+		{"upstreams: {a: {url: 'http://a', health: {pth: /}}}", `upstreams.a.health.pth (file node.yaml) is no key: the nearest is path, it has fall, interval, path, rise, timeout`},
+		{"upstreams: {a: {url: 'http://a', health: 5}}", `upstreams.a.health (file node.yaml) is 5: it wants a section, it has fall, interval, path, rise, timeout`},
+		{"upstreams: {a: {url: 'http://a', health: {timeout: 6s}}}", `upstreams.a.health.timeout (file node.yaml) is 6s: it wants at most its interval, which is 5s`},
+		{"upstreams: {a: {url: 'http://a', tries: 11}}", `upstreams.a.tries (file node.yaml) is 11: it wants a whole number from 1 to 10`},
+
+		{up + "routes: [{upstream: ap}]", `routes[0].upstream (file node.yaml) is "ap", which is no upstream: the nearest is app, there are app, web`},
+		{"routes: [{upstream: app}]", `routes[0].upstream (file node.yaml) is "app": there are no upstreams`},
+		{up + "routes: [{path: /}]", `routes[0] (file node.yaml) has 0 of upstream, hydrate: it wants one of them`},
+		{up + "routes: [{hydrate: []}]", `routes[0].hydrate (file node.yaml) is empty: it wants a list of at most 3 reads`},
+		{up + "routes: [{upstream: app, path: v1}]", `routes[0].path (file node.yaml) is "v1": it wants a path such as /v1, without query, percent signs, empty segments or dots as a segment`},
+		{up + "routes: [{upstream: app, path: /a//b}]", `routes[0].path (file node.yaml) is "/a//b": it wants a path such as /v1, without query, percent signs, empty segments or dots as a segment`},
+		{up + "routes: [{upstream: app, path: /a/..}]", `routes[0].path (file node.yaml) is "/a/..": it wants a path such as /v1, without query, percent signs, empty segments or dots as a segment`},
+		{up + "routes: [{upstream: app, path: '/a/..;x/b'}]", `routes[0].path (file node.yaml) is "/a/..;x/b": it wants a path such as /v1, without query, percent signs, empty segments or dots as a segment`},
+		{up + "routes: [{upstream: app, host: 'a:80'}]", `routes[0].host (file node.yaml) is "a:80": it wants a host in small letters, without a port, such as example.com or *.example.com`},
+		{up + "routes: [{upstream: app, methods: [TRACE]}]", `routes[0].methods[0] (file node.yaml) is "TRACE": it wants a method in capitals, and neither CONNECT nor TRACE`},
+		{up + "routes: [{upstream: app, header: {value: a}}]", `routes[0].header (file node.yaml) has a value and no name: it wants both, or a name alone`},
+		{up + "routes: [{upstream: app, header: {name: 'a:'}}]", `routes[0].header.name (file node.yaml) is "a:": it wants the name of a header`},
+		{up + "routes: [{upstream: app, header: {name: a, value: 2}}]", `routes[0].header.value (file node.yaml) is 2: it wants at most 256 printable ASCII characters, with no space at either end`},
+		{up + "routes: [{upstream: app, auth: jwt}]", `routes[0].auth (file node.yaml) is "jwt": it wants one of none, key`},
+		{up + "routes: [{upstream: app, deadline: 5}]", `routes[0].deadline (file node.yaml) is 5: it wants a duration such as 200ms, 5s or 24h, from 10ms to 5m`},
+		{up + "routes: [{upstream: app, max_inflight: -1}]", `routes[0].max_inflight (file node.yaml) is -1: it wants a whole number from 0 to 65536`},
+		{up + "routes: [{upstream: app, required: true}]", `routes[0].upstream (file node.yaml) is "app": a route that is required wants upstreams.app.health.path, or nobody would know`},
+		{up + "routes: [{upstream: web, required: true}, {upstream: web}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
+		{up + "routes: [{upstream: web, path: /a}, {upstream: app, path: /a/}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
+		{up + "routes: [{upstream: web, methods: [GET, PUT], header: {name: x-a}}, {upstream: app, methods: [PUT], header: {name: X-A}}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
+		{up + "routes: [{upstream: app, cors: {credentials: true}}]", `routes[0].cors (file node.yaml) has no origins: it wants some, or nothing else`},
+		{up + "routes: [{upstream: app, cors: {origins: ['*'], credentials: true}}]", `routes[0].cors.credentials (file node.yaml) is true: that wants origins by name, and not *`},
+		{up + "routes: [{upstream: app, cors: {origins: ['https://a/']}}]", `routes[0].cors.origins[0] (file node.yaml) is "https://a/": it wants an origin in small letters such as https://example.com, or *`},
+		{up + "routes: [{hydrate: [{name: a, upstream: app, path: /, mising: a}]}]", `routes[0].hydrate[0].mising (file node.yaml) is no key: the nearest is missing, it has missing, name, path, required, upstream`},
+		{up + "routes: [{hydrate: [{name: a, upstream: no, path: /}]}]", `routes[0].hydrate[0].upstream (file node.yaml) is "no", which is no upstream: the nearest is app, there are app, web`},
+		{up + "routes: [{hydrate: [{name: a, upstream: app, path: /}, {name: a, upstream: app, path: /b}]}]", `routes[0].hydrate[1].name (file node.yaml) is "a", as that of another read: each wants a name of its own`},
+		{up + "routes: [{hydrate: [{name: _missing, upstream: app, path: /}]}]", `routes[0].hydrate[0].name (file node.yaml) is "_missing": it wants a name of at most 64 small letters, digits and underscores, which is not _missing`},
+		{up + "routes: [{hydrate: [{name: a, upstream: app, path: /, missing: '{'}]}]", `routes[0].hydrate[0].missing (file node.yaml) is "{": it wants JSON of at most 512 printable ASCII characters`},
+		{up + "routes: [{rewrite: /b, hydrate: [{name: a, upstream: app, path: /}]}]", `routes[0].rewrite (file node.yaml) is "/b": a route that hydrates sends no path on`},
+		{up + "routes: [{methods: [GET, POST], hydrate: [{name: a, upstream: app, path: /}]}]", `routes[0].methods (file node.yaml) are GET, POST: a route that hydrates takes GET and HEAD alone`},
+
+		{"http: {trusted_proxies: [10.0.0.1/8]}", `http.trusted_proxies[0] (file node.yaml) is "10.0.0.1/8": it wants a network such as 10.0.0.0/8 or fd00::/8`},
+		{"http: {trusted_proxies: [10.0.0.1]}", `http.trusted_proxies[0] (file node.yaml) is "10.0.0.1": it wants a network such as 10.0.0.0/8 or fd00::/8`},
+		{"http: {trusted_proxies: ['::ffff:10.0.0.0/104']}", `http.trusted_proxies[0] (file node.yaml) is "::ffff:10.0.0.0/104": it wants a network such as 10.0.0.0/8 or fd00::/8`},
+		{"http: {trusted_proxies: [10.0.0.0/8, 10.0.0.0/8]}", `http.trusted_proxies[1] (file node.yaml) is "10.0.0.0/8" again: once is allowed`},
+	} {
+		t.Run(c.yaml, func(t *testing.T) {
+			got, err := Load(sources(t, c.yaml, nil))
+			if err == nil {
+				t.Fatalf("taken: %s", got.Effective())
+			}
+			if err.Error() != c.want {
+				t.Fatalf("\n got %s\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+// What is only just right is taken.
+func TestListsTake(t *testing.T) {
+	const up = "upstreams: {app: {url: 'http://a'}, 1: {url: 'http://b', health: {path: /}}}\n"
+	for _, yaml := range []string{
+		"quotas: []", "upstreams: {}", "routes: []", "http: {trusted_proxies: [0.0.0.0/0, '::/0']}",
+		"quotas: [" + strings.Repeat("{scope: peer, requests_per_second: 1},", 16) + "]",
+		"quotas: [{scope: peer, requests_per_second: 1, burst: 31622400}]",
+		"quotas: [{scope: peer, requests_per_second: 0.000001, burst: 31}]",
+		"quotas: [{scope: peer, requests_per_second: 1000000000, burst: 1099511627776}]",
+		"quotas: [{scope: peer, bytes_per_second: 1024GiB, burst: 1024GiB}]",
+		"quotas: [{scope: key, requests_per_second: 1, classes: [anon, authed]}]",
+		"quotas: [{scope: instance, requests_per_second: 1, classes: [anon, authed, internal]}]",
+		up + "routes: [{upstream: '1', required: true}, {upstream: app, path: /a}]",
+		up + "routes: [{upstream: app}, {upstream: app, methods: [GET]}, {upstream: app, methods: [PUT]}, {upstream: app, header: {name: a}}, {upstream: app, header: {name: a, value: b}}, {upstream: app, host: a}]",
+		up + "routes: [{methods: [GET, HEAD], hydrate: [{name: a, upstream: app, path: /}]}]",
+	} {
+		if _, err := Load(sources(t, yaml, nil)); err != nil {
+			t.Errorf("%s: %v", yaml, err)
+		}
+	}
+}
+
+// In the environment and in flags lists are JSON, strictly.
+func TestListsAreJSON(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                        `quotas (flag --set quotas=) is not JSON: unexpected EOF`,
+		`[{]`:                     `quotas (flag --set quotas=[{]) is not JSON: invalid character ']' at start of value within "/0" after offset 2`,
+		`[] []`:                   `quotas (flag --set quotas=[] []) is not JSON: invalid character '[' after top-level value after offset 3`,
+		`[{"scope":1,"scope":2}]`: `quotas (flag --set quotas=[{"scope":1,"scope":2}]) is not JSON: duplicate object member name "scope" within "/0"`,
+		`- scope: peer`:           `quotas (flag --set quotas=- scope: peer) is not JSON: invalid character ' ' in number (expecting digit) after offset 1`,
+		`{}`:                      `quotas (flag --set quotas={}) is a section: it wants a list of at most 16 quotas`,
+		`null`:                    `quotas (flag --set quotas=null) is empty: it wants a list of at most 16 quotas`,
+		`[{"scope":"peer","requests_per_second":1,"burst":1e3}]`: `quotas[0].burst (flag --set quotas=[{"scope":"peer","requests_per_second":1,"burst":1e3}]) is 1000: it wants a whole number or, of bytes, a size such as 512KiB, 256MiB or 1GiB, from 1 to 1099511627776`,
+	} {
+		_, err := Load(sources(t, "", nil, "quotas="+text))
+		if err == nil || err.Error() != want {
+			t.Errorf("\n got %v\nwant %s", err, want)
+		}
+	}
+}
+
+// The file that the contract has is the one that is tested.
+func TestTheFileInFrontOfAServiceIsShort(t *testing.T) {
+	text, err := os.ReadFile("testdata/front.yaml")
+	if err != nil || strings.Count(string(text), "\n") > 9 {
+		t.Fatal(err, string(text))
+	}
+}
