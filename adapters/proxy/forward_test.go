@@ -166,12 +166,12 @@ func TestTrace(t *testing.T) {
 	h := build(t, nil, serves(t, echo))
 	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 	for said, goes := range map[string]string{
-		"":                                     "",
-		"00-" + trace + "-" + span + "-01":      "01",
-		"00-" + trace + "-" + span + "-00":      "00",
-		"cc-" + trace + "-" + span + "-01-more": "01",
-		"00-" + trace + "-" + span + "-01-more": "",
-		"ff-" + trace + "-" + span + "-01":      "",
+		"":                                                    "",
+		"00-" + trace + "-" + span + "-01":                    "01",
+		"00-" + trace + "-" + span + "-00":                    "00",
+		"cc-" + trace + "-" + span + "-01-more":               "01",
+		"00-" + trace + "-" + span + "-01-more":               "",
+		"ff-" + trace + "-" + span + "-01":                    "",
 		"00-" + strings.Repeat("0", 32) + "-" + span + "-01":  "",
 		"00-" + trace + "-" + strings.Repeat("0", 16) + "-01": "",
 		"00-" + strings.ToUpper(trace) + "-" + span + "-01":   "",

@@ -146,7 +146,7 @@ func build(t *testing.T, change func(*proxy.Config), to ...string) *house {
 	}
 	c.Upstreams = []proxy.Upstream{{Name: "app"}}
 	for _, one := range to {
-		c.Upstreams[0].URLs = append(c.Upstreams[0].URLs, link(t, one))
+		c.Upstreams[0].URLs = append(c.Upstreams[0].URLs, link(one))
 	}
 	c.Routes = []proxy.Route{{Prefix: "/"}}
 	if change != nil {
@@ -176,15 +176,6 @@ func build(t *testing.T, change func(*proxy.Config), to ...string) *house {
 		h.port.idle(t)
 	})
 	return h
-}
-
-func link(t *testing.T, text string) *url.URL {
-	t.Helper()
-	u, err := url.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return u
 }
 
 // serves is an upstream that lives as long as the test.
@@ -297,4 +288,13 @@ func (h *house) raw(text string) (net.Conn, *bufio.Reader) {
 		h.t.Fatal(err)
 	}
 	return c, bufio.NewReader(c)
+}
+
+// link is a URL that is one.
+func link(text string) *url.URL {
+	u, err := url.Parse(text)
+	if err != nil {
+		panic(err)
+	}
+	return u
 }

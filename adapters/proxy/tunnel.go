@@ -155,7 +155,7 @@ func (t *trip) through(res *http.Response) {
 		return
 	}
 	ending = event.Whole
-	t.join(u, with.Reader)
+	t.join(u, io.MultiReader(io.LimitReader(with.Reader, int64(with.Reader.Buffered())), near))
 }
 
 // switched writes the answer that is the last of this protocol.
@@ -175,8 +175,8 @@ func switched(w *bufio.Writer, res *http.Response) error {
 	return w.Flush()
 }
 
-// join copies both ways. The end of one way is told to the other side, which may go on.
-func (p *Proxy) join(u *tunnel, near *bufio.Reader) {
+// join copies both ways, from near what came too early first. The end of one way is told to the other side, which may go on.
+func (p *Proxy) join(u *tunnel, near io.Reader) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -1,0 +1,206 @@
+package proxy_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"macronode/adapters/proxy"
+	"macronode/core/event"
+)
+
+// TestMatch: hosts, prefixes, methods and headers, whatever order they are written in.
+func TestMatch(t *testing.T) {
+	h := build(t, func(c *proxy.Config) {
+		c.Routes = []proxy.Route{
+			{Prefix: "/"},
+			{Prefix: "/api"},
+			{Prefix: "/api/admin/", Methods: []string{"GET"}},
+			{Prefix: "/api", Header: "x-beta", Value: "yes"},
+			{Prefix: "/", Host: "*.shop.example"},
+			{Prefix: "/", Host: "www.shop.example"},
+			{Prefix: "/api", Host: "www.shop.example", Methods: []string{"POST", "PUT"}},
+			{Prefix: "/any", Header: "X-Any"},
+		}
+	}, "http://a")
+	for _, c := range []struct {
+		method, host, path, header string
+		want                       int
+		problem                    event.Problem
+	}{
+		{"GET", "a", "/", "", 0, 0},
+		{"GET", "a", "/x", "", 0, 0},
+		{"GET", "a", "/apix", "", 0, 0},
+		{"GET", "a", "/api", "", 1, 0},
+		{"GET", "a", "/api/", "", 1, 0},
+		{"GET", "a", "/api/x", "X-Beta: yes", 3, 0},
+		{"GET", "a", "/api/x", "X-Beta: no", 1, 0},
+		{"GET", "a", "/any", "X-Any: 1", 7, 0},
+		{"GET", "a", "/any", "", 0, 0},
+		{"GET", "a", "/api/admin", "", 2, 0},
+		{"GET", "a", "/api/admin/x", "", 2, 0},
+		{"GET", "a", "//api///admin//x", "", 2, 0}, // as an upstream may see it
+		{"GET", "a", "/api%2Fadmin%2fx", "", 2, 0},
+		{"GET", "a", "/%61pi/admin", "", 2, 0},
+		{"GET", "a", "/api/adminx", "", 1, 0},
+		{"POST", "a", "/api/admin", "", 1, 0}, // another route takes it
+		{"GET", "WWW.shop.Example:8080", "/", "", 5, 0},
+		{"GET", "x.shop.example", "/", "", 4, 0},
+		{"GET", "shop.example", "/", "", 0, 0},
+		{"GET", "evilshop.example", "/", "", 0, 0},
+		{"PUT", "www.shop.example", "/api/1", "", 6, 0},
+		{"GET", "www.shop.example", "/api/1", "", 5, 0},
+		{"GET", "[::1]:80", "/", "", 0, 0},
+		{"GET", "a/b", "/", "", 0, event.BadRequest},
+		{"GET", "a@b", "/", "", 0, event.BadRequest},
+		{"CONNECT", "a", "/", "", 0, event.MethodNotAllowed},
+		{"TRACE", "a", "/", "", 0, event.MethodNotAllowed},
+	} {
+		r := request(t, c.method, c.host, c.path)
+		if name, value, ok := strings.Cut(c.header, ": "); ok {
+			r.Header.Set(name, value)
+		}
+		m, problem := h.proxy.Match(r)
+		if problem != c.problem || problem == event.None && m.Route != c.want {
+			t.Errorf("%s %s%s: route %d, %v, want %d, %v", c.method, c.host, c.path, m.Route, problem, c.want, c.problem)
+		}
+	}
+	one := build(t, func(c *proxy.Config) { c.Routes = []proxy.Route{{Prefix: "/a", Methods: []string{"GET"}}} }, "http://a")
+	for path, want := range map[string]event.Problem{"/a": event.MethodNotAllowed, "/b": event.NotFound} {
+		if _, problem := one.proxy.Match(request(t, "POST", "a", path)); problem != want {
+			t.Errorf("%s: %v, want %v", path, problem, want)
+		}
+	}
+}
+
+func request(t *testing.T, method, host, path string) *http.Request {
+	t.Helper()
+	u, err := url.ParseRequestURI(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Request{Method: method, Host: host, URL: u, Header: http.Header{}}
+}
+
+// A path that climbs, in any spelling that somebody understands, goes nowhere.
+func TestTraversal(t *testing.T) {
+	h := build(t, nil, "http://a")
+	for path, ok := range map[string]bool{
+		"/../etc": false, "/a/../b": false, "/a/..": false, "/..": false, "/.": false, "/a/./b": false, "/a/.": false,
+		"/a/%2e%2e/b": false, "/a/%2E./b": false, "/a%2f..%2fb": false, "/a%5c..%5cb": false, "/a\\..\\b": false, "/a/..\\b": false,
+		"/a/..;/b": false, "/a/..;x=1/b": false, "/a/.;/b": false, "/a%00b": false, "/a%0d%0aHost:%20b": false, "/a%7f": false, "*": false,
+		"/a/...": true, "/a/..b": true, "/a/b..": true, "/.well-known/x": true, "/a/.b/..c": true, "/a%252e%252e/b": true, "/ä": true, "/a;b": true, "/a\\b": true,
+	} {
+		_, problem := h.proxy.Match(request(t, "GET", "a", path))
+		if ok != (problem == event.None) || !ok && problem != event.BadRequest {
+			t.Errorf("%s: %v", path, problem)
+		}
+	}
+}
+
+// TestRewrite: what stands behind the prefix goes as it was written.
+func TestRewrite(t *testing.T) {
+	saw := serves(t, echo)
+	for _, c := range []struct{ prefix, put, base, path, want string }{
+		{"/api", "/", "", "/api/x?q=%20", "/x?q=%20"},
+		{"/api", "/", "", "/api", "/"},
+		{"/api", "/", "", "/api/", "/"},
+		{"/api", "/v1", "", "/api/a%2Fb/c%20d", "/v1/a%2Fb/c%20d"},
+		{"/api", "/v1", "", "/%61pi%2fa%2Fb", "/v1%2fa%2Fb"},
+		{"/api/x", "/v1/", "", "//api//x//y", "/v1//y"},
+		{"/", "/v1", "", "/a%2Fb", "/v1/a%2Fb"},
+		{"/api", "/v1", "/base", "/api/a%2Fb", "/base/v1/a%2Fb"},
+		{"/", "", "/base", "/a//b%2F", "/base/a//b%2F"},
+		{"/", "", "/base", "/a", "/base/a"},
+		{"/ä", "/ö", "", "/%C3%A4/x", "/%C3%B6/x"},
+	} {
+		h := build(t, func(cfg *proxy.Config) {
+			cfg.Upstreams[0].Host = "app.internal"
+			cfg.Routes = []proxy.Route{{Prefix: c.prefix, Rewrite: c.put != "", Put: c.put}}
+		}, saw+c.base)
+		if got := h.get(c.path).header.Get("X-Saw"); !strings.HasPrefix(got, "GET app.internal "+c.want+" ") {
+			t.Errorf("%s: %s to %s%s: %s, want %s", c.path, c.prefix, c.base, c.put, got, c.want)
+		}
+	}
+}
+
+// TestRefusals of a configuration.
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		spoil func(*proxy.Config)
+		want  error
+	}{
+		"no url":                  {func(c *proxy.Config) { c.Upstreams[0].URLs = nil }, proxy.ErrUpstream},
+		"no name":                 {func(c *proxy.Config) { c.Upstreams[0].Name = "" }, proxy.ErrUpstream},
+		"a scheme":                {func(c *proxy.Config) { c.Upstreams[0].URLs[0].Scheme = "ftp" }, proxy.ErrUpstream},
+		"a slash at the end":      {func(c *proxy.Config) { c.Upstreams[0].URLs[0].Path = "/" }, proxy.ErrUpstream},
+		"a check without time":    {func(c *proxy.Config) { c.Upstreams[0].Check = "/" }, proxy.ErrUpstream},
+		"no prefix":               {func(c *proxy.Config) { c.Routes[0].Prefix = "" }, proxy.ErrRoute},
+		"a prefix that climbs":    {func(c *proxy.Config) { c.Routes[0].Prefix = "/a/../b" }, proxy.ErrRoute},
+		"a prefix of two slashes": {func(c *proxy.Config) { c.Routes[0].Prefix = "//a" }, proxy.ErrRoute},
+		"no such upstream":        {func(c *proxy.Config) { c.Routes[0].Upstream = 1 }, proxy.ErrRoute},
+		"four parts": {func(c *proxy.Config) {
+			c.Routes[0].Parts = []proxy.Part{{Name: "a", Path: "/"}, {Name: "b", Path: "/"}, {Name: "c", Path: "/"}, {Name: "d", Path: "/"}}
+		}, proxy.ErrParts},
+		"a part twice": {func(c *proxy.Config) {
+			c.Routes[0].Parts = []proxy.Part{{Name: "a", Path: "/"}, {Name: "a", Path: "/"}}
+		}, proxy.ErrParts},
+		"a part's name": {func(c *proxy.Config) { c.Routes[0].Parts = []proxy.Part{{Name: `a"`, Path: "/"}} }, proxy.ErrParts},
+		"a part's path": {func(c *proxy.Config) { c.Routes[0].Parts = []proxy.Part{{Name: "a", Path: "x"}} }, proxy.ErrParts},
+		"no JSON":       {func(c *proxy.Config) { c.Routes[0].Parts = []proxy.Part{{Name: "a", Path: "/", Missing: "{"}} }, proxy.ErrParts},
+	} {
+		cfg := proxy.Default()
+		cfg.Upstreams, cfg.Routes = []proxy.Upstream{{Name: "a", URLs: []*url.URL{link("http://a")}}}, []proxy.Route{{Prefix: "/"}}
+		c.spoil(&cfg)
+		if _, err := proxy.New(cfg, nil); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A request is one request for the upstream as well, whatever it says of its length: what
+// the server understood is said anew.
+func TestSmuggling(t *testing.T) {
+	h := build(t, nil, serves(t, echo))
+	const inner = "GET /inner HTTP/1.1\r\nHost: a\r\n\r\n"
+	for name, c := range map[string]struct {
+		text string
+		want string // the status, and what the upstream saw, of each answer
+	}{
+		"length and chunks": {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", `200 POST a / -1 ["chunked"] <nil> hello`},
+		"chunks, and more":  {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + inner, `200 POST a / -1 ["chunked"] <nil> ; 200 GET a /inner 0 [] <nil> `},
+		"two lengths":       {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello", "400"},
+		"two encodings":     {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", "501"},
+		"another encoding":  {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", "501"},
+		"a length of many":  {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: +5\r\n\r\nhello", "400"},
+		"no chunk":          {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "400"},
+		"a name with space": {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", "400"},
+		"a folded line":     {"GET / HTTP/1.1\r\nHost: a\r\nX-A: b\r\n Transfer-Encoding: chunked\r\n\r\n", "200 GET a / 0 [] <nil> "},
+		"two hosts":         {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400"},
+		"an absolute one":   {"GET http://b/x HTTP/1.1\r\nHost: a\r\n\r\n", "200 GET b /x 0 [] <nil> "},
+	} {
+		conn, in := h.raw(c.text)
+		var got []string
+		for range strings.Count(c.want, ";") + 1 {
+			res, err := http.ReadResponse(in, nil)
+			if err != nil {
+				got = append(got, err.Error())
+				break
+			}
+			body, _ := io.ReadAll(res.Body)
+			if res.StatusCode != 200 {
+				got = append(got, fmt.Sprint(res.StatusCode))
+				break
+			}
+			got = append(got, fmt.Sprintf("%d %s %s", res.StatusCode, res.Header.Get("X-Saw"), body))
+		}
+		conn.Close()
+		if all := strings.Join(got, "; "); all != c.want {
+			t.Errorf("%s: %s, want %s", name, all, c.want)
+		}
+	}
+}

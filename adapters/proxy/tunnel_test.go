@@ -1,0 +1,156 @@
+package proxy_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/adapters/proxy"
+)
+
+// shouts is an upstream that speaks another protocol: it answers each line in capitals,
+// and the end of all lines by bye.
+func shouts(t *testing.T) string {
+	return speaks(t, func(c net.Conn, r *bufio.Reader) {
+		fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\nSec-Mine: 1\r\n\r\nhello\n")
+		for {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				break
+			}
+			fmt.Fprint(c, strings.ToUpper(line))
+		}
+		fmt.Fprint(c, "bye\n")
+	})
+}
+
+const wants = "GET /x HTTP/1.1\r\nHost: a\r\nConnection: keep-alive, Upgrade\r\nUpgrade: shout\r\n\r\n"
+
+// opens is a tunnel that is open, the first line of which was read.
+func (h *house) opens() (net.Conn, *bufio.Reader) {
+	h.t.Helper()
+	c, in := h.raw(wants + "early\n") // before the answer is there
+	res, err := http.ReadResponse(in, nil)
+	if err != nil || res.StatusCode != 101 || res.Header.Get("Upgrade") != "shout" || res.Header.Get("Connection") != "Upgrade" || res.Header.Get("Sec-Mine") != "1" {
+		h.t.Fatalf("%+v, %v", res, err)
+	}
+	for _, want := range []string{"hello\n", "EARLY\n"} {
+		if line, err := in.ReadString('\n'); line != want {
+			h.t.Fatalf("%q, %v", line, err)
+		}
+	}
+	return c, in
+}
+
+// A tunnel carries both ways, and one way when the other has ended.
+func TestTunnel(t *testing.T) {
+	h := build(t, nil, shouts(t))
+	c, in := h.opens()
+	if n := h.proxy.Tunnels(); n != 1 {
+		t.Errorf("%d tunnels", n)
+	}
+	fmt.Fprint(c, "one\ntwo\n")
+	for _, want := range []string{"ONE\n", "TWO\n"} {
+		if line, err := in.ReadString('\n'); line != want {
+			t.Fatalf("%q, %v", line, err)
+		}
+	}
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(in); string(rest) != "bye\n" || err != nil {
+		t.Errorf("%q, %v", rest, err)
+	}
+	h.port.idle(t)
+	if got := h.port.endings(); got != " answered whole" || h.proxy.Tunnels() != 0 {
+		t.Errorf("%s, %d tunnels", got, h.proxy.Tunnels())
+	}
+}
+
+// An end of the node waits for tunnels, takes no new one, and cuts what is left.
+func TestDrain(t *testing.T) {
+	h := build(t, nil, shouts(t))
+	first, _ := h.opens()
+	_, in := h.opens()
+	ctx, over := context.WithCancel(t.Context())
+	cut := make(chan int, 1)
+	go func() { cut <- h.proxy.Drain(ctx) }()
+	for { // until the drain has begun
+		_, in := h.raw(wants)
+		res, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.StatusCode == 503 {
+			if res.Header.Get("Retry-After") == "" {
+				t.Error("nothing says when to come back")
+			}
+			break
+		}
+	}
+	first.Close()
+	select {
+	case n := <-cut:
+		t.Fatalf("it did not wait, and cut %d", n)
+	default:
+	}
+	over()
+	if n := <-cut; n < 1 {
+		t.Errorf("cut %d", n)
+	}
+	if rest, err := io.ReadAll(in); len(rest) > 0 && string(rest) != "bye\n" {
+		t.Errorf("%q, %v", rest, err)
+	}
+	if n := h.proxy.Tunnels(); n != 0 {
+		t.Errorf("%d are left", n)
+	}
+	// With none open, it is over at once.
+	if n := build(t, nil, shouts(t)).proxy.Drain(t.Context()); n != 0 {
+		t.Errorf("cut %d of none", n)
+	}
+}
+
+// A tunnel that nobody says anything in ends.
+func TestASilentTunnelEnds(t *testing.T) {
+	h := build(t, func(c *proxy.Config) { c.Silence = 50 * time.Millisecond }, shouts(t))
+	_, in := h.opens()
+	if rest, err := io.ReadAll(in); len(rest) > 0 && string(rest) != "bye\n" {
+		t.Errorf("%q, %v", rest, err)
+	}
+	h.port.idle(t)
+}
+
+// What is no tunnel is an answer, or none.
+func TestNoTunnel(t *testing.T) {
+	for name, c := range map[string]struct {
+		ask, says string
+		status    int
+		endings   string
+	}{
+		"refused by the upstream": {wants, "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno", 403, " answered whole"},
+		"another protocol":        {wants, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n", 502, " answered cut"},
+		"nobody asked":            {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n", 502, " answered cut"},
+		"no protocol named":       {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n", 502, " answered cut"},
+		"h2c":                     {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: A\r\n\r\n", "", 400, ""},
+		"two protocols":           {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: a, b\r\n\r\n", "", 400, ""},
+		"upgrade without saying":  {"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: shout\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, " answered whole"},
+	} {
+		h := build(t, nil, says(t, c.says))
+		_, in := h.raw(c.ask)
+		res, err := http.ReadResponse(in, nil)
+		if err != nil || res.StatusCode != c.status {
+			t.Errorf("%s: %+v, %v", name, res, err)
+			continue
+		}
+		h.port.idle(t)
+		if got := h.port.endings(); got != c.endings {
+			t.Errorf("%s:%s", name, got)
+		}
+	}
+}
