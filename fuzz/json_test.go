@@ -67,11 +67,16 @@ func (*ear) Balance(words.Tenant, []byte, []byte) event.Balance            { ret
 func (*ear) AwaitSeq(context.Context, words.Tenant, words.Seq) bool        { return true }
 func (*ear) Endpoint(string, string) (func(time.Duration, []byte), func()) { return discard, func() {} }
 func (*ear) Refused(event.Problem)                                         {}
-func (*ear) Decided(time.Duration)                                         {}
-func (*ear) Replayed()                                                     {}
-func (*ear) TimedOut(event.Problem)                                        {}
-func (*ear) Panicked()                                                     {}
-func discard(time.Duration, []byte)                                        {}
+func (*ear) Barred(words.Class, event.Why)                                 {}
+func (*ear) Settle(words.Ticket, uint64)                                   {}
+func (*ear) Arrive(context.Context, event.Arrive) (event.Verdict, bool) {
+	return event.Verdict{}, true
+}
+func (*ear) Decided(time.Duration)  {}
+func (*ear) Replayed()              {}
+func (*ear) TimedOut(event.Problem) {}
+func (*ear) Panicked()              {}
+func discard(time.Duration, []byte) {}
 
 // FuzzTransferBody: whatever the body, the answer is no fault of ours; what reaches
 // the node is an operation; and it reaches the node exactly if a second reader, the
@@ -156,7 +161,7 @@ func newPair(t testing.TB) *pair {
 		t.Fatal(err)
 	}
 	e := new(ear)
-	return &pair{e, httpapi.New(httpapi.Config{Large: 2, Node: mouth{ear: e}, Books: e, Meter: e, Log: slog.New(slog.DiscardHandler), Deadline: time.Second}),
+	return &pair{e, httpapi.New(httpapi.Config{Large: 2, Node: mouth{ear: e}, Gate: e, Books: e, Meter: e, Log: slog.New(slog.DiscardHandler), Deadline: time.Second}),
 		doc.Components.Schemas["TransferRequest"].Value}
 }
 

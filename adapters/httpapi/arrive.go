@@ -5,7 +5,9 @@ import (
 	"crypto/subtle"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"macronode/core/digest"
@@ -79,7 +81,7 @@ func (k *call) class() words.Class {
 func (k *call) arrive() error {
 	k.recognize()
 	k.of = k.class()
-	in := event.Arrive{Class: k.of, Facet: k.door.facet, Route: k.door.number, Peer: peer(k.r.RemoteAddr),
+	in := event.Arrive{Class: k.of, Facet: k.door.facet, Route: k.door.number, Peer: k.peer(),
 		Bytes: k.r.ContentLength, Answer: k.door.mean, Patience: k.Deadline}
 	if k.of != words.Anon {
 		in.Key, in.Tenant = k.key.ID, k.key.Tenant
@@ -165,14 +167,40 @@ func newPolicy(p Policy) policy {
 	return policy{quoted, []string{text}}
 }
 
-// peer is who is at the other end of a connection: an address, or of IPv6 the network that
-// one customer is given.
-func peer(address string) words.ID {
-	ap, err := netip.ParseAddrPort(address)
+// peer is who asks: the other end of the connection, unless that is a proxy that is taken
+// at its word about who is behind it.
+func (k *call) peer() words.ID {
+	ap, err := netip.ParseAddrPort(k.r.RemoteAddr)
 	if err != nil {
-		return digest.Name([]byte(address))
+		return digest.Name([]byte(k.r.RemoteAddr)) // of a socket of the file system
 	}
-	a := ap.Addr().Unmap().WithZone("")
+	a := ap.Addr().Unmap()
+	said := k.r.Header["X-Forwarded-For"]
+	for i := len(said) - 1; i >= 0; i-- {
+		for line := said[i]; k.trusts(a); {
+			at := strings.LastIndexByte(line, ',')
+			behind, err := netip.ParseAddr(strings.TrimSpace(line[at+1:]))
+			if err != nil {
+				return subject(a) // it says nothing that is an address: it is asked for by itself
+			}
+			a = behind.Unmap()
+			if at < 0 {
+				break
+			}
+			line = line[:at]
+		}
+	}
+	return subject(a)
+}
+
+// trusts reports that a is of a network whose proxies are taken at their word.
+func (k *call) trusts(a netip.Addr) bool {
+	return slices.ContainsFunc(k.Trusted, func(p netip.Prefix) bool { return p.Contains(a.WithZone("")) })
+}
+
+// subject is an address as quotas count it: of IPv6 the network that one customer is given.
+func subject(a netip.Addr) words.ID {
+	a = a.WithZone("")
 	if a.Is6() {
 		network, _ := a.Prefix(64) // 64 is never wrong
 		a = network.Addr()

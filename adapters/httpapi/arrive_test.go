@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"net/http"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,47 @@ func TestArrive(t *testing.T) {
 	}
 	if peers[0] != peers[1] {
 		t.Error("a peer is another on another port")
+	}
+}
+
+// TestPeer: who asks is the other end of the connection, whatever is said (ron-gate forged
+// peer); of a proxy that is trusted, the last whom no trusted one vouches for.
+func TestPeer(t *testing.T) {
+	h := build(t)
+	s := serve(t, h, func(c *httpapi.Config) {
+		c.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
+	})
+	peer := func(s *street, said ...string) words.ID {
+		h.arrived = nil
+		r := s.get("/openapi.json")
+		r.Header["X-Forwarded-For"] = said
+		s.send(r)
+		return h.arrived[0].Peer
+	}
+	is := func(address string) words.ID { return peer(s, address) }
+	for _, c := range []struct {
+		said []string
+		want words.ID
+		name string
+	}{
+		{[]string{"192.0.2.1"}, is("192.0.2.1"), "behind a trusted one"},
+		{[]string{"198.51.100.9, 192.0.2.1"}, is("192.0.2.1"), "what an untrusted one says is not believed"},
+		{[]string{"198.51.100.9", "192.0.2.1, 10.1.1.1"}, is("192.0.2.1"), "through two trusted ones, in two lines"},
+		{[]string{"192.0.2.1, nonsense"}, is("127.0.0.1"), "who speaks nonsense speaks for himself"},
+		{[]string{"10.1.1.1"}, is("10.1.1.1"), "all trusted"},
+		{[]string{"2001:db8::1"}, is("2001:db8::ffff"), "one network of IPv6"},
+		{[]string{"::ffff:192.0.2.1"}, is("192.0.2.1"), "one address, written twice"},
+	} {
+		if got := peer(s, c.said...); got != c.want {
+			t.Errorf("%s: %v", c.name, c.said)
+		}
+	}
+	if is("192.0.2.1") == is("192.0.2.2") || is("2001:db8::1") == is("2001:db8:0:1::1") {
+		t.Error("two are one")
+	}
+	plain := serve(t, h)
+	if peer(plain, "192.0.2.1") != peer(plain, "192.0.2.2") || peer(plain) != is("127.0.0.1") {
+		t.Error("a stranger is taken at his word")
 	}
 }
 

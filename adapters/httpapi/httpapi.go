@@ -14,6 +14,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -40,7 +41,8 @@ type Config struct {
 	Audit Audit // nil: nobody keeps who did what
 	// Decisions keeps what became of requests. Nil: nobody does.
 	Decisions interface{ Keep(d Decision) }
-	Quotas    []Policy // by their numbers, from 1
+	Quotas    []Policy       // by their numbers, from 1
+	Trusted   []netip.Prefix // of proxies whose word about who asks is taken
 	Log       *slog.Logger
 	Boot      uint64        // random; half of the ids of decisions that are no record
 	Random    io.Reader     // what new API keys are drawn from; nil: the machine's

@@ -38,7 +38,34 @@ func subjects(c *config.Config) quota.Limits {
 }
 
 // quotas are the rules of the configuration.
-func quotas(*config.Config) []quota.Rule { return nil }
+func quotas(c *config.Config) (rules []quota.Rule) {
+	for i := range c.Quotas {
+		q := &c.Quotas[i]
+		units, every := q.Rate()
+		rules = append(rules, quota.Rule{Scope: q.Scope, Unit: q.Unit(), Rate: units, Every: every, Burst: q.Burst.Units,
+			Classes: quota.Of(q.Classes...), Shadow: q.Shadow})
+	}
+	return rules
+}
+
+// policies are what callers are told of them.
+func policies(c *config.Config) (all []httpapi.Policy) {
+	for i := range c.Quotas {
+		q := &c.Quotas[i]
+		units, every := q.Rate()
+		window := time.Duration(float64(every) / float64(max(units, 1)) * float64(q.Burst.Units))
+		all = append(all, httpapi.Policy{Name: quotaName(c, i+1), Quota: q.Burst.Units, Window: window, Bytes: q.Unit() == words.Bytes})
+	}
+	return all
+}
+
+// quotaName is what a quota is called, from 1: its name, or its number.
+func quotaName(c *config.Config, rule int) string {
+	if name := c.Quotas[rule-1].Name; name != "" {
+		return name
+	}
+	return fmt.Sprintf("quotas-%d", rule)
+}
 
 // gate shares the slots of those who come: an eighth for the node's own, an eighth for
 // whoever has shown no key.
@@ -63,6 +90,14 @@ func (k keeps) Keep(d httpapi.Decision) {
 		Tenant: uint32(d.Tenant), Peer: d.Peer, Status: d.Status, Code: d.Code, Why: v.Why.String(), Left: v.Left,
 		ResetMS: v.Reset.Milliseconds(), RetryMS: v.Retry.Milliseconds(), Ahead: v.Ahead, WaitedUS: v.Waited.Microseconds(),
 		Bytes: d.Bytes, TookUS: d.Took.Microseconds(), Config: k.version}
+	if v.Rule > 0 {
+		out.Rule = quotaName(k.config, int(v.Rule))
+	}
+	for rule := 1; rule <= len(k.config.Quotas); rule++ {
+		if v.Shadow>>(rule-1)&1 == 1 {
+			out.Shadow = append(out.Shadow, quotaName(k.config, rule))
+		}
+	}
 	if d.Key != 0 {
 		out.Key = fmt.Sprintf("%016x", uint64(d.Key))
 	}

@@ -207,7 +207,7 @@ func (l *life) adminServer() httpserver.Config {
 }
 
 func (l *life) publicHandler() http.Handler {
-	a := httpapi.New(httpapi.Config{Node: front{l}, Gate: l.desk.Gate, Decisions: keeps{l}, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
+	a := httpapi.New(httpapi.Config{Node: front{l}, Gate: l.desk.Gate, Decisions: keeps{l}, Quotas: policies(l.config), Trusted: l.config.HTTP.TrustedProxies, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
 		Audit: auditor{l.audit}, Log: l.log, Streams: streams,
 		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline, Large: largeBodies})
 	l.showAPI(a)

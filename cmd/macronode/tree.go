@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"macronode/adapters/config"
+	"macronode/core/quota"
 )
 
 // tree is the grammar: verbs and flags. docs/cli.md is generated from it.
@@ -25,7 +26,7 @@ type tree struct {
 	Backup  backupCmd  `cmd:"" help:"Copy the journal, also of a node that runs; again brings the copy up to date."`
 	Restore restoreCmd `cmd:"" help:"Check a copy, or bring it back as another journal."`
 	Config  configCmd  `cmd:"" help:"Look at the configuration."`
-	Explain explainCmd `cmd:"" help:"Say where a number comes from."`
+	Explain explainCmd `cmd:"" help:"Say where a number comes from, or why a request was refused."`
 	Version versionCmd `cmd:"" help:"Say which macronode this is."`
 
 	Completion completionCmd `cmd:"" help:"Print the lines that teach a shell to complete."`
@@ -65,9 +66,13 @@ type (
 	schemaCmd    struct{}
 
 	explainCmd struct {
-		Memory memoryCmd `cmd:"" help:"Add up the memory that the configuration bounds, part by part."`
+		Memory   memoryCmd   `cmd:"" help:"Add up the memory that the configuration bounds, part by part."`
+		Decision decisionCmd `cmd:"" default:"withargs" help:"Say what became of a request, and why."`
 	}
-	memoryCmd struct{}
+	memoryCmd   struct{}
+	decisionCmd struct {
+		ID string `arg:"" help:"Of the decision: X-Request-Id of an answer, decision_id of a problem."`
+	}
 
 	versionCmd struct{}
 
@@ -106,6 +111,9 @@ func (c *console) load(own ...config.Flag) (*config.Config, error) {
 		}
 	}
 	cfg, err := config.Load(s)
+	if err == nil {
+		err = quota.CheckRules(quotas(cfg))
+	}
 	return cfg, cannot(err)
 }
 

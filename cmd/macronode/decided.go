@@ -1,0 +1,84 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"macronode/adapters/decisions"
+)
+
+// Run says what became of one request, by the id that its answer carried.
+func (v *decisionCmd) Run(c *console) error {
+	if strings.ContainsAny(v.ID, "/?#%") {
+		return errors.New("a decision's id is d_ and 32 hexadecimal digits: an answer carries it as X-Request-Id, a problem as decision_id")
+	}
+	_, is, err := c.found()
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	got, err := c.admin(ctx, is, http.MethodGet, "/v1/decisions/"+v.ID, oneAttempt)
+	if err != nil {
+		return err
+	}
+	var d decisions.Decision
+	if !got.ok() || json.Unmarshal(got.body, &d) != nil {
+		return got.why()
+	}
+	if c.tree.JSON {
+		return c.print(d)
+	}
+	_, err = fmt.Fprint(c.out, explained(&d))
+	return err
+}
+
+// bounds says in words which bound refused, and what to do about it.
+var bounds = map[string]string{
+	"admitted": "It was let in.",
+	"quota":    "The quota was used up.",
+	"pace":     "The instance's quota is used up, and too many were before it: it would have waited for longer than queue.pace.",
+	"queue":    "The queue of its facet was full.",
+	"class":    "Its class had filled its share of the queue (queue.class_share).",
+	"flow":     "Its tenant, or its peer, had filled its share of the queue (queue.flow_share).",
+	"weight":   "Its class has no weight (queue.weights): it is not served, idle or not.",
+	"route":    "As many requests of its route were at work as may be (max_inflight).",
+	"wait":     "No permit came free within queue.max_wait, or a quarter of its deadline.",
+	"state":    "The node was starting, or ending.",
+	"slots":    "All slots of its class were in use: as many wait and are at work as there are permits and places in queues.",
+}
+
+// explained is a decision as a person reads it.
+func explained(d *decisions.Decision) string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-9s "+format+"\n", append([]any{name}, args...)...)
+	}
+	line("decision", "%s, at %s, by configuration %s", d.ID, d.At.Format("2006-01-02T15:04:05.000Z"), d.Config)
+	line("request", "%s from %s, class %s, facet %s", d.Route, d.Peer, d.Class, d.Facet)
+	if d.Key != "" {
+		line("key", "%s of tenant %d", d.Key, d.Tenant)
+	}
+	code := d.Code
+	if code == "" {
+		code = "done"
+	}
+	line("answer", "%d %s, %d bytes both ways, after %v", d.Status, code, d.Bytes, time.Duration(d.TookUS)*time.Microsecond)
+	line("gate", "%s", bounds[d.Why])
+	line("queue", "%d before it, waited %v", d.Ahead, time.Duration(d.WaitedUS)*time.Microsecond)
+	if d.Rule != "" {
+		line("quota", "%s has %d left, and all of it again in %v", d.Rule, d.Left, time.Duration(d.ResetMS)*time.Millisecond)
+	}
+	if d.RetryMS > 0 {
+		line("retry", "in %v", time.Duration(d.RetryMS)*time.Millisecond)
+	}
+	for _, rule := range d.Shadow {
+		line("shadow", "%s would have refused it", rule)
+	}
+	return b.String()
+}
