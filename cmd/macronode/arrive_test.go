@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -24,12 +25,13 @@ type carried struct {
 	index         indexer.Limits
 	audit         audit.Limits
 	snapshot      int64
+	trusted       []netip.Prefix
 }
 
 func carry(t *testing.T, c *config.Config) carried {
 	t.Helper()
 	l := &life{config: c, log: slog.New(slog.DiscardHandler)}
-	return carried{nodeConfig(c), door(c), gate(c), l.publicServer(), l.adminServer(), indexLimits(c), auditLimits(c), int64(c.Journal.Snapshot)}
+	return carried{nodeConfig(c), door(c), gate(c), l.publicServer(), l.adminServer(), indexLimits(c), auditLimits(c), int64(c.Journal.Snapshot), c.HTTP.TrustedProxies}
 }
 
 // TestEveryKeyArrives: a number or a time that the operator sets reaches whoever holds it;
@@ -60,7 +62,7 @@ func changed(t *testing.T, c *config.Config, key string) string {
 		if s.Key != key {
 			continue
 		}
-		for _, try := range []string{"3", "7", "11", "99999", "300", "90s", "70m", "7h", "900ms", "30ms", "2ms", "1s", "2s", "4s", "65MiB", "32KiB", "9MiB", "700MiB", "1000000000000000000000"} {
+		for _, try := range []string{"3", "7", "11", "99999", "300", "90s", "70m", "7h", "900ms", "30ms", "2ms", "1s", "2s", "4s", `["10.0.0.0/8"]`, `[{"scope":"instance","requests_per_second":5}]`, "65MiB", "32KiB", "9MiB", "700MiB", "1000000000000000000000"} {
 			if try != s.Value && accepted(key, try) {
 				return try
 			}
