@@ -214,7 +214,7 @@ func (w *World) begin(found journalfile.Found) {
 		w.Saw["tail cut"]++
 	}
 	last := w.node.LSN()
-	w.asleep = false
+	w.asleep, w.draining = false, false
 	w.tell(journal, disk, again, "recovered %v, cut %d bytes", last, found.Recovery.Cut)
 	w.promise.hold(w, last)
 	w.index.crash(w, last)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 func (w *World) calm() {
 	w.disk.Fuse, w.disk.FailRead, w.disk.FailWrite, w.disk.FailSync, w.disk.FailDir = -1, false, false, false, false
 	w.disk.Leave(plenty)
-	w.odds, w.now.Synced, w.rate, w.swayed = odds{}, true, even, true
+	w.odds, w.goal, w.now.Synced, w.rate, w.swayed = odds{}, goal{}, true, even, true
 	w.beat("calm: a start", w.boot)
 	for quiet := 0; quiet < 5 && w.calmed < patience; w.calmed++ {
 		if w.err != nil {
@@ -31,6 +32,7 @@ func (w *World) calm() {
 				c.insist(w)
 			}
 			w.settle()
+			w.folds(math.MaxInt)
 			w.table() // or keys would never leave
 		})
 		if quiet++; w.busy() {
@@ -99,7 +101,8 @@ func (w *World) settle() {
 	w.indexing()
 }
 
-// end drains the node: everybody who asked is answered, and it stops in time.
+// end drains the node while all go on asking: everybody who asked is answered, and it stops
+// in time.
 func (w *World) end() {
 	for _, c := range w.clients {
 		c.insist(w)
@@ -110,6 +113,12 @@ func (w *World) end() {
 	for s.Phase != words.Stopped && w.err == nil {
 		if w.pass(100 * time.Millisecond); w.now.Mono > began.Plus(5*time.Second) {
 			w.fail("drain-without-end", "a drain without end: %+v", s)
+		}
+		if w.node.Status(&s); s.Phase == words.Stopped {
+			break
+		}
+		for _, c := range w.clients {
+			c.move(w)
 		}
 		w.beat("drain", w.settle)
 		w.node.Status(&s)

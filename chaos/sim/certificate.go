@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"macronode/chaos/recall"
 	"macronode/chaos/twin"
@@ -61,6 +62,14 @@ func (t *testimony) returns(r event.Reply, answer []byte) {
 	case answer != nil:
 		t.said[k.Client-1].Return(k, t.now(), r.Place, string(answer))
 	}
+}
+
+// otherwise reports that r's key may have come to an outcome of something else: it was asked,
+// and nobody said that nothing was decided.
+func (t *testimony) otherwise(of int, r *event.Request) bool {
+	return slices.ContainsFunc(t.said[of].Ops(), func(op history.Op[ask, string]) bool {
+		return op.Kind == history.Write && op.Ask.in.Asked != r.Asked && string(op.Ask.in.Key.Text) == string(r.Key.Text) && !t.void[op.Key]
+	})
 }
 
 // looks notes a balance that was read.

@@ -60,8 +60,8 @@ func alone(t *testimony, op *history.Op[ask, string]) bool {
 	})) == 1
 }
 
-// outcomes is how many places the answers of a key stand at.
-func outcomes(t *testimony, key []byte) int {
+// came is how many places the answers of a key stand at.
+func came(t *testimony, key []byte) int {
 	at := map[words.Place]bool{}
 	for _, op := range some(t, written) {
 		if string(op.Ask.in.Key.Text) == string(key) {
@@ -133,7 +133,7 @@ var spoilers = []spoiler{
 	}},
 	{"done, and told that it was not", "asked by nobody", func(t *testimony, _ *recall.Memory) bool {
 		for _, op := range some(t, written) {
-			if key := op.Ask.in.Key.Text; outcomes(t, key) == 1 {
+			if key := op.Ask.in.Key.Text; came(t, key) == 1 {
 				for _, each := range some(t, func(op *history.Op[ask, string]) bool {
 					return op.Kind == history.Write && string(op.Ask.in.Key.Text) == string(key)
 				}) {

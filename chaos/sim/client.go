@@ -9,29 +9,34 @@ import (
 
 // A client wants one thing at a time, and asks under one key until it knows.
 type client struct {
-	number  int    // among all
-	account string // its own; two clients may share one
-	tenant  words.Tenant
-	mark    string // begins its keys
-	want    *event.Request
-	doubts  bool         // what it wants may be done, and nobody said so
-	out     words.Ticket // asked, not answered; 0 when it is not waiting
-	nonce   words.Nonce  // what it believes to be next
-	told    words.Nonce  // the greatest expected one that it was told
-	keys    int
-	refs    int
-	past    []*event.Request
-	holds   []hold         // that it has opened
-	asking  *event.Request // has read how far the index is, and not yet asked it
-	caller  words.KeyID
-	class   Class          // of what it wants
-	sent    *event.Request // that, as it was asked
+	number    int    // among all
+	account   string // its own; two clients may share one
+	tenant    words.Tenant
+	mark      string // begins its keys
+	want      *event.Request
+	doubts    bool         // what it wants may be done, and nobody said so
+	out       words.Ticket // asked, not answered; 0 when it is not waiting
+	nonce     words.Nonce  // what it believes to be next
+	told      words.Nonce  // the greatest expected one that it was told
+	keys      int
+	refs      int
+	past      []*event.Request
+	holds     []hold         // that it has opened
+	asking    *event.Request // has read how far the index is, and not yet asked it
+	caller    words.KeyID
+	class     Class          // of what it wants
+	aims      bool           // at the goal
+	unused    bool           // its last ref was refused
+	boss      bool           // asks as the boss
+	malformed bool           // what it wishes for is no operation, on purpose
+	sent      *event.Request // that, as it was asked
 }
 
 // hold is one that somebody was told of.
 type hold struct {
 	id    words.TxID
 	asset []byte
+	tried bool       // to end it
 	to    words.Name // its beneficiary, if it has one
 }
 
@@ -52,22 +57,30 @@ func people() (all []*client) {
 func (c *client) move(w *World) {
 	switch {
 	case c.out != 0 && w.odd("leave", 24, w.odds.leave):
-		w.Saw["client left"]++
-		w.tell(clients, nobody, trouble, "%s leaves", c.account)
-		w.late = append(w.late, event.Cancel{Ticket: c.out})
-		w.promise.left[c.out] = true
-		delete(w.asked, c.out)
-		c.out, c.doubts = 0, true // it will ask again: it does not know
+		c.leave(w)
 	case c.out != 0:
 	default:
-		if c.want != nil && c.doubts && w.c.Choose("gives-up", 4) == 1 {
+		if c.want != nil && c.doubts && !(c.aims && w.outlives()) && w.c.Choose("gives-up", 4) == 1 {
 			w.giveUp(c)
+		}
+		if c.want != nil && c.doubts && c.aims && w.outlives() {
+			w.forget()
 		}
 		if c.want == nil {
 			c.want = c.wish(w)
 		}
 		c.ask(w)
 	}
+}
+
+// leave is to wait no longer: it will ask again, because it does not know.
+func (c *client) leave(w *World) {
+	w.Saw["client left"]++
+	w.tell(clients, nobody, trouble, "%s leaves", c.account)
+	w.late = append(w.late, event.Cancel{Ticket: c.out})
+	w.promise.left[c.out] = true
+	delete(w.asked, c.out)
+	c.out, c.doubts = 0, true
 }
 
 // giveUp leaves what is not known as it is: only the journal knows what became of it.
@@ -90,7 +103,9 @@ func (c *client) ask(w *World) {
 	if c.asking == nil {
 		in := *c.want
 		in.Items = slices.Clone(c.want.Items)
-		in.Caller, in.Upto = c.caller, w.index.mark
+		if in.Caller, in.Upto = c.caller, w.index.mark; c.boss {
+			in.Caller = boss.ID
+		}
 		c.asking = &in
 		if w.c.Choose("asks/at-once", 2) == 1 {
 			return
@@ -98,7 +113,7 @@ func (c *client) ask(w *World) {
 	}
 	in := c.asking
 	c.asking = nil
-	if w.c.Choose("blind", 6) == 1 {
+	if blind := w.c.Choose("blind", 6); blind == 1 || blind > 2 && w.goal.wants(event.LookAgain) {
 		in.Upto = 0
 	} else {
 		w.index.look(in)
@@ -112,6 +127,9 @@ func (c *client) ask(w *World) {
 	w.said.calls(c.number, in)
 	if w.odd("twin", 12, w.odds.twin) {
 		w.double(c, in)
+	}
+	if c.aims && (c.class == w.goal.Class || w.goal.Class >= Barred) {
+		w.bend(c, in)
 	}
 }
 

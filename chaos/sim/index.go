@@ -103,7 +103,12 @@ func (w *World) indexing() {
 		w.table()
 		return
 	}
-	for range 1 + w.c.Choose("index/frames", 6) {
+	w.folds(1 + w.c.Choose("index/frames", 6))
+}
+
+// folds makes the index fold so many frames, or all.
+func (w *World) folds(most int) {
+	for range most {
 		if w.index.mark == w.fol.Mark() {
 			return
 		}

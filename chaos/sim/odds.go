@@ -9,6 +9,7 @@ type odds struct {
 	crash, leave, clock          int // of a few chances
 	sync, dir, write, read, full int
 	slow, pause, twin, reorder   int
+	drain                        int
 	snapshot                     int
 	busy                         int // no trouble at all, and much to do
 }
@@ -21,7 +22,7 @@ func (o *odds) draw(c world.Chooser) {
 	}{
 		{"odds/crash", 4, &o.crash}, {"odds/leave", 4, &o.leave}, {"odds/clock", 4, &o.clock},
 		{"odds/sync", 3, &o.sync}, {"odds/dir", 3, &o.dir}, {"odds/write", 3, &o.write}, {"odds/read", 3, &o.read}, {"odds/full", 3, &o.full},
-		{"odds/slow", 3, &o.slow}, {"odds/pause", 3, &o.pause}, {"odds/twin", 4, &o.twin}, {"odds/reorder", 4, &o.reorder}, {"odds/snapshot", 4, &o.snapshot},
+		{"odds/slow", 3, &o.slow}, {"odds/pause", 3, &o.pause}, {"odds/twin", 4, &o.twin}, {"odds/reorder", 4, &o.reorder}, {"odds/snapshot", 4, &o.snapshot}, {"odds/drain", 3, &o.drain},
 	} {
 		*kind.to = c.Choose(kind.site, kind.n)
 	}

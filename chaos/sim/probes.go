@@ -22,6 +22,8 @@ var probes = [...]Probe{
 	{"pause", "a tick that was late"},
 	{"child dies", "child died"},
 	{"child dies often", "ails: late_start"},
+	{"told to end", "told to end while all ask"},
+	{"told to end", "ended and started again"},
 	// The disk.
 	{"torn write", "disk: write torn"},
 	{"torn write", "tail cut"},

@@ -39,17 +39,6 @@ func (p *promises) appended(lsn words.LSN, h words.Hash64, records int) {
 
 func (p *promises) decided(t words.Ticket, last words.LSN) { p.saw[t] = last }
 
-// knows reports that r's key was once asked for something else, or may have been:
-// an answer that never came back proves nothing.
-func (p *promises) knows(r *event.Request) bool {
-	for _, a := range p.answers[string(r.Key.Text)] {
-		if a.asked != r.Asked {
-			return true
-		}
-	}
-	return false
-}
-
 // told notes an answer. A replay is the same bytes as an answer before it, or the
 // first that came through.
 func (p *promises) told(w *World, want *event.Request, r event.Reply, got []byte) {

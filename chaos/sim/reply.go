@@ -48,7 +48,7 @@ func (w *World) reply(r event.Reply) {
 	}
 	w.Saw[fmt.Sprint("told ", r.Problem)]++
 	w.tell(clients, decider, told, "%s: %s", c.want.Key.Text, answers(r))
-	w.ended(c, c.sent, c.class, r)
+	w.counts(c, c.sent, c.class, r)
 	if w.asleep && r.Problem == event.Unknown {
 		w.Saw["woke from a pause and gave up"]++
 	}
@@ -71,7 +71,7 @@ func (w *World) reply(r event.Reply) {
 	case event.Forbidden:
 		c.forbidden(w, r)
 	case event.IdempotencyConflict:
-		if !w.promise.knows(c.want) {
+		if !w.said.otherwise(c.number, c.want) {
 			w.fail("conflict", "conflict on a key that never asked anything else: %s", c.want.Key.Text)
 		}
 		c.want = nil
@@ -106,7 +106,7 @@ func blank(p event.Problem) bool {
 // again is the answer to a request that was sent twice: the same as the first's, or none.
 func (w *World) again(two second, r event.Reply) {
 	want := two.want
-	w.ended(two.of, want, two.class, r)
+	w.counts(two.of, want, two.class, r)
 	w.Saw[fmt.Sprint("twin told ", r.Problem)]++
 	if r.Problem != event.None {
 		return
@@ -141,6 +141,12 @@ func lasts(p event.Problem) bool {
 	}
 }
 
+// comesAgain reports that what c wants may be asked again: not what has a nonce that may
+// become right, nor a batch that may use a ref twice.
+func (c *client) comesAgain() bool {
+	return c.class < NonceHigh && !(c.class == OldRef && c.want.Op == event.Batch) || c.class == Again || c.class == Other
+}
+
 // learn reads an answer, which is true for ever.
 func (c *client) learn(w *World, r event.Reply) {
 	answer, status, owner, err := w.fol.Render(nil, r.Place)
@@ -159,7 +165,7 @@ func (c *client) learn(w *World, r event.Reply) {
 	}
 	w.said.returns(r, answer)
 	w.promise.told(w, c.want, r, answer)
-	if !r.Replayed {
+	if !r.Replayed && c.comesAgain() {
 		c.past = append(c.past, c.want)
 	}
 	if status != 200 {
@@ -167,7 +173,7 @@ func (c *client) learn(w *World, r event.Reply) {
 	}
 	_, c.nonce = w.balance(c.account, "EUR/2")
 	if c.want.Op == event.Hold && status == 200 {
-		c.holds = append(c.holds, hold{words.NewTxID(w.jour.ID(), r.Place), c.want.Asset.Text, c.want.To})
+		c.holds = append(c.holds, hold{id: words.NewTxID(w.jour.ID(), r.Place), asset: c.want.Asset.Text, to: c.want.To})
 	}
 	c.want = nil
 }

@@ -89,6 +89,7 @@ func Failed(c world.Chooser) string { return Rule(New(c).Run()) }
 func (w *World) live() {
 	moves := w.c.Choose("moves", mostMoves)
 	w.odds.draw(w.c)
+	w.aim()
 	w.beat("start", w.boot)
 	for ; w.moved < moves && w.err == nil; w.moved++ {
 		w.move()

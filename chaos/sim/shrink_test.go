@@ -22,7 +22,7 @@ func lied(t *testing.T) (all []world.Log) {
 	t.Helper()
 	for seed := range uint64(8) {
 		var l world.Log
-		if err := liar(world.Recorded(world.Given(Life(seed, 300), "odds/crash", 3), &l)).Run(); Rule(err) != "" {
+		if err := liar(world.Recorded(world.Given(world.Given(Life(seed, 300), "odds/crash", 3), "goal", 0), &l)).Run(); Rule(err) != "" {
 			all = append(all, l)
 		}
 	}

@@ -54,6 +54,7 @@ type World struct {
 	kept  *world.Disk // of the snapshots
 	now   words.Now
 	odds  odds
+	goal  goal
 	Saw   map[string]int // how often what was to be seen was seen
 	Cells map[Cell]int   // how the requests of clients ended
 	Steps int            // of the node
@@ -73,27 +74,31 @@ type World struct {
 	enter  []*event.Request
 	childs [words.Children]bool // asked to run
 
-	clients []*client
-	asked   map[words.Ticket]*client
-	twins   map[words.Ticket]second // sent twice: the second of each
-	rate    int                     // of the wall clock, in hundredths
-	ticket  uint32
-	index   index
-	clerk   clerk
-	promise promises
-	said    testimony
-	audit   audit
-	moved   int  // moves so far
-	calmed  int  // rounds of the calm so far
-	harmed  bool // what is durable may be overwritten
-	asleep  bool // no tick since a pause
-	story   *story
-	err     *Failure
+	clients  []*client
+	asked    map[words.Ticket]*client
+	twins    map[words.Ticket]second // sent twice: the second of each
+	rate     int                     // of the wall clock, in hundredths
+	ticket   uint32
+	index    index
+	clerk    clerk
+	promise  promises
+	said     testimony
+	audit    audit
+	moved    int  // moves so far
+	calmed   int  // rounds of the calm so far
+	harmed   bool // what is durable may be overwritten
+	asleep   bool // no tick since a pause
+	draining bool // it was told to end
+	story    *story
+	err      *Failure
 }
 
 func (w *World) move() {
 	if w.disk.Dead() {
 		w.powerLoss()
+	}
+	if w.draining {
+		w.ended()
 	}
 	m := moves[w.c.Choose("move", len(moves))]
 	if w.story == nil {
@@ -119,12 +124,20 @@ var moves = [...]struct {
 
 // client is a move of one of them; the last, who may do nothing here, comes less often.
 func (w *World) client() {
-	w.clients[w.c.Choose("client", 2*len(w.clients)-1)%len(w.clients)].move(w)
+	c := w.clients[w.c.Choose("client", 2*len(w.clients)-1)%len(w.clients)]
+	if w.goal.set && w.c.Choose("goal/client", 2) == 1 {
+		if c = w.who(); w.goal.Class == Barred && c.caller == boss.ID {
+			w.keys()
+		}
+	}
+	c.move(w)
 	if w.odds.busy > 0 && w.c.Choose("busy", 4) != 1 {
 		w.round()
 		w.round()
-		w.pass(time.Duration(w.c.Choose("busy/gone", 2000)) * time.Millisecond)
-		w.indexing()
+		if !w.goal.wants(event.IdempotencyFull) {
+			w.pass(time.Duration(w.c.Choose("busy/gone", 2000)) * time.Millisecond)
+			w.indexing()
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"macronode/core/event"
+	"macronode/core/words"
 )
 
 // troubles are what may befall a node, each with the odds that this run has drawn for it.
@@ -26,6 +27,7 @@ var troubles = [...]struct {
 	{"reserve", func(o *odds) *int { return &o.full }, func(w *World) { w.step(event.Room{Free: uint64(w.c.Choose("fault/free", 2)) << 20}) }},
 	{"slow", func(o *odds) *int { return &o.slow }, (*World).slow},
 	{"pause", func(o *odds) *int { return &o.pause }, (*World).pause},
+	{"drain", func(o *odds) *int { return &o.drain }, (*World).drains},
 	{"clock", func(o *odds) *int { return &o.clock }, (*World).clocks},
 }
 
@@ -66,6 +68,23 @@ func (w *World) slow() {
 	w.write()
 	for range 1 + w.c.Choose("slow/ticks", 4) {
 		w.pass(time.Duration(1+w.c.Choose("slow/gone", 3000)) * time.Millisecond)
+	}
+}
+
+// drains: somebody tells the node to end, while all go on asking. Who starts it again comes
+// when it has ended.
+func (w *World) drains() {
+	w.Saw["told to end while all ask"]++
+	w.draining = true
+	w.step(event.Signal{What: []event.Signals{event.Drain, event.Drain, event.Abort}[w.c.Choose("drain/how", 3)]})
+}
+
+// ended starts a node again that has ended.
+func (w *World) ended() {
+	var s event.Status
+	if w.node.Status(&s); s.Phase == words.Stopped {
+		w.Saw["ended and started again"]++
+		w.boot()
 	}
 }
 

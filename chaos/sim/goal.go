@@ -1,0 +1,262 @@
+package sim
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+	meaning "macronode/models/ledger"
+)
+
+// A goal is the cell that a life is bent to: two of three lives have one, so that each
+// cell is the goal of some. What the cell needs is wished for first, and the world is as
+// kind, or as unkind, as its outcome wants it. It is chance all the same: nobody has to come
+// there.
+type goal struct {
+	Cell
+	set    bool
+	waited bool // until the keys of before were forgotten
+	bent   bool // the world is being bent to it
+}
+
+// reachable are the cells that can be goals.
+var reachable = slices.DeleteFunc(Cells(), func(c Cell) bool { return c.Never() != "" })
+
+// aim draws the goal of a life.
+func (w *World) aim() {
+	if w.c.Choose("goal", 3) == 0 {
+		return
+	}
+	w.goal = goal{Cell: reachable[w.c.Choose("goal/cell", 1<<12)%len(reachable)], set: true}
+	switch w.goal.Outcome {
+	case event.Unavailable:
+		w.odds.slow, w.odds.full, w.odds.drain = 2, 2, 2
+	case event.Busy:
+		w.odds.twin = 3
+	case event.LookAgain:
+	default:
+		w.odds = odds{busy: 1, reorder: w.odds.reorder, twin: w.odds.twin}
+	}
+}
+
+// wants reports that the outcome of the goal is one of these.
+func (g *goal) wants(any ...event.Problem) bool { return g.set && slices.Contains(any, g.Outcome) }
+
+// outlives reports that the goal is to be asked again when the key is forgotten: of one that
+// nobody was told of, whose ref is there.
+func (w *World) outlives() bool {
+	g := &w.goal
+	return g.wants(event.RefUsed) && (g.Class == Plain || g.Class == Large)
+}
+
+// who is the client whose goal it is.
+func (w *World) who() *client {
+	switch {
+	case w.goal.Class == Stranger:
+		return w.clients[3]
+	case w.goal.Class == Barred || w.goal.Class == Again || w.goal.Class == Other || w.goal.wants(event.TooMany):
+		return w.clients[1]
+	}
+	return w.clients[w.c.Choose("goal/who", 3)]
+}
+
+// bend brings about what the outcome of the goal needs once in is on its way.
+func (w *World) bend(c *client, in *event.Request) {
+	if w.goal.bent {
+		return // others are moved for it
+	}
+	w.goal.bent = true
+	defer func() { w.goal.bent = false }()
+	if w.outlives() && !c.doubts && c.out != 0 {
+		w.turn(len(w.enter))
+		c.leave(w)
+		return
+	}
+	switch w.goal.Outcome {
+	case event.Busy: // others wait, and others of its own
+		for _, other := range w.clients {
+			if other != c {
+				other.move(w)
+			}
+		}
+		fallthrough
+	case event.InProgress: // one is decided, one waits for it, one is too many
+		w.double(c, in)
+		w.double(c, in)
+		w.turn(len(w.enter))
+	case event.Unknown: // nothing is written
+		for _, other := range w.clients[:2] { // or who is forbidden to ask has nothing to wait for
+			if w.goal.Class == Stranger {
+				other.move(w)
+			}
+		}
+		w.turn(len(w.enter))
+		w.pass(2 * time.Second)
+		w.pass(2 * time.Second)
+	default:
+	}
+}
+
+// forget lets time go by until keys are forgotten, and makes the index keep up.
+func (w *World) forget() {
+	for range 3 {
+		w.settle()
+		w.folds(math.MaxInt)
+		w.table()
+		w.turn(0)
+		w.pass(limits().Idem.TTL/2 + time.Second)
+	}
+	w.settle()
+}
+
+// before is what the goal needs and is not there, as a wish; or nothing.
+func (c *client) before(w *World) (r event.Item, any bool) {
+	g := &w.goal
+	if g.Class == Malformed || g.Class == Stranger {
+		return r, false
+	}
+	ends := g.Op == event.Freeze || g.Op == event.Unfreeze
+	frozen := w.fol.Frozen(c.tenant, []byte(c.account))
+	again := (g.Class == Again || g.Class == Other) && len(c.kept(g.Op)) == 0
+	b := w.fol.Balance(c.tenant, []byte(c.account), []byte("EUR/2"))
+	switch {
+	case g.Class == NonceLow && b.Next < 2 && !frozen:
+		return c.pay(w, b, event.Transfer, 1), true
+	case frozen && !ends && !g.wants(event.AccountFrozen):
+		return event.Item{Op: event.Unfreeze, From: name(c.account)}, true
+	case !frozen && g.wants(event.AccountFrozen) && !again && !(g.holds() && c.fresh() < 0):
+		return event.Item{Op: event.Freeze, From: name(c.account)}, true
+	case ends && g.wants(event.TooMany) && !w.crowded(g.Op): // it is to have no account
+		return event.Item{Op: event.Burn, From: name(c.account), Asset: name("EUR/2"), Amount: words.Units(1), Nonce: b.Next}, true
+	case g.Class == OldRef && decided(g.Outcome) && !g.wants(event.RefUsed) && !c.unused: // it was refused, and its ref is free
+		c.unused = true
+		c.refs++
+		r = event.Item{Op: event.Burn, From: name(c.account), Asset: name("EUR/2"), Amount: words.Units(39), Nonce: b.Next}
+		r.Ref.Text = c.named()
+		return r, true
+	case ends, frozen:
+		return r, false
+	case g.wants(event.OverDay) && g.Op != event.Issue && w.spent(c) < 32:
+		return c.pay(w, b, event.Transfer, 9), true
+	case again && g.once() && b.Available.Less(words.Units(30)):
+		return c.later(w, b), true
+	case g.pays() && !g.wants(event.InsufficientFunds) && b.Available.Less(words.Units(g.need())):
+		return c.issue(g.need()), true
+	case g.holds() && c.fresh() < 0 && !g.wants(event.HoldState):
+		r = c.pay(w, b, event.Hold, g.need()*3/4)
+		if r.Op == event.Hold && g.wants(event.OverHold) {
+			r.Amount = words.Units(1)
+		}
+		return r, true
+	case g.wants(event.TooMany) && !w.crowded(g.Op):
+		return event.Item{Op: event.Unfreeze, From: name(c.account)}, true
+	}
+	return r, false
+}
+
+// once reports that the goal is to ask again for what was refused for want of money, with a
+// nonce that nobody has used since.
+func (g *goal) once() bool {
+	return (g.Class == Again || g.Class == Other) && g.pays() &&
+		(g.wants(event.OverDay, event.TooMany) || g.wants(event.None) && g.Class == Other)
+}
+
+// holds reports that the goal needs an active hold.
+func (g *goal) holds() bool {
+	return g.Op == event.Capture || g.Op == event.Release || g.Op == event.Batch && g.wants(event.OverHold)
+}
+
+// need is how much money the goal needs.
+func (g *goal) need() uint64 {
+	if g.Class == Large || g.once() {
+		return 30
+	}
+	return 12
+}
+
+func (c *client) issue(amount uint64) event.Item {
+	return event.Item{Op: event.Issue, To: name(c.account), Asset: name("EUR/2"), Amount: words.Units(amount)}
+}
+
+// pay is a payment of c, or the money for it.
+func (c *client) pay(w *World, b event.Balance, op event.Op, amount uint64) event.Item {
+	if b.Available.Less(words.Units(amount)) {
+		return c.issue(amount + 3)
+	}
+	r := event.Item{Op: op, From: name(c.account), Asset: name("EUR/2"), Amount: words.Units(amount), Nonce: b.Next}
+	switch op {
+	case event.Transfer:
+		r.To = name("shop")
+	case event.Hold:
+		r.Until = w.now.Wall.Plus(time.Hour)
+	default:
+	}
+	return r
+}
+
+// later is what c cannot pay, and will ask again when it can.
+func (c *client) later(w *World, b event.Balance) event.Item {
+	g := &w.goal
+	r := event.Item{Op: g.Op, From: name(c.account), Asset: name("EUR/2"), Amount: words.Units(30), Nonce: b.Next}
+	switch g.Op {
+	case event.Batch:
+		r.Op = event.Transfer
+		fallthrough
+	case event.Transfer:
+		r.To = name(elsewhere)
+	case event.Hold:
+		r.Until = w.now.Wall.Plus(time.Hour)
+	default:
+	}
+	return r
+}
+
+// elsewhere is an account that nobody pays to otherwise. The clerk's key covers it.
+const elsewhere = "shy"
+
+// crowded reports that there is no room for what an operation needs.
+func (w *World) crowded(op event.Op) bool {
+	if op == event.Hold {
+		return w.audit.twin.Holds(words.DefaultTenant) >= limits().Ledger.TenantHolds
+	}
+	return w.audit.twin.Accounts() >= limits().Ledger.TenantAccounts
+}
+
+// spent is what has left an account today.
+func (w *World) spent(c *client) uint64 {
+	return w.audit.twin.Left(meaning.Op{At: w.audit.at, Tenant: c.tenant, Kind: "burn", From: c.account, Asset: "EUR/2"}).Uint64()
+}
+
+// fresh is the last hold that nobody has tried to end; below 0, there is none.
+func (c *client) fresh() int {
+	for i := len(c.holds) - 1; i >= 0; i-- {
+		if !c.holds[i].tried {
+			return i
+		}
+	}
+	return -1
+}
+
+// kept are the old requests of an operation.
+func (c *client) kept(op event.Op) (all []*event.Request) {
+	for _, r := range c.past {
+		if r.Op == op {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// fills is what the others wish for while the goal is that there is no room.
+func (c *client) fills(w *World) (r event.Item) {
+	b := w.fol.Balance(c.tenant, []byte(c.account), []byte("EUR/2"))
+	if w.goal.Op == event.Hold {
+		return c.pay(w, b, event.Hold, 1)
+	}
+	if r = c.pay(w, b, event.Transfer, 1); r.Op == event.Transfer {
+		r.To = name([]string{"till", "cat", "dog", "eel"}[w.c.Choose("goal/fills", 4)])
+	}
+	return r
+}
