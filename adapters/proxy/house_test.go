@@ -31,6 +31,7 @@ type stepper struct {
 	told   []event.Tried
 	probed []event.Probed
 	heard  chan struct{} // a word was
+	quiet  bool          // nothing is noted
 }
 
 func newStepper(rules ...upstream.Rules) *stepper {
@@ -61,6 +62,9 @@ func (s *stepper) Failed(in event.Tried) event.Onward {
 func (s *stepper) Tell(in event.Tried) { s.Failed(in) }
 
 func (s *stepper) note(in event.Tried) {
+	if s.quiet {
+		return
+	}
 	s.told = append(s.told, in)
 	select {
 	case s.heard <- struct{}{}:

@@ -1,0 +1,94 @@
+package proxy_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"syscall"
+	"testing"
+
+	"macronode/adapters/proxy"
+	"macronode/core/event"
+	"macronode/core/upstream"
+)
+
+// BenchmarkProxy and BenchmarkReverseProxy send the same request over loopback, through
+// this proxy and through that of the standard library with the same transport. What
+// counts is the difference in CPU: client and upstream are in it, and the same.
+func BenchmarkProxy(b *testing.B) {
+	benchmark(b, func(to string) http.Handler {
+		c := proxy.Default()
+		c.Upstreams = []proxy.Upstream{{Name: "app"}}
+		c.Upstreams[0].URLs = append(c.Upstreams[0].URLs, link(to))
+		c.Routes = []proxy.Route{{Prefix: "/"}}
+		c.Fail = func(w http.ResponseWriter, _ *http.Request, p event.Problem) { w.WriteHeader(p.Status()) }
+		port := newStepper(upstream.Default(1))
+		port.quiet = true
+		p, err := proxy.New(c, port)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(p.Close)
+		return p
+	})
+}
+
+func BenchmarkReverseProxy(b *testing.B) {
+	benchmark(b, func(to string) http.Handler {
+		transport := &http.Transport{DisableCompression: true, MaxIdleConns: 1024, MaxIdleConnsPerHost: 256, ReadBufferSize: 8 << 10}
+		b.Cleanup(transport.CloseIdleConnections)
+		return &httputil.ReverseProxy{Transport: transport, Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(link(to))
+			r.SetXForwarded()
+		}}
+	})
+}
+
+// BenchmarkDirect has no proxy: what is in both others.
+func BenchmarkDirect(b *testing.B) {
+	benchmark(b, func(string) http.Handler { return http.HandlerFunc(small) })
+}
+
+func small(w http.ResponseWriter, _ *http.Request) {
+	w.Header()["Content-Type"] = []string{"application/json"}
+	_, _ = io.WriteString(w, `{"hello":"world"}`)
+}
+
+func benchmark(b *testing.B, front func(to string) http.Handler) {
+	up := httptest.NewServer(http.HandlerFunc(small))
+	defer up.Close()
+	s := httptest.NewServer(front(up.URL))
+	defer s.Close()
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	defer transport.CloseIdleConnections()
+	b.ReportAllocs()
+	b.SetParallelism(16)
+	began := cpu(b)
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, s.URL, nil)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			res, err := transport.RoundTrip(r)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			_, _ = io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+		}
+	})
+	b.ReportMetric(float64(cpu(b)-began)/float64(b.N), "cpu-ns/op")
+}
+
+// cpu is what this process has used, in nanoseconds.
+func cpu(b *testing.B) int64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
+}
