@@ -2,8 +2,12 @@ package journalfile_test
 
 import (
 	"errors"
+	"runtime"
+	"sync"
 	"testing"
 
+	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
 	"macronode/core/record"
 	"macronode/core/words"
@@ -87,4 +91,56 @@ func TestRange(t *testing.T) {
 			t.Errorf("from %v, on a disk that refuses: no error", from)
 		}
 	}
+}
+
+// TestRangesWhileWriting: beside a writer who syncs seldom, a range is all that was
+// durable when it began, and nothing that is not when it ends; each frame is what Read
+// says, and it ends where its reader does.
+func TestRangesWhileWriting(t *testing.T) {
+	dir, err := fs.Make(t.TempDir())
+	must(t, err)
+	j, _, err := journalfile.Recover(dir, ours, nil)
+	must(t, err)
+	j.Roll = 4000
+	defer func() { must(t, j.Close()) }()
+	add(t, j, 3)
+	var readers sync.WaitGroup
+	written := make(chan struct{})
+	over := errors.New("the reader ends")
+	for n := range 2 {
+		readers.Go(func() {
+			for dice := words.NewDice(uint64(n)); ; {
+				durable := j.Durable()
+				from := words.LSN(1 + dice.Below(uint64(durable)))
+				most, next := words.LSN(1+dice.Below(200)), from
+				err := j.Range(from, func(f record.Sealed) error {
+					if one, err := j.Read(next); err != nil || !same(f, one) {
+						t.Errorf("%v in the place of %v, which is read with %v", f.LSN, next, err)
+					}
+					if next++; next-from == most {
+						return over
+					}
+					return nil
+				})
+				if got := next - from; errors.Is(err, over) != (got == most) || err != nil && !errors.Is(err, over) || got > most || err == nil && next <= durable {
+					t.Errorf("from %v, durable %v: %d frames of %d at most, %v", from, durable, got, most, err)
+				}
+				select {
+				case <-written:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for range 100 {
+		arena, batch := frames(j.Durable()+1, 3, 0)
+		_, err := j.Write(arena, batch)
+		must(t, err)
+		runtime.Gosched() // it is written, and not durable
+		_, err = j.Sync()
+		must(t, err)
+	}
+	close(written)
+	readers.Wait()
 }
