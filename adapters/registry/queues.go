@@ -87,4 +87,5 @@ var Wires = []Wire{
 var Pools = []Pool{
 	{"adapters/httpapi.buffers", "bodies and answers", "64 KiB each: a larger one is not kept"},
 	{"adapters/httpapi.inflaters", "states of gzip", "about 44 KiB each"},
+	{"adapters/proxy.buffers", "parts of bodies on their way", "32 KiB each"},
 }
