@@ -17,12 +17,19 @@ var dumps = flag.String("dumps", "", "a directory with TLC's dumps of specs/…/
 // specs are those that are here and in specs, with the constants of their graph.cfg.
 func specs() map[string]func() *graph.Graph {
 	return map[string]func() *graph.Graph{
+		"clock": func() *graph.Graph {
+			return graph.Explore(graph.Clock(graph.ClockSizes{Step: 2, Rest: 4, Trust: 4, Gap: 5, Steady: 4, Waver: 1, Slew: 2, Day: 4, Ceiling: 1, Gone: 2,
+				MaxWall: 10, MaxMono: 8, MaxJumps: 1, MaxCrashes: 1, MaxAccepts: 1, MaxPays: 2}))
+		},
 		"drain": func() *graph.Graph {
 			return graph.Explore(graph.Drain(graph.DrainSizes{Start: 1, Lame: 1, Drain: 1, Abort: 1, Faults: 2, Signals: 2}))
 		},
 		"idem": func() *graph.Graph {
 			return graph.Explore(graph.Idem(graph.IdemSizes{TTL: 1, Time: 1, Asks: 2, Forgets: 1, Crashes: 1,
 				Requests: []graph.IdemRequest{{Op: "do", Key: "k2", Ref: "r1"}, {Op: "do", Key: "k3", Ref: "r1"}}}))
+		},
+		"queue": func() *graph.Graph {
+			return graph.Explore(graph.Queue(graph.QueueSizes{Slots: 2, Limit: 2, Share: 1, Asks: 4, Leaves: 2}))
 		},
 		"wallet": func() *graph.Graph {
 			return graph.Explore(graph.Wallet(graph.WalletSizes{TTL: 1, Keys: 2, Time: 1, Asks: 2, Fails: 1, Crashes: 1, Requests: []graph.WalletRequest{
