@@ -6,6 +6,13 @@
 //	                             └─ broken ─► the actions that led there, made short
 //
 // A scope is whole, or its test is red: nothing is cut in silence.
+//
+// Nothing is reduced either; it was measured, and does not pay. Every state is looked at, so
+// sleep sets save transitions alone: where steps of the node count as dependent on each
+// other, the scopes of the same key and of a kill keep 56,823 of 71,749 and 128,789 of
+// 154,032; an oracle that tries each pair in both orders, and takes far longer, would keep
+// 29,647 and 76,022. Symmetry of clients would halve two scopes of eighteen at most, because the
+// others' clients want different things, and would want the node's tickets renamed.
 package explore
 
 import (

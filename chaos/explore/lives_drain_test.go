@@ -28,6 +28,7 @@ type drainTeller struct {
 	asks  int
 	cur   [2]int
 	held  map[int]bool
+	word  said // that the node hears next
 	fell  bool // the listener ended, and the node has not heard
 }
 
@@ -69,9 +70,8 @@ func (t *drainTeller) before(w *World, a Action) {
 		t.tell("Meet", "admin")
 		t.tell("Up")
 	}
-	if t.fell = t.fell || a.kind() == actDown && w.http.wanted; a.kind() == actListen && w.late.words[0].what == ended {
-		t.fell = false
-	}
+	t.word = w.late.words[0].what
+	t.fell = t.fell && (a.kind() != actListen || t.word != ended) || a.kind() == actDown && w.http.wanted
 	w.node.Status(&t.was)
 }
 
@@ -133,7 +133,7 @@ func (t *drainTeller) happens(w *World, a Action, s *event.Status) {
 			t.tell("Abort")
 		}
 	case actListen:
-		t.hears(w, s)
+		t.hears(s)
 	default:
 	}
 	if s.Ailing.Has(words.Stalled) && !t.was.Ailing.Has(words.Stalled) {
@@ -154,26 +154,19 @@ func (t *drainTeller) happens(w *World, a Action, s *event.Status) {
 }
 
 // hears is a word of the shell.
-func (t *drainTeller) hears(w *World, s *event.Status) {
+func (t *drainTeller) hears(s *event.Status) {
 	switch {
-	case s.Durable > t.was.Durable:
+	case t.word == durable && s.Durable > t.was.Durable:
 		t.tell("Sync", int(s.Durable-t.base))
-	case s.Folded > t.was.Folded:
+	case t.word == folds && s.Folded > t.was.Folded:
 		t.tell("Fold")
-	case s.Unmet.Has(words.NeedHTTP) && !t.was.Unmet.Has(words.NeedHTTP) || t.http == "ending" && !w.http.up && s.Durable == t.was.Durable && w.heardEnd():
-		t.tell(map[bool]string{true: "Ended", false: "Die"}[t.http == "ending"])
+	case t.word == ended && t.http == "ending":
+		t.tell("Ended")
+		t.http = "down"
+	case t.word == ended:
+		t.tell("Die")
 		t.http = "down"
 	}
-}
-
-// heardEnd reports that no word about the listener's end is on its way.
-func (w *World) heardEnd() bool {
-	for _, x := range w.late.words[:w.late.count] {
-		if x.what == ended {
-			return false
-		}
-	}
-	return true
 }
 
 // moves are the phases, as far as they went.

@@ -61,3 +61,81 @@ func TestRestart(t *testing.T) {
 		}
 	}
 }
+
+// shift is what is seen after a step, at another time; a frame has it too.
+func shift(v *trace.View, s *trace.Step, by time.Duration) bool {
+	v.Offset -= by
+	v.At = words.Time((time.Duration(s.Now.Wall)*time.Millisecond - v.Offset) / time.Millisecond)
+	return true
+}
+
+// sure is a view without doubt of the clock, where no more than that makes the difference.
+func sure(v *trace.View) bool {
+	ails := v.Ailing.Without(words.ClockDoubted)
+	if ails == 0 && v.Phase == words.Degraded {
+		return false
+	}
+	v.Ailing = ails
+	return true
+}
+
+// untimely are lives that Clock has not.
+func untimely() map[string]illegal {
+	return map[string]illegal{
+		"time that goes back": {"NeverBack", func(b, v *trace.View, s *trace.Step) bool {
+			return b.LSN > 0 && v.At == b.At && shift(v, s, -time.Millisecond)
+		}},
+		"time that runs": {"Rate", func(b, v *trace.View, s *trace.Step) bool {
+			return b.LSN > 0 && v.Offset == 0 && shift(v, s, 2*time.Second)
+		}},
+		"time that stands": {"Rate", func(b, v *trace.View, s *trace.Step) bool {
+			return b.LSN > 0 && v.Offset == 0 && v.At-b.At == 400 && shift(v, s, -200*time.Millisecond)
+		}},
+		"time that leads of its own": {"NoLeadOfItsOwn", func(b, v *trace.View, s *trace.Step) bool {
+			return b.LSN > 0 && v.Offset == 0 && v.At-b.At == 400 && shift(v, s, 10*time.Millisecond)
+		}},
+		"a second step within a minute": {"StepsAreRare", func(b, v *trace.View, s *trace.Step) bool {
+			return v.Offset > 60*time.Millisecond && v.Offset <= 400*time.Millisecond && v.At > b.At && v.At-b.At < 500 && shift(v, s, v.Offset)
+		}},
+		"far, and not doubted": {"FarIsDoubted", func(b, v *trace.View, s *trace.Step) bool {
+			ok := v.Offset > 10*time.Second && v.Ailing.Has(words.ClockDoubted) && !b.Ailing.Has(words.ClockDoubted)
+			return ok && sure(v)
+		}},
+		"believed too early": {"BelievedLate", func(b, v *trace.View, s *trace.Step) bool {
+			ok := v.Offset > 15*time.Second && v.Ailing.Has(words.ClockDoubted) && b.Ailing.Has(words.ClockDoubted)
+			return ok && sure(v) && shift(v, s, v.Offset)
+		}},
+		"a doubt without end": {"Settles", func(b, v *trace.View, s *trace.Step) bool {
+			ok := isA[event.Tick](s) && b.Ailing.Has(words.ClockDoubted) && !v.Ailing.Has(words.ClockDoubted) && b.Offset > 20*time.Second
+			if ok {
+				v.Ailing = v.Ailing.With(words.ClockDoubted)
+				shift(v, s, -v.Offset-b.Offset)
+				v.At = words.Time((time.Duration(s.Now.Wall)*time.Millisecond - b.Offset) / time.Millisecond)
+				v.Offset = b.Offset
+			}
+			return ok
+		}},
+		"accepted, and still doubted": {"Accept", func(b, v *trace.View, s *trace.Step) bool {
+			in, ok := s.In.(event.Signal)
+			ok = ok && in.What == event.AcceptClock && b.Offset > time.Second
+			return ok && shift(v, s, v.Offset-b.Offset)
+		}},
+		"a day that takes more": {"DayCeiling", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Moved
+				if ok {
+					r.Spent, _ = r.Spent.Plus(words.Units(1))
+				}
+				return ok
+			})
+		}},
+		"a frame of yesterday": {"NotBehindFrames", func(before, _ *trace.View, s *trace.Step) bool {
+			if len(s.Frame) == 0 || before.LSN == 0 {
+				return false
+			}
+			h, _, _ := record.Open(s.Frame)
+			s.Frame = record.Begin(nil, h.LSN, 1)
+			return true
+		}},
+	}
+}

@@ -6,8 +6,8 @@ import (
 	"macronode/core/words"
 )
 
-// A held is one of Queue's: whose reply waits, for which frame, and for how long.
-type held struct {
+// A waiter is one of Queue's held: whose reply waits, for which frame, and for how long.
+type waiter struct {
 	ticket words.Ticket
 	of     words.Tenant
 	after  words.LSN
@@ -20,7 +20,7 @@ type held struct {
 // door's, which no step sees.
 type line struct {
 	config node.Config
-	held   []held // in the order in which they came
+	held   []waiter // in the order in which they came
 	known  map[words.Tenant]bool
 }
 
@@ -44,7 +44,7 @@ func (l *line) step(before, after *View, s *Step) error {
 				return err
 			}
 			told = told[1:]
-		} else if err := l.admits(held{ticket: t, of: of, after: after.LSN, until: s.Now.Mono.Plus(l.config.Patience)}, shares); err != nil {
+		} else if err := l.admits(waiter{ticket: t, of: of, after: after.LSN, until: s.Now.Mono.Plus(l.config.Patience)}, shares); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (l *line) crowd(of words.Tenant) (n int) {
 }
 
 // admits is Admit.
-func (l *line) admits(x held, shares bool) error {
+func (l *line) admits(x waiter, shares bool) error {
 	if len(l.held) >= l.config.Held {
 		return broken("Bounded", "%v is held, %d are", x.ticket, len(l.held))
 	}
@@ -106,9 +106,9 @@ func (l *line) admits(x held, shares bool) error {
 // refuses wants a reason for whoever is told that there is no room.
 func (l *line) refuses(before *View, in event.Event, why event.Problem, of words.Tenant) error {
 	crowded := l.crowd(of) >= l.config.Share || !l.known[of] && len(l.known) >= l.config.State.Ledger.Tenants
-	r, asks := in.(*event.Request)
+	r, asked := in.(*event.Request)
 	full := len(l.held) >= l.config.Held
-	if asks && !full && !crowded { // room for its frame, and for the ends of holds
+	if asked && !full && !crowded { // room for its frame, and for the ends of holds
 		_, bytes := r.Takes()
 		full = before.Backlog+uint64(bytes)+words.MaxLapse*64 > l.config.Backlog || before.Holds > words.MaxLapse
 	}
@@ -119,7 +119,7 @@ func (l *line) refuses(before *View, in event.Event, why event.Problem, of words
 }
 
 // lose takes out those who wait for what a flush that failed may have lost.
-func (l *line) lose(before, after *View, in event.Event) (lost []held) {
+func (l *line) lose(before, after *View, in event.Event) (lost []waiter) {
 	from := after.Durable + 1
 	if r, ok := in.(event.Refused); ok {
 		from = r.From
@@ -139,7 +139,7 @@ func (l *line) lose(before, after *View, in event.Event) (lost []held) {
 }
 
 // serve wants those who leave, and did not leave before, to be told, each as it came.
-func (l *line) serve(serves []held, told []event.Reply) error {
+func (l *line) serve(serves []waiter, told []event.Reply) error {
 	for _, x := range serves {
 		if x.gone {
 			continue

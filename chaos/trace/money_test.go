@@ -1,0 +1,178 @@
+package trace_test
+
+import (
+	"macronode/chaos/trace"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+func debit(r *record.Record) bool { return r.Kind == record.Moved && r.Op != event.Issue }
+
+// unpaid are lives that Wallet has not.
+func unpaid() map[string]illegal {
+	var last words.Name
+	return map[string]illegal{
+		"a nonce that is skipped": {"NonceExact", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := debit(r)
+				if ok {
+					r.Nonce++
+				}
+				return ok
+			})
+		}},
+		"a seq that is skipped": {"SeqExact", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Counted()
+				if ok {
+					r.Seq++
+				}
+				return ok
+			})
+		}},
+		"money from nowhere": {"Conservation", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Moved
+				if ok {
+					r.ToNow, _ = r.ToNow.Plus(words.Units(1))
+				}
+				return ok
+			})
+		}},
+		"money to nowhere": {"Conservation", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := debit(r) && !r.FromNow.Zero()
+				if ok {
+					r.FromNow, _ = r.FromNow.Minus(words.Units(1))
+				}
+				return ok
+			})
+		}},
+		"more than there is": {"NonNegative", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := debit(r)
+				if ok {
+					r.Amount = words.Units(1 << 40)
+				}
+				return ok
+			})
+		}},
+		"held, and not counted": {"HeldIsSum", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Held
+				if ok {
+					r.HeldNow, _ = r.HeldNow.Plus(words.Units(1))
+				}
+				return ok
+			})
+		}},
+		"a hold that is not there": {"EndsOnce", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Lapsed
+				if ok {
+					r.Hold = words.NewTxID(9, words.Place{LSN: 1})
+				}
+				return ok
+			})
+		}},
+		"a key that is not the asked": {"AnswersItsRequest", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Moved
+				if ok {
+					r.Key.Text = []byte("other")
+				}
+				return ok
+			})
+		}},
+		"a key twice": {"OneOutcomePerKey", func(before, _ *trace.View, s *trace.Step) bool {
+			q, ok := s.In.(*event.Request)
+			if !ok || len(s.Frame) == 0 {
+				return false
+			}
+			was := last
+			if last = q.Key; before.LSN < 4 || was.Text == nil {
+				return false
+			}
+			other := *q
+			other.Key = was
+			s.In = &other
+			return edit(s, func(r *record.Record) bool { r.Key = was; return r.Keyed() })
+		}},
+		"forgets too much": {"WindowExact", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Forgot
+				if ok {
+					r.Upto += 2
+				}
+				return ok
+			})
+		}},
+		"forgets in silence": {"WindowExact", func(_, v *trace.View, s *trace.Step) bool {
+			ok := v.Keys > 0
+			if ok {
+				v.Keys--
+			}
+			return ok
+		}},
+		"a wrong funds refusal": {"RefusedRightly", func(_, _ *trace.View, s *trace.Step) bool {
+			q, ok := s.In.(*event.Request)
+			if !ok {
+				return false
+			}
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Refused && r.Problem == event.InsufficientFunds
+				if ok {
+					c := *q
+					c.Amount = words.Amount{}
+					s.In = &c
+				}
+				return ok
+			})
+		}},
+		"a nonce refused wrongly": {"OnlyUsedIsStored", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Refused && r.Problem == event.NonceUsed
+				if ok {
+					r.Nonce++
+				}
+				return ok
+			})
+		}},
+		"another's outcome": {"IdenticalOutcome", func(_, _ *trace.View, s *trace.Step) bool {
+			return tell(s, func(r *event.Reply) bool {
+				ok := r.Problem == event.None && r.Place.LSN > 3
+				if ok {
+					r.Place.LSN--
+				}
+				return ok
+			})
+		}},
+		"a nonce that is not next": {"NonceExact", func(_, _ *trace.View, s *trace.Step) bool {
+			return tell(s, func(r *event.Reply) bool {
+				ok := r.Problem == event.NonceAhead
+				if ok {
+					r.Nonce++
+				}
+				return ok
+			})
+		}},
+		"a conflict with nothing": {"TellsDurable", func(_, _ *trace.View, s *trace.Step) bool {
+			return tell(s, func(r *event.Reply) bool {
+				ok := r.Problem == event.None && !r.Replayed && r.Place.LSN > 3
+				if ok {
+					r.Problem = event.IdempotencyConflict
+				}
+				return ok
+			})
+		}},
+		"a refusal too soon": {"TellsDurable", func(b, v *trace.View, s *trace.Step) bool {
+			ok := isA[*event.Request](s) && v.LSN > v.Folded && v.Held > b.Held && v.LSN == b.LSN
+			if ok {
+				v.Held--
+				s.Replies = []event.Reply{{Ticket: s.In.(*event.Request).Ticket, Problem: event.NonceAhead}}
+			}
+			return ok
+		}},
+	}
+}

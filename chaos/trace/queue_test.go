@@ -1,0 +1,98 @@
+package trace_test
+
+import (
+	"slices"
+
+	"macronode/chaos/trace"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// queue is who waits, and the frame that the last of them who left waited for.
+type queue struct {
+	tickets map[words.Ticket]bool
+	left    words.LSN
+	over    words.Ticket // was refused, and is seen to be held
+}
+
+// note looks at a step; true where somebody leaves who waits for a frame to come.
+func (q *queue) note(v *trace.View, s *trace.Step) bool {
+	if r, ok := s.In.(*event.Request); ok && v.LSN > v.Folded {
+		q.tickets[r.Ticket] = true
+	}
+	for _, r := range s.Replies {
+		delete(q.tickets, r.Ticket)
+	}
+	c, ok := s.In.(event.Cancel)
+	if ok = ok && q.tickets[c.Ticket]; ok {
+		q.left = v.LSN
+		delete(q.tickets, c.Ticket)
+	}
+	return ok
+}
+
+// busy reports that the step's only reply is that there is no room.
+func busy(s *trace.Step) bool { return len(s.Replies) == 1 && s.Replies[0].Problem == event.Busy }
+
+// unqueued are lives that Queue has not.
+func unqueued(waits *queue) map[string]illegal {
+	return map[string]illegal{
+		"a place too many": {"Bounded", func(_, v *trace.View, s *trace.Step) bool {
+			ok := v.Held == 4 && busy(s)
+			if ok {
+				v.Held, s.Replies = 5, nil
+			}
+			return ok
+		}},
+		"a share too much": {"ShareKept", func(b, v *trace.View, s *trace.Step) bool {
+			q, ok := s.In.(*event.Request)
+			switch {
+			case waits.over == 0 && ok && v.Held == 3 && busy(s):
+				waits.over, s.Replies = q.Ticket, nil
+			case waits.over > 0 && isA[event.Folded](s) && v.Held == 0:
+				b.Held++
+				at := slices.IndexFunc(s.Replies, func(r event.Reply) bool { return r.Ticket > waits.over })
+				if at < 0 {
+					at = len(s.Replies)
+				}
+				s.Replies = slices.Insert(slices.Clone(s.Replies), at, event.Reply{Ticket: waits.over, Problem: event.NotFound})
+				return true
+			case waits.over > 0:
+				b.Held++
+			default:
+				return false
+			}
+			v.Held++
+			return false
+		}},
+		"refused while there is room": {"RefusedRightly", func(_, v *trace.View, s *trace.Step) bool {
+			ok := v.Held == 0 && isA[*event.Find](s) && len(s.Replies) == 1
+			if ok {
+				s.Replies[0] = event.Reply{Ticket: s.Replies[0].Ticket, Problem: event.Busy}
+			}
+			return ok
+		}},
+		"told before who came first": {"InOrder", func(_, _ *trace.View, s *trace.Step) bool {
+			ok := len(s.Replies) == 2 && isA[event.Folded](s)
+			if ok {
+				s.Replies[0], s.Replies[1] = s.Replies[1], s.Replies[0]
+			}
+			return ok
+		}},
+		"who left is counted no more": {"CrowdExact", func(_, v *trace.View, s *trace.Step) bool {
+			ok := waits.note(v, s)
+			if ok {
+				v.Held--
+			}
+			return ok
+		}},
+		"lost where somebody has left": {"NoneLost", func(_, v *trace.View, s *trace.Step) bool {
+			waits.note(v, s)
+			ok := isA[event.Folded](s) && v.Folded < waits.left && len(s.Replies) == 1 && s.Replies[0].Problem == event.NonceAhead
+			if ok {
+				s.Replies = nil
+			}
+			return ok
+		}},
+	}
+}
