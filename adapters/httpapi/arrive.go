@@ -82,7 +82,7 @@ func (k *call) arrive() error {
 	k.recognize()
 	k.of = k.class()
 	in := event.Arrive{Class: k.of, Facet: k.door.facet, Route: k.door.number, Peer: k.peer(),
-		Bytes: k.r.ContentLength, Answer: k.door.mean, Patience: k.Deadline}
+		Bytes: k.r.ContentLength, Answer: k.door.mean, Patience: k.most}
 	if k.of != words.Anon {
 		in.Key, in.Tenant = k.key.ID, k.key.Tenant
 	}

@@ -37,9 +37,10 @@ type call struct {
 	params  []string // of the path, as they were written there
 	door    *door
 	began   time.Time
-	at      words.Time // the node's, when it came in
-	key     event.Key  // that was shown; 0: none
-	over    bool       // it was somebody's, and is not any more
+	most    time.Duration // until its deadline
+	at      words.Time    // the node's, when it came in
+	key     event.Key     // that was shown; 0: none
+	over    bool          // it was somebody's, and is not any more
 	of      words.Class
 	verdict event.Verdict
 	pass    words.Ticket // a permit, until it is settled
@@ -109,6 +110,9 @@ func (k *call) tell(r *refusal) {
 		h["Www-Authenticate"] = bearer
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		k.said[2] = "1"
+		if known := h["Retry-After"]; len(known) == 1 {
+			k.said[2] = known[0]
+		}
 		if k.verdict.Problem != event.None {
 			k.said[2] = strconv.FormatInt(again(&k.verdict), 10)
 		}

@@ -43,6 +43,7 @@ type Config struct {
 	Decisions interface{ Keep(d Decision) }
 	Quotas    []Policy       // by their numbers, from 1
 	Trusted   []netip.Prefix // of proxies whose word about who asks is taken
+	Beyond    Beyond         // serves what is no path of ours; nil: nobody does
 	Log       *slog.Logger
 	Boot      uint64        // random; half of the ids of decisions that are no record
 	Random    io.Reader     // what new API keys are drawn from; nil: the machine's
@@ -60,6 +61,7 @@ type API struct {
 	echo     *echo.Echo
 	other    map[string]*door  // by method: what no endpoint is
 	stream   *door             // of changes, without an end
+	away     map[string]*door  // by method: what goes to other services
 	takes    map[string]string // the methods of a path
 	numbers  uint16            // of endpoints
 	count    atomic.Uint64     // of decisions that are no record
@@ -92,6 +94,11 @@ func New(c Config) *API {
 	for _, method := range [...]string{http.MethodGet, http.MethodPost, "other"} {
 		a.other[method] = &door{name: "other"}
 		a.meter(a.other[method], method)
+	}
+	a.away = make(map[string]*door)
+	for _, method := range [...]string{http.MethodGet, http.MethodPost, "other"} {
+		a.away[method] = &door{name: "beyond", facet: words.Beyond, mean: 16 << 10}
+		a.meter(a.away[method], method)
 	}
 	a.stream = &door{name: "stream"}
 	a.meter(a.stream, http.MethodGet)
@@ -189,7 +196,7 @@ func (a *API) open(r route) {
 // ServeHTTP answers one request. It is the one place where a bug that panicked is
 // caught: its request is told so, and the node goes on.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	k := &call{ResponseWriter: w, API: a, r: r, began: time.Now(), door: a.otherDoor(r.Method)}
+	k := &call{ResponseWriter: w, API: a, r: r, began: time.Now(), most: a.Deadline, door: a.otherDoor(r.Method)}
 	defer func() {
 		bug := recover()
 		if k.lent {
@@ -208,6 +215,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler) // the connection must end
 		}
 	}()
+	if a.Beyond != nil && !ours(r.URL.Path) {
+		a.sendOn(k)
+		return
+	}
 	a.echo.ServeHTTP(k, r)
 }
 
@@ -242,23 +253,29 @@ func (a *API) note(k *call) {
 // refuse answers what an endpoint, or the lack of one, ended with.
 func (a *API) refuse(err error, c echo.Context) {
 	k := c.Response().Writer.(*call)
+	if r := reason(err); r.problem == event.MethodNotAllowed {
+		k.Header().Set(echo.HeaderAllow, a.takes[c.Path()])
+	}
+	k.fail(err)
+}
+
+// fail answers what a call ended with.
+func (k *call) fail(err error) {
 	k.identify()
 	r := reason(err)
 	switch r.problem {
-	case event.MethodNotAllowed:
-		k.Header().Set(echo.HeaderAllow, a.takes[c.Path()])
 	case event.Busy:
 		k.door.busy()
 	case event.Unknown, event.Deadline:
-		a.Meter.TimedOut(r.problem)
+		k.Meter.TimedOut(r.problem)
 	case event.Internal:
-		a.Log.Error("a request failed", "decision", string(k.id[:]), "endpoint", k.door.name, "err", err)
+		k.Log.Error("a request failed", "decision", string(k.id[:]), "endpoint", k.door.name, "err", err)
 	default: // told, and that is all
 	}
 	if k.status > 0 {
 		panic(http.ErrAbortHandler) // a stream that is cut must not look whole
 	}
-	a.Meter.Refused(r.problem)
+	k.Meter.Refused(r.problem)
 	k.tell(r)
 }
 

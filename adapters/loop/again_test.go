@@ -65,7 +65,7 @@ func TestNobodyIsSentAway(t *testing.T) {
 			dice := rand.New(rand.NewPCG(seed, 1))
 			index := &fickle{dice: dice, fails: []int{0, 10, 60}[seed%3]}
 			s := &strict{t: t, forgot: words.LSN(dice.IntN(12)), index: index}
-			k := loop.NewDesk(loop.Door{1, 1, 1}, loop.Door{})
+			k := loop.NewDesk(loop.Door{1, 1, 1}, loop.Door{}, 1)
 			k.Index = index
 			l := loop.New(s, s, s, k, loop.Ports{Fold: s.fold, Child: func(event.ChildOp) {}}, 8)
 			done := make(chan error, 1)

@@ -21,7 +21,7 @@ func (nobody) Sync() (words.LSN, error)                             { return 0, 
 // TestABatchWaitsForOthersButNotForEver: a crowd that brings it nothing cannot keep it
 // from the disk, and a large one waits for nobody.
 func TestABatchWaitsForOthersButNotForEver(t *testing.T) {
-	k := NewDesk(Door{1, 4, 1}, Door{})
+	k := NewDesk(Door{1, 4, 1}, Door{}, 1)
 	l := New(nobody{}, nobody{}, nobody{}, k, Ports{Flush: func(int, int, time.Duration) {}}, 8)
 	k.rings[words.Authed] <- &event.Request{} // at the door, whenever the loop looks
 	if l.comes() {
@@ -55,7 +55,7 @@ func TestABatchWaitsForOthersButNotForEver(t *testing.T) {
 
 // TestASlotTellsOfEveryLeaving: not only of the first in its life.
 func TestASlotTellsOfEveryLeaving(t *testing.T) {
-	k := NewDesk(Door{1, 1, 1}, Door{})
+	k := NewDesk(Door{1, 1, 1}, Door{}, 1)
 	s := &k.slots[1]
 	for range 3 {
 		ticket := s.take(1)

@@ -25,6 +25,7 @@ func (d Door) All() (n int) {
 // and whatever comes later for a ticket marks its slot and cannot be refused.
 type Desk struct {
 	Gate *Gate // at which requests arrive; its arrivals come through the same rings
+	Asks *Asks // by those who send requests on
 
 	rings [words.Classes]chan event.Event
 	free  [words.Classes]chan uint32
@@ -43,14 +44,15 @@ type slot struct {
 	reply      chan event.Reply
 }
 
-// NewDesk opens the door to a desk, and the gate before it.
-func NewDesk(d, gate Door) *Desk {
+// NewDesk opens the door to a desk, and the gate before it. So many may ask about upstreams
+// at once.
+func NewDesk(d, gate Door, asks int) *Desk {
 	k, total := &Desk{}, d.All()
 	for c, n := range d {
 		k.rings[c] = make(chan event.Event, n+gate[c])
 	}
 	k.free = numbered(d)
-	k.Gate = newGate(gate, &k.rings)
+	k.Gate, k.Asks = newGate(gate, &k.rings), newAsks(asks)
 	k.slots, k.gone = make([]slot, total), make(chan words.Ticket, total)
 	for i := range k.slots {
 		k.slots[i].reply = make(chan event.Reply, 1)

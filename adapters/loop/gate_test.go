@@ -65,7 +65,7 @@ func (d *doorman) Status(s *event.Status) {
 func gated(t *testing.T, d *doorman, gate loop.Door) (g *loop.Gate, end func()) {
 	t.Helper()
 	d.out = map[words.Ticket]bool{}
-	k := loop.NewDesk(loop.Door{1, 1, 1}, gate)
+	k := loop.NewDesk(loop.Door{1, 1, 1}, gate, 1)
 	l := loop.New(d, new(diary), new(diary), k, loop.Ports{Child: func(event.ChildOp) {}}, 8)
 	done := make(chan error, 1)
 	go func() { done <- l.Run(t.Context(), event.Boot{}) }()

@@ -70,7 +70,7 @@ func TestLooksAgain(t *testing.T) {
 		for _, find := range []bool{false, true} {
 			synctest.Test(t, func(t *testing.T) {
 				p, index := &picky{}, *c.index
-				k := loop.NewDesk(loop.Door{1, 1, 1}, loop.Door{})
+				k := loop.NewDesk(loop.Door{1, 1, 1}, loop.Door{}, 1)
 				again := 0
 				k.Index, k.Again = &index, func() { again++ }
 				l := loop.New(p, p, p, k, loop.Ports{Fold: p.fold, Child: func(event.ChildOp) {}}, 8)

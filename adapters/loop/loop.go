@@ -120,6 +120,7 @@ func (l *Loop) Run(ctx context.Context, first event.Event) error {
 	wg.Go(func() { l.seal(ctx) })
 	wg.Go(func() { l.follow(ctx) })
 	err := l.run(ctx, first)
+	close(l.desk.Asks.over)
 	stop()
 	wg.Wait()
 	return err
@@ -139,6 +140,9 @@ func (l *Loop) run(ctx context.Context, first event.Event) error {
 		}
 		for _, v := range l.out.Verdicts {
 			l.desk.Gate.deliver(v)
+		}
+		for _, t := range l.out.Told {
+			l.desk.Asks.slots[t.Slot].told <- t
 		}
 		for _, op := range l.out.Childs {
 			l.ports.Child(op)
@@ -180,6 +184,8 @@ func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 		l.events = append(l.events, l.desk.canceled(t))
 	case e := <-l.desk.Gate.settled:
 		l.events = append(l.events, e)
+	case e := <-l.desk.Asks.ring:
+		l.events = append(l.events, e)
 	case <-timer.C:
 		ticks = true // after what the disk has said: it may have been in time
 	case e := <-rings[words.Internal]:
@@ -200,6 +206,9 @@ func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 	}
 	for len(l.desk.Gate.settled) > 0 && len(l.events) < l.batch {
 		l.events = append(l.events, <-l.desk.Gate.settled)
+	}
+	for len(l.desk.Asks.ring) > 0 && len(l.events) < l.batch {
+		l.events = append(l.events, <-l.desk.Asks.ring)
 	}
 	for _, ring := range rings {
 		for len(ring) > 0 && len(l.events) < l.batch {

@@ -109,7 +109,7 @@ func (d *diary) fold(s []record.Sealed) error {
 
 // run starts a loop around d; end stops it and returns what Run said.
 func run(t *testing.T, d *diary, door loop.Door) (l *loop.Loop, k *loop.Desk, end func() error) {
-	k = loop.NewDesk(door, loop.Door{2, 4, 2})
+	k = loop.NewDesk(door, loop.Door{2, 4, 2}, 1)
 	l = loop.New(d, d, d, k, loop.Ports{Fold: d.fold, Child: func(event.ChildOp) {},
 		Fault: func(error) event.Fault { return event.SyncFailed }, Flush: func(int, int, time.Duration) {}}, 64)
 	done := make(chan error, 1)
@@ -224,7 +224,7 @@ func TestRefused(t *testing.T) {
 func TestFollowerDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &diary{sick: errors.New("a frame out of order")}
-		k := loop.NewDesk(loop.Door{1, 4, 1}, loop.Door{})
+		k := loop.NewDesk(loop.Door{1, 4, 1}, loop.Door{}, 1)
 		l := loop.New(d, d, d, k, loop.Ports{Fold: d.fold, Child: func(event.ChildOp) {},
 			Fault: func(error) event.Fault { return event.SyncFailed }, Flush: func(int, int, time.Duration) {}}, 64)
 		ctx, leave := context.WithCancel(t.Context())

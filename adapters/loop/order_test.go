@@ -83,7 +83,7 @@ func TestAnyOrder(t *testing.T) {
 			case 1:
 				m.dies = words.LSN(1 + m.dice.IntN(20))
 			}
-			k := loop.NewDesk(loop.Door{2, 16, 2}, loop.Door{})
+			k := loop.NewDesk(loop.Door{2, 16, 2}, loop.Door{}, 1)
 			l := loop.New(m, m, m, k, loop.Ports{Fold: m.fold, Child: func(event.ChildOp) {},
 				Fault: func(error) event.Fault { return event.SyncFailed }, Flush: func(int, int, time.Duration) {}}, 64)
 			done := make(chan error, 1)

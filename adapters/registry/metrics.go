@@ -15,6 +15,7 @@ var Endpoints = [][]string{
 	{"balance", "GET"}, {"balance_at", "GET"}, {"entries", "GET"}, {"holds", "GET"}, {"show_hold", "GET"}, {"tx", "GET"}, {"find_tx", "GET"},
 	{"accounts", "GET"}, {"assets", "GET"}, {"changes", "GET"}, {"stream", "GET"}, {"openapi", "GET"},
 	{"make_key", "POST"}, {"keys", "GET"}, {"revoke_key", "DELETE"},
+	{"beyond", "GET"}, {"beyond", "POST"}, {"beyond", "other"},
 	{"other", "GET"}, {"other", "POST"}, {"other", "other"},
 }
 

@@ -18,7 +18,7 @@ import (
 // houseLimits is who may be in, and who may wait.
 func houseLimits(c *config.Config) admit.Limits {
 	q, p := &c.Queue, &c.Permits
-	l := admit.Limits{Quantum: uint64(q.Quantum), Least: least, Wait: q.MaxWait, Grace: time.Second,
+	l := admit.Limits{Quantum: uint64(q.Quantum), Least: least, Wait: q.MaxWait, Grace: time.Second, Routes: routeLimits(c),
 		Weights: [words.Classes]uint64{words.Internal: uint64(q.Weights.Internal), words.Authed: uint64(q.Weights.Authed), words.Anon: uint64(q.Weights.Anon)}}
 	for f, of := range [words.Facets]struct{ permits, queue int }{words.Money: {p.Money, q.Money}, words.Lists: {p.Lists, q.Lists}, words.Beyond: {p.Beyond, q.Beyond}} {
 		l.Facets[f] = admit.Facet{Permits: of.permits, Queue: of.queue, Flow: max(1, of.queue*q.Flow/100)}

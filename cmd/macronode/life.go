@@ -67,7 +67,8 @@ type life struct {
 	index     *indexer.Indexer
 	audit     *audit.Log
 	decisions *decisions.Ring
-	version   string // of the configuration
+	beyond    *beyond // nil: nothing is sent on
+	version   string  // of the configuration
 	ear       ear
 	board     board
 	seen      event.Status // by the sampler, when it last told of a change

@@ -44,6 +44,7 @@ func nodeConfig(c *config.Config) node.Config {
 		Sweep: 200 * time.Millisecond, Start: c.Node.StartDeadline,
 		Drain: drain.Times{LameDuck: c.Node.LameDuck, Drain: c.Node.Drain, Abort: c.Node.Abort},
 		Admit: houseLimits(c), Quotas: quotas(c), Subjects: subjects(c), Pace: c.Queue.Pace,
+		Calls: calls(c), Beyond: upstreamRules(c),
 	}
 }
 

@@ -39,7 +39,11 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	l.version = versionOf(cfg)
 	l.ear.start = ready.New(l.began, nodeConfig(cfg).Start)
 	l.metrics = metrics.New(l.ear.status)
-	l.desk, l.decisions = loop.NewDesk(door(cfg), gate(cfg)), decisions.New()
+	l.desk, l.decisions = loop.NewDesk(door(cfg), gate(cfg), calls(cfg)), decisions.New()
+	var err error
+	if l.beyond, err = l.newBeyond(); err != nil {
+		return cannot(err)
+	}
 	l.children = children.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
 	for _, address := range []string{cfg.Listen.HTTP, cfg.Listen.Admin} {
 		if err := free(address); err != nil {
@@ -89,6 +93,9 @@ func (l *life) live(ctx context.Context, o options) error {
 	l.showBooks(running)
 	l.ear.hear(ctx, running)
 	go l.enrol(ctx, found.Damaged)
+	if l.beyond != nil {
+		go l.beyond.Run(ctx) //nolint:errcheck // it ends with ctx
+	}
 	go watchdog(ctx, l.log, l.turns()) //nolint:errcheck // the same
 	announcing, hush := context.WithCancel(ctx)
 	var announced sync.WaitGroup
@@ -164,13 +171,13 @@ func (l *life) addChildren() {
 	l.children.Add(words.ChildIndexer, l.indexes)
 	l.children.Add(words.ChildKeeper, l.keep)
 	l.children.Add(words.ChildAudit, l.audits)
-	l.children.Add(words.ChildAdmin, l.listener(l.adminServer(), &l.board.admin, l.adminHandler, func(r *rundir.Run) *string { return &r.Listen.Admin }))
-	l.children.Add(words.ChildHTTP, l.listener(l.publicServer(), &l.board.http, l.publicHandler, func(r *rundir.Run) *string { return &r.Listen.HTTP }))
+	l.children.Add(words.ChildAdmin, l.listener(l.adminServer(), &l.board.admin, l.adminHandler, func(r *rundir.Run) *string { return &r.Listen.Admin }, func(context.Context) {}))
+	l.children.Add(words.ChildHTTP, l.listener(l.publicServer(), &l.board.http, l.publicHandler, func(r *rundir.Run) *string { return &r.Listen.HTTP }, l.endBeyond))
 }
 
 // listener is the work of a child that listens. A port that was taken once, because
 // any would do, is taken again.
-func (l *life) listener(c httpserver.Config, open *atomic.Int64, handler func() http.Handler, told func(*rundir.Run) *string) children.Run {
+func (l *life) listener(c httpserver.Config, open *atomic.Int64, handler func() http.Handler, told func(*rundir.Run) *string, after func(context.Context)) children.Run {
 	once := sync.OnceValue(handler)
 	return func(ctx context.Context, up func()) error {
 		s := httpserver.New(c, once(), httpserver.Hooks{Refused: l.metrics.Crowded, Up: func(a net.Addr) {
@@ -179,7 +186,9 @@ func (l *life) listener(c httpserver.Config, open *atomic.Int64, handler func() 
 			up()
 		}, Open: func(by int) { open.Add(int64(by)) }}, l.log)
 		defer context.AfterFunc(ctx, s.Stop)()
-		return s.Run(children.Hard(ctx))
+		err := s.Run(children.Hard(ctx))
+		after(children.Hard(ctx))
+		return err
 	}
 }
 
@@ -207,9 +216,13 @@ func (l *life) adminServer() httpserver.Config {
 }
 
 func (l *life) publicHandler() http.Handler {
-	a := httpapi.New(httpapi.Config{Node: front{l}, Gate: l.desk.Gate, Decisions: keeps{l}, Quotas: policies(l.config), Trusted: l.config.HTTP.TrustedProxies, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
+	c := httpapi.Config{Node: front{l}, Gate: l.desk.Gate, Decisions: keeps{l}, Quotas: policies(l.config), Trusted: l.config.HTTP.TrustedProxies, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
 		Audit: auditor{l.audit}, Log: l.log, Streams: streams,
-		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline, Large: largeBodies})
+		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline, Large: largeBodies}
+	if l.beyond != nil {
+		c.Beyond = l.beyond
+	}
+	a := httpapi.New(c)
 	l.showAPI(a)
 	return a
 }

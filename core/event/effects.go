@@ -12,6 +12,7 @@ type Effects struct {
 	Frames   []Frame
 	Replies  []Reply
 	Verdicts []Verdict
+	Told     []Told
 	Childs   []ChildOp
 	Arena    []byte // owned by the turn: copy what must outlive it
 }
@@ -59,6 +60,7 @@ func (e *Effects) Body(f Frame) []byte { return e.Arena[f.Off : f.Off+f.Len] }
 // Reset empties e and keeps its memory.
 func (e *Effects) Reset() {
 	e.Frames, e.Replies, e.Verdicts, e.Childs, e.Arena = e.Frames[:0], e.Replies[:0], e.Verdicts[:0], e.Childs[:0], e.Arena[:0]
+	e.Told = e.Told[:0]
 }
 
 // Mix is h after all of r.
@@ -92,6 +94,7 @@ type Status struct {
 
 	Out    [words.Facets]uint32                // permits that are out
 	Queued [words.Facets][words.Classes]uint32 // requests that wait for one
+	Broken uint64                              // bit i: the breaker of upstream i does not let everybody through
 	Saved  [words.Classes]uint64               // what a class may still spend of its turns, in bytes
 	Taken  uint64                              // permits that were taken back from those who kept them too long
 }

@@ -83,6 +83,8 @@ type (
 func (Boot) event()      {}
 func (*Arrive) event()   {}
 func (*Settle) event()   {}
+func (*Ask) event()      {}
+func (Probed) event()    {}
 func (*Enrol) event()    {} // by pointer, like all that is large: boxing allocates
 func (*Revoke) event()   {}
 func (*Find) event()     {}

@@ -98,3 +98,28 @@ const (
 func (c Circuit) String() string {
 	return [...]string{"closed", "open", "half-open", "?"}[min(c, 3)]
 }
+
+// Ask is what the shell wants to know about upstreams, or tells of them. → Told
+type Ask struct {
+	Slot  uint32 // of the shell, until it is told
+	What  Question
+	Pick  Pick
+	Retry Retry
+	Tried Tried
+}
+
+// A Question is which part of an Ask counts.
+type Question uint8
+
+const (
+	AskPick Question = iota
+	AskRetry
+	AskTried
+)
+
+// Told is the answer to an Ask.
+type Told struct {
+	Slot   uint32
+	Picked Picked // to a Pick or a Retry
+	Onward Onward // to a Tried
+}

@@ -20,6 +20,7 @@ func (n *Node) Due() (due words.Instant, any bool) {
 	earlier(n.ready.Due())
 	earlier(n.admit.Due())
 	earlier(n.paced())
+	earlier(n.beyond.Due())
 	if !n.booted {
 		return due, any
 	}

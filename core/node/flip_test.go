@@ -22,7 +22,7 @@ func TestHashForgetsNothing(t *testing.T) {
 		"rec: of the step at hand, filled anew by each", "begun: of the step at hand", "state.batch: of the open frame alone", "state.rec: of the fold at hand, filled anew by each",
 		"held.policy: what a queue is made with", "held.head: where in the ring, not what",
 		"state.Ledger: held to it in its own room", "state.Idem: held to it in its own room", "state.Keys: held to it in its own room",
-		"quota: held to it in its own room", "admit: held to it in its own room",
+		"quota: held to it in its own room", "admit: held to it in its own room", "beyond: held to it in its own room",
 		"drain.times: what a drain is made with",
 		"crowd.index: where rows are found, which Check holds", "crowd.rows: held by their sum", "crowd.seed: places rows",
 		"crowd.log: the ledger's tables are marked, this one is not", "crowd.mark: the same", "crowd.marked: the same")

@@ -19,6 +19,7 @@ import (
 	"macronode/core/state"
 	"macronode/core/supervise"
 	"macronode/core/table"
+	"macronode/core/upstream"
 	"macronode/core/words"
 )
 
@@ -41,6 +42,8 @@ type Config struct {
 	Quotas   []quota.Rule
 	Subjects quota.Limits
 	Pace     time.Duration // how long who comes may wait for the instance's quota
+	Calls    int           // requests that are with upstreams at once
+	Beyond   []upstream.Rules
 }
 
 // Node decides. All of it is plain data.
@@ -62,6 +65,7 @@ type Node struct {
 	drain  drain.Drain
 	quota  quota.Quota
 	admit  admit.Admit
+	beyond upstream.Upstreams
 	held   queue.Queue[waiting]
 	crowd  table.Table[words.Tenant, count] // of held
 
@@ -94,6 +98,7 @@ func New(c Config, s state.State, now words.Instant, dice words.Dice) *Node {
 		super: supervise.New(dice), drain: drain.New(c.Drain), held: queue.New[waiting](c.Held, queue.Reject),
 		crowd: table.New[words.Tenant, count](c.State.Ledger.Tenants, slots),
 		quota: quota.New(c.Quotas, c.Subjects, slots), admit: admit.New(c.Admit, slots),
+		beyond:  upstream.New(max(1, c.Calls), seed, c.Beyond...),
 		durable: s.LSN, folded: s.LSN, idle: true}
 }
 
@@ -109,6 +114,10 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 		n.arrive(now, in, out)
 	case *event.Settle:
 		n.settle(now.Mono, in, out)
+	case *event.Ask:
+		n.ask(now.Mono, in, out)
+	case event.Probed:
+		n.beyond.Probed(now.Mono, in)
 	case *event.Request:
 		n.request(now, at, in, out)
 	case *event.Find:
@@ -221,6 +230,7 @@ func (n *Node) tick(now words.Now, at words.Time, out *event.Effects) {
 	}
 	n.expire(out, now.Mono)
 	n.late(now.Mono, out)
+	n.beyond.Tick(now.Mono)
 	if n.sweeps() && n.sweep <= now.Mono {
 		n.sweep = now.Mono.Plus(n.config.Sweep)
 		if n.clear(now, at, out) {

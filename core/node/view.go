@@ -28,6 +28,11 @@ func (n *Node) Status(s *event.Status) {
 		}
 	}
 	s.Taken = n.admit.Taken()
+	for of := range n.beyond.Count() {
+		if n.beyond.Look(uint16(of)).Circuit != event.Closed {
+			s.Broken |= 1 << of
+		}
+	}
 	if n.drain.Begun() {
 		s.Phase, s.Ready, s.ForRead = n.drain.Phase(), false, false
 	}
@@ -66,7 +71,7 @@ func (n *Node) Hash() words.Hash64 {
 	h = n.super.Mix(h)
 	h = n.drain.Mix(h)
 	h = n.held.Mix(h).Mix(uint64(n.crowd.Hash()))
-	h = n.admit.Mix(h).Mix(uint64(n.quota.Hash()))
+	h = n.beyond.Mix(n.admit.Mix(h).Mix(uint64(n.quota.Hash())))
 	h = h.Mix(uint64(n.durable)).Mix(uint64(n.folded)).Mix(uint64(n.indexed)).Mix(uint64(n.keyAt)).Mix(n.backlog)
 	h = h.Mix(uint64(n.flushing)).Mix(uint64(n.quiet)).Mix(uint64(n.sweep)).Mix(uint64(n.waiters))
 	h = h.MixBit(n.booted).MixBit(n.idle)
@@ -77,13 +82,16 @@ func (n *Node) Hash() words.Hash64 {
 // CopyTo overwrites dst, reusing its memory.
 func (n *Node) CopyTo(dst *Node) {
 	st, held, crowd, quotas, house := dst.state, dst.held, dst.crowd, dst.quota, dst.admit
+	beyond := dst.beyond
 	n.state.CopyTo(&st)
 	n.held.CopyTo(&held)
 	n.crowd.CopyTo(&crowd)
 	n.quota.CopyTo(&quotas)
 	n.admit.CopyTo(&house)
+	n.beyond.CopyTo(&beyond)
 	*dst = *n
 	dst.state, dst.held, dst.crowd, dst.quota, dst.admit = st, held, crowd, quotas, house
+	dst.beyond = beyond
 }
 
 // Check returns the invariants that do not hold.
@@ -120,5 +128,5 @@ func (n *Node) Check() error {
 	if at, any := n.paced(); any && at == 0 {
 		return errors.New("N6: somebody waits who may go")
 	}
-	return errors.Join(n.held.Check(), n.crowd.Check(), n.quota.Check(), n.admit.Check(), n.super.Check(), n.ready.Check(), n.drain.Check(), n.state.Check())
+	return errors.Join(n.held.Check(), n.crowd.Check(), n.quota.Check(), n.admit.Check(), n.beyond.Check(), n.super.Check(), n.ready.Check(), n.drain.Check(), n.state.Check())
 }

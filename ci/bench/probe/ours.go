@@ -108,7 +108,7 @@ func newOwn(s settings) (*own, error) {
 	followed := state.New(l, 2)
 	st.CopyTo(&followed)
 	o.fol = follower.New(followed, 1<<14, 64, o.journal.Read)
-	o.desk = loop.NewDesk(loop.Door{16, inFlight, 16}, loop.Door{})
+	o.desk = loop.NewDesk(loop.Door{16, inFlight, 16}, loop.Door{}, 1)
 	for i := range s.callers {
 		spread := max(1, min(16, s.accounts/s.callers))
 		o.callers = append(o.callers, caller{first: i * spread, spread: spread, nonce: make([]words.Nonce, spread),

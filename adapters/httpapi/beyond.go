@@ -1,0 +1,67 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"macronode/core/event"
+)
+
+// Beyond sends requests on to other services.
+type Beyond interface {
+	// Match finds the way of a request, or says why there is none.
+	Match(r *http.Request) (Way, event.Problem)
+}
+
+// A Way is where a request goes that is none of ours.
+type Way struct {
+	Number   uint16 // of its route, from 0
+	Key      bool   // it wants an API key
+	Deadline time.Duration
+	Serve    func(http.ResponseWriter, *http.Request)
+}
+
+// Endpoints is how many operations there are: routes of other services are numbered behind
+// them.
+func Endpoints() int { return len(routes()) + 1 }
+
+// ours reports that a path is of the document, or would be.
+func ours(path string) bool { return strings.HasPrefix(path, "/v1/") || path == "/openapi.json" }
+
+// sendOn has another service answer, when its turn has come.
+func (a *API) sendOn(k *call) {
+	d, ok := a.away[k.r.Method]
+	if !ok {
+		d = a.away["other"]
+	}
+	s := a.Node.Status()
+	k.door, k.at = d, s.At
+	way, why := a.Beyond.Match(k.r)
+	if !s.Reads {
+		why = event.Unavailable
+	}
+	if why != event.None {
+		k.fail(problem(why))
+		return
+	}
+	numbered := *d
+	numbered.number = uint16(Endpoints()) + way.Number
+	k.door, k.most = &numbered, way.Deadline
+	err := k.arrive()
+	if err == nil && way.Key {
+		err = k.enter(0)
+	}
+	if err != nil {
+		k.fail(err)
+		return
+	}
+	k.identify()
+	k.Header()["X-Request-Id"] = []string{string(k.id[:])}
+	way.Serve(k, k.r)
+}
+
+// Fail answers in the place of another service, to whoever Serve was told to.
+func Fail(w http.ResponseWriter, _ *http.Request, p event.Problem) {
+	w.(*call).fail(problem(p))
+}

@@ -1,0 +1,79 @@
+package loop
+
+import (
+	"macronode/core/event"
+)
+
+// Asks is where those who send requests on ask the node, and wait for what it says. There
+// are as many slots as may ask at once; one more waits for one.
+type Asks struct {
+	slots []asking
+	free  chan uint32
+	ring  chan *event.Ask // at most one a slot: never full
+	over  chan struct{}   // closed when nobody answers any more
+}
+
+// asking is one slot.
+type asking struct {
+	in   event.Ask
+	told chan event.Told
+}
+
+func newAsks(most int) *Asks {
+	a := &Asks{slots: make([]asking, most), free: make(chan uint32, most), ring: make(chan *event.Ask, most), over: make(chan struct{})}
+	for i := range a.slots {
+		a.slots[i].told = make(chan event.Told, 1)
+		a.free <- uint32(i)
+	}
+	return a
+}
+
+// ask waits for the node's word; false: it has ended.
+func (a *Asks) ask(in event.Ask) (event.Told, bool) {
+	var at uint32
+	select {
+	case at = <-a.free:
+	case <-a.over:
+		return event.Told{}, false
+	}
+	s := &a.slots[at]
+	s.in = in
+	s.in.Slot = at
+	a.ring <- &s.in
+	select {
+	case told := <-s.told:
+		a.free <- at
+		return told, true
+	case <-a.over:
+		return event.Told{}, false
+	}
+}
+
+// Pick says where a request goes, Retry where its next try does.
+func (a *Asks) Pick(in event.Pick) event.Picked {
+	return a.picked(event.Ask{What: event.AskPick, Pick: in})
+}
+
+func (a *Asks) Retry(in event.Retry) event.Picked {
+	return a.picked(event.Ask{What: event.AskRetry, Retry: in})
+}
+
+func (a *Asks) picked(in event.Ask) event.Picked {
+	told, ok := a.ask(in)
+	if !ok {
+		return event.Picked{Ticket: in.Retry.Ticket, Stop: event.StopSick}
+	}
+	return told.Picked
+}
+
+// Failed tells of a try that failed, and asks whether there is another; Tell tells of all
+// else.
+func (a *Asks) Failed(in event.Tried) event.Onward {
+	told, _ := a.ask(event.Ask{What: event.AskTried, Tried: in})
+	return told.Onward
+}
+
+func (a *Asks) Tell(in event.Tried) { a.Failed(in) }
+
+// Asking is how many ask now, and how many may.
+func (a *Asks) Asking() (depth, limit int) { return cap(a.free) - len(a.free), cap(a.free) }

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"macronode/adapters/config"
+	"macronode/adapters/httpapi"
+	"macronode/adapters/loop"
+	"macronode/adapters/proxy"
+	"macronode/core/event"
+	"macronode/core/upstream"
+)
+
+// What stands behind the gateway: other services.
+
+// upstreamRules are what is believed of each upstream.
+func upstreamRules(c *config.Config) (all []upstream.Rules) {
+	for i := range c.Upstreams {
+		u := &c.Upstreams[i]
+		r := upstream.Default(uint8(len(u.URLs)))
+		r.Tries = uint8(u.Tries)
+		if u.Health.Path != "" {
+			r.Fall, r.Rise = uint8(u.Health.Fall), uint8(u.Health.Rise)
+		}
+		all = append(all, r)
+	}
+	return all
+}
+
+// calls is how many requests may be with upstreams: as many as have a permit for it, each
+// with its reads.
+func calls(c *config.Config) int { return 3 * c.Permits.Beyond }
+
+// routeLimits is how many requests of each route may be in, by the numbers that the public
+// API gives them.
+func routeLimits(c *config.Config) []int {
+	all := make([]int, httpapi.Endpoints())
+	for i := range c.Routes {
+		all = append(all, c.Routes[i].MaxInflight)
+	}
+	return all
+}
+
+// asks is the node as the proxy sees it.
+type asks struct {
+	*loop.Asks
+	say func(context.Context, event.Event)
+}
+
+func (a asks) Probed(saw event.Probed) { a.say(context.Background(), saw) }
+
+// beyond is the proxy as the public API sees it.
+type beyond struct {
+	*proxy.Proxy
+	config *config.Config
+}
+
+// newBeyond is nil where nothing is sent on.
+func (l *life) newBeyond() (*beyond, error) {
+	c := l.config
+	if len(c.Routes) == 0 {
+		return nil, nil
+	}
+	of := proxy.Default()
+	of.Trusted, of.Fail, of.Log = c.HTTP.TrustedProxies, httpapi.Fail, l.log
+	for i := range c.Upstreams {
+		u := &c.Upstreams[i]
+		up := proxy.Upstream{Name: u.Name, Host: u.Host, Check: u.Health.Path, Every: u.Health.Interval, Wait: u.Health.Timeout}
+		for _, text := range u.URLs {
+			at, err := url.Parse(text)
+			if err != nil {
+				return nil, fmt.Errorf("upstream %s: %w", u.Name, err)
+			}
+			up.URLs = append(up.URLs, at)
+		}
+		of.Upstreams = append(of.Upstreams, up)
+	}
+	for i := range c.Routes {
+		of.Routes = append(of.Routes, routeOf(c, &c.Routes[i]))
+	}
+	p, err := proxy.New(of, asks{l.desk.Asks, l.ear.say})
+	return &beyond{p, c}, err
+}
+
+// routeOf is a route as the proxy knows it.
+func routeOf(c *config.Config, r *config.Route) proxy.Route {
+	at := func(name string) int {
+		i, _ := c.Upstream(name) // the configuration was checked: it is there
+		return i
+	}
+	to := proxy.Route{Host: r.Host, Prefix: r.Path, Methods: r.Methods, Header: r.Header.Name, Value: r.Header.Value,
+		Rewrite: r.Rewrite != "", Put: r.Rewrite, Deadline: r.Deadline}
+	if r.Upstream != "" {
+		to.Upstream = at(r.Upstream)
+	}
+	for i := range r.Hydrate {
+		h := &r.Hydrate[i]
+		to.Parts = append(to.Parts, proxy.Part{Name: h.Name, Upstream: at(h.Upstream), Path: h.Path, Missing: h.Missing, Required: h.Required})
+	}
+	return to
+}
+
+// Match finds the way of a request.
+func (b *beyond) Match(r *http.Request) (httpapi.Way, event.Problem) {
+	m, why := b.Proxy.Match(r)
+	if why != event.None {
+		return httpapi.Way{}, why
+	}
+	of := &b.config.Routes[m.Route]
+	return httpapi.Way{Number: uint16(m.Route), Key: of.Auth == "key", Deadline: of.Deadline,
+		Serve: func(w http.ResponseWriter, r *http.Request) { b.Serve(w, r, m) }}, event.None
+}
+
+// endBeyond waits for tunnels that are open, no longer than what is in may take, and cuts
+// what is left.
+func (l *life) endBeyond(hard context.Context) {
+	if l.beyond == nil {
+		return
+	}
+	ctx, stop := context.WithTimeout(hard, l.publicServer().Finish)
+	defer stop()
+	if cut := l.beyond.Drain(ctx); cut > 0 {
+		l.log.Warn("tunnels were cut", "tunnels", cut)
+	}
+	l.beyond.Close()
+}
