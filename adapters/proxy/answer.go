@@ -57,8 +57,9 @@ func (t *trip) copy(res *http.Response) event.Ending {
 	defer buffers.Put(buf)
 	rest := res.ContentLength
 	live := rest < 0 || strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")
-	small := 0 <= res.ContentLength && res.ContentLength <= size // the server's own limit holds it
+	small := 0 <= rest && rest <= size // there is one write of it, or few
 	pace, armed := t.pace(), time.Now()
+	_ = t.control.SetWriteDeadline(pace.begin()) // the server's counts from the request on
 	if live && t.control.Flush() != nil {
 		return event.Left
 	}
@@ -85,6 +86,9 @@ func (t *trip) copy(res *http.Response) event.Ending {
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
+			if !small {
+				_ = t.control.SetWriteDeadline(time.Now().Add(t.config.Grace)) // for what ends it
+			}
 			return event.Whole
 		case t.r.Context().Err() != nil:
 			return event.Left

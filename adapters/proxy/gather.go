@@ -73,6 +73,7 @@ func (p *Proxy) gather(w http.ResponseWriter, r *http.Request, of *route) {
 	if r.Context().Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(p.config.Grace)) // the server's counts from the request on
 	for i, one := range pieces {
 		if one.problem != event.None && of.Parts[i].Required {
 			p.fail(w, r, one.problem, 0)

@@ -79,7 +79,7 @@ func TestGatherMissing(t *testing.T) {
 		if c.cart == "" {
 			cart = speaks(t, func(_ net.Conn, r *bufio.Reader) { _, _ = r.ReadByte() })
 		}
-		h := build(t, func(cfg *proxy.Config) {
+		h := timed(t, 50*time.Millisecond, func(cfg *proxy.Config) {
 			three(serves(t, good), cart)(cfg)
 			if cfg.Routes[0].Parts = cfg.Routes[0].Parts[:2]; c.name == "hangs" {
 				cfg.Deadline = 100 * time.Millisecond

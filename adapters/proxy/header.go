@@ -37,6 +37,18 @@ func ours(name string) bool {
 	return strings.HasPrefix(name, "X-Forwarded-")
 }
 
+// named reports that trailers have names that are names.
+func named(trailer http.Header) bool {
+	for name := range trailer {
+		for i := range len(name) {
+			if c := name[i]; c <= ' ' || c > '~' || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // listed reports that Connection names a field.
 func listed(connection []string, name string) bool {
 	for _, line := range connection {

@@ -142,6 +142,12 @@ type house struct {
 // build makes one; to are the endpoints of the only upstream, or what change makes of it.
 func build(t *testing.T, change func(*proxy.Config), to ...string) *house {
 	t.Helper()
+	return timed(t, time.Minute, change, to...)
+}
+
+// timed has a server with so much time for an answer, from the header of the request on.
+func timed(t *testing.T, write time.Duration, change func(*proxy.Config), to ...string) *house {
+	t.Helper()
 	c := proxy.Default()
 	c.Fail = func(w http.ResponseWriter, _ *http.Request, p event.Problem) {
 		w.Header().Set("Content-Type", "application/problem+json")
@@ -169,7 +175,7 @@ func build(t *testing.T, change func(*proxy.Config), to ...string) *house {
 	}
 	h.front = httptest.NewUnstartedServer(h.proxy)
 	h.front.Config.ReadTimeout = time.Minute
-	h.front.Config.ErrorLog = nil
+	h.front.Config.WriteTimeout = write
 	h.front.Start()
 	h.http = h.front.Client()
 	h.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -121,10 +121,13 @@ func under(path, prefix string) bool {
 	return strings.HasPrefix(path, prefix) && (len(path) == len(prefix) || path[len(prefix)] == '/')
 }
 
-// hostname is what a Host header names, without a port; false when it is no host.
+// hostname is what a Host header names, without a port; false when it is no host. What
+// an endpoint could not be asked for must not be taken for a failure of the endpoint.
 func hostname(said string) (host string, ok bool) {
-	if strings.ContainsAny(said, "/\\@?#, \t") {
-		return "", false
+	for i := range len(said) {
+		if c := said[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && strings.IndexByte(".-_:[]", c) < 0 {
+			return "", false
+		}
 	}
 	host = said
 	if at := strings.LastIndexByte(said, ':'); at >= 0 && !strings.Contains(said[at:], "]") {

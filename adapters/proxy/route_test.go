@@ -57,6 +57,7 @@ func TestMatch(t *testing.T) {
 		{"GET", "[::1]:80", "/", "", 0, 0},
 		{"GET", "a/b", "/", "", 0, event.BadRequest},
 		{"GET", "a@b", "/", "", 0, event.BadRequest},
+		{"GET", "xn--\u00fc.example", "/", "", 0, event.BadRequest},
 		{"CONNECT", "a", "/", "", 0, event.MethodNotAllowed},
 		{"TRACE", "a", "/", "", 0, event.MethodNotAllowed},
 	} {
@@ -180,6 +181,7 @@ func TestSmuggling(t *testing.T) {
 		"no chunk":          {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "400"},
 		"a name with space": {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", "400"},
 		"a folded line":     {"GET / HTTP/1.1\r\nHost: a\r\nX-A: b\r\n Transfer-Encoding: chunked\r\n\r\n", "200 GET a / 0 [] <nil> "},
+		"a trailer's name":  {"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: a b\r\n\r\n0\r\n\r\n", "400"},
 		"two hosts":         {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "400"},
 		"an absolute one":   {"GET http://b/x HTTP/1.1\r\nHost: a\r\n\r\n", "200 GET b /x 0 [] <nil> "},
 	} {

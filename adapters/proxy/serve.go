@@ -68,7 +68,7 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match) {
 	}
 	kind, ok := upgrade(r)
 	switch {
-	case !ok:
+	case !ok || kind != "" && t.body != nil || !named(r.Trailer):
 		p.fail(w, r, event.BadRequest, 0)
 	case kind != "":
 		t.tunnel(kind)
@@ -151,6 +151,7 @@ func (t *trip) refuse(problem event.Problem) {
 	if problem == event.None {
 		panic(http.ErrAbortHandler)
 	}
+	_ = t.control.SetWriteDeadline(time.Now().Add(t.config.Grace))
 	t.fail(t.w, t.r, problem, 0)
 }
 

@@ -236,6 +236,46 @@ func TestALongStreamGoesOn(t *testing.T) {
 	}
 }
 
+// A stream may be silent for longer than a client may be slow, and end well.
+func TestASilentStreamEndsWell(t *testing.T) {
+	for _, length := range []int{0, 100 << 10} {
+		h := timed(t, 50*time.Millisecond, func(c *proxy.Config) { c.Grace = 30 * time.Millisecond }, serves(t, func(w http.ResponseWriter, r *http.Request) {
+			if length > 0 {
+				w.Header().Set("Content-Length", fmt.Sprint(length+1))
+			}
+			_, _ = w.Write(make([]byte, length))
+			_ = http.NewResponseController(w).Flush()
+			pause(r.Context(), 100*time.Millisecond)
+			fmt.Fprint(w, "x")
+			_ = http.NewResponseController(w).Flush()
+			if length == 0 {
+				pause(r.Context(), 100*time.Millisecond)
+			}
+		}))
+		if a := h.get("/"); len(a.body) != length+1 || a.err != nil {
+			t.Errorf("%d bytes, %v%s", len(a.body), a.err, h.port.endings())
+		}
+	}
+}
+
+// A small answer is given on though the server's time for it is over.
+func TestASmallAnswerAfterALongUpload(t *testing.T) {
+	for status, to := range map[int]string{200: serves(t, echo), 502: says(t, "no HTTP")} {
+		h := timed(t, 50*time.Millisecond, nil, to)
+		left := 2
+		a := h.do(h.request("POST", "/", reader(func(b []byte) (int, error) {
+			if left--; left == 0 {
+				return copy(b, "x"), nil
+			}
+			pause(t.Context(), 100*time.Millisecond)
+			return 0, io.EOF
+		})))
+		if a.status != status || a.err != nil {
+			t.Errorf("%d, %v, want %d", a.status, a.err, status)
+		}
+	}
+}
+
 // pause lets time go by, which is what these tests are about.
 func pause(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)

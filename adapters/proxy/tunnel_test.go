@@ -139,6 +139,7 @@ func TestNoTunnel(t *testing.T) {
 		"no protocol named":       {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n", 502, " answered cut"},
 		"h2c":                     {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: A\r\n\r\n", "", 400, ""},
 		"two protocols":           {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: a, b\r\n\r\n", "", 400, ""},
+		"with a body":             {strings.Replace(wants, "\r\n\r\n", "\r\nContent-Length: 1\r\n\r\nx", 1), "", 400, ""},
 		"upgrade without saying":  {"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: shout\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, " answered whole"},
 	} {
 		h := build(t, nil, says(t, c.says))
