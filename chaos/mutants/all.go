@@ -23,7 +23,7 @@ const (
 
 // All is every mutant, other people's bugs among them.
 func All() []Mutant {
-	return slices.Concat(money(), held(), keys(), grants(), audit(), promises(), answers(), disk(), years(), certificate(), byHand(), schedules())
+	return slices.Concat(money(), held(), keys(), grants(), audit(), promises(), answers(), disk(), years(), certificate(), byHand(), schedules(), views(), edges())
 }
 
 // one is a mutant of one edit.
@@ -117,7 +117,7 @@ func promises() []Mutant {
 		one("clock believes any leap", "doubt", "core/clock/clock.go", "if behind > Trust || c.doubted && behind > Step {", "if false {", clock, stories),
 		one("clock restarts from the wall", "At is monotone for ever", node, "clock: clock.From(s.At)", "clock: clock.From(0)", sim, "./core/node TestTimeGoesOnAtAStart$"),
 		one("batch is a view of the turn's arena", "effects do not outlive their turn", "adapters/loop/loop.go", "b.Arena = append(b.Arena, out.Body(f)...)", "b.Arena = out.Arena", sim, "./adapters/loop TestOrder$"),
-		one("follower folds what is not durable", "reads show what is durable", "adapters/loop/loop.go", "	var upto words.LSN\n	if err == nil {\n", "	var upto words.LSN\n	if err == nil {\n		l.folds <- sealed\n", shell),
+		one("follower folds what is not durable", "reads show what is durable", "adapters/loop/loop.go", "	var upto words.LSN\n	if err == nil {\n", "	var upto words.LSN\n	if err == nil {\n		l.folds <- sealed\n", "./adapters/loop TestOrder$", "./adapters/loop TestAnyOrder$"),
 		one("copy forgets the ring's head", "CopyTo", "core/table/fifo.go", "dst.seed, dst.sum, dst.head, dst.count, dst.rows = f.seed, f.sum, f.head, f.count, rows", "dst.seed, dst.sum, dst.count, dst.rows = f.seed, f.sum, f.count, rows", table, sim, "./chaos/explore TestScopes/an_index"),
 		one("slot freed with a hole", "T1", "core/table/index.go", "if (n-home)&mask >= (n-s)&mask {", "if home > len(x.slots) {", table, stories, sim),
 		one("codec drops a field", "a record is what was decided", "core/record/codec.go", "	c.amount(&r.ToNow)\n	c.amount(&r.Spent)\n", "	c.amount(&r.ToNow)\n	var none words.Amount\n	c.amount(&none)\n", record, sim, "./chaos/explore TestScopes/same"),

@@ -40,7 +40,7 @@ func TestAnchors(t *testing.T) {
 		if names[m.Name] || len(m.Kills) == 0 || m.Holds == "" {
 			t.Errorf("%s: twice, or killed by nobody, or of no consequence", m.Name)
 		}
-		if len(m.Kills) > 1 && m.Alone != "" {
+		if (len(m.Kills) > 1) == (m.Alone != "") {
 			t.Errorf("%s: checks %q, alone because %q", m.Name, m.Kills, m.Alone)
 		}
 		names[m.Name] = true

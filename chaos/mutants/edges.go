@@ -1,0 +1,27 @@
+package mutants
+
+// edges are bugs of where the node meets the world: listeners, the loop.
+func edges() []Mutant {
+	const (
+		server, api, looks = "adapters/httpserver/", "adapters/httpapi/", "adapters/loop/"
+
+		guests = "./adapters/httpserver TestGuestsAgree$"
+		table  = "./adapters/httpapi TestTheStateTable$"
+	)
+	return []Mutant{
+		one("guest that nobody counts", "an end cuts no request", server+"guests.go", "	if !g.over {\n\t\tg.in++\n", "	if false {\n\t\tg.in++\n", guests, "./adapters/httpserver TestNewcomersAreTold$"),
+		one("guests who come behind the last call", "an end comes", server+"guests.go", "	if !g.over {\n\t\tg.in++\n\t}\n\treturn !g.over\n", "	g.in++\n\treturn true\n", guests, "./adapters/httpserver TestAStopCutsNoRequest$"),
+		one("answer that keeps its connection", "an end cuts no request", server+"httpserver.go", "if !a.begun && a.ending.Load() {", "if false {", "./adapters/httpserver TestTheGraceServes$", "./adapters/httpserver TestAStopCutsNoRequest$"),
+		alone("a time that passes is waited for by one test", one("cut, and nobody is told", "what was cut is said", server+"httpserver.go", "		return ErrCut\n", "		return nil\n", "./adapters/httpserver TestTheDeadlineCuts$")),
+		one("one connection too many", "connections are bounded", server+"listener.go", "if len(l.open) >= l.most {", "if len(l.open) > l.most {", "./adapters/httpserver TestOneConnectionTooManyIsClosedAndCounted$", "./adapters/httpserver TestConnectionsAgree$"),
+		alone("a time that passes is waited for by one test", one("silence that is waited for", "connections without a request do not hold up the end", server+"listener.go", "	for _, c := range l.silent() {\n\t\t_ = c.Close()\n\t}\n", "", "./adapters/httpserver TestSilenceDelaysNothing$")),
+		one("listener that refuses what the node would answer", "R2: a replay is an answer, and no write", api+"httpapi.go", "if !s.Reads {", "if !s.Reads || r.method != http.MethodGet && !s.Writes {", table, "./adapters/httpapi TestReplaysWhereNothingIsWritten$"),
+		one("listener that reads before the node does", "whoever is not ready says so", api+"httpapi.go", "if !s.Reads {", "if false {", table, "./adapters/httpapi TestRonGateNobodyIsShedSilently$"),
+		one("key that is over and lets in", "from its expiry on it is nobody's", api+"enter.go", "if k.key.ID == 0 || k.over {", "if k.key.ID == 0 {", "./adapters/httpapi TestAKeyThatIsOverIsNobodys$", "./adapters/httpapi TestAKeyIsMadeAndEnded$"),
+		one("scope that nobody looks at", "every scope that is asked for", api+"enter.go", "if k.key.Scopes&scope != scope {", "if false {", "./adapters/httpapi TestReadsWantTheScope$", "./adapters/httpapi TestWhoMayDoWhat$"),
+		one("asked once, and sent back", "who asks the index too early asks again", looks+"index.go", "r.Problem != event.LookAgain || k.Index == nil {", "true {", "./adapters/loop TestLooksAgain$", "./adapters/loop TestNobodyIsSentAway$"),
+		one("index that failed, and is believed", "an index that fails decides nothing", looks+"index.go", "				forget(in)\n", "", "./adapters/loop TestLooksAgain$", "./adapters/loop TestNobodyIsSentAway$"),
+		one("failed flush that is folded", "nothing from there on is shown", looks+"loop.go", "Why: l.ports.Fault(err)})\n\t\treturn\n", "Why: l.ports.Fault(err)})\n", "./adapters/loop TestRefused$", "./adapters/loop TestAnyOrder$"),
+		one("follower that died, and nobody hears", "answers do not lie", looks+"loop.go", "case err := <-l.lost:\n\t\treturn err\n", "", "./adapters/loop TestFollowerDies$", "./adapters/loop TestAnyOrder$"),
+	}
+}
