@@ -2,6 +2,7 @@ package sim
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"macronode/adapters/follower"
@@ -86,13 +87,9 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	if err != nil {
 		return found, err
 	}
-	before := make([]record.Sealed, from)
-	for lsn := range from { // those that the start did not read
-		if before[lsn], err = w.jour.Read(lsn + 1); err != nil {
-			return found, err
-		}
+	if frames, err = w.whole(from, frames); err != nil {
+		return found, err
 	}
-	frames = append(before, frames...)
 	w.jour.Roll = 2048
 	if st.Hash() != w.promise.hashes[st.LSN] {
 		w.fail("state-never-seen", "recovered %v, but its hash was never seen", st.LSN)
@@ -100,17 +97,41 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	followed := state.New(limits(), 1)
 	st.CopyTo(&followed)
 	w.fol = follower.New(followed, 8, 4, w.jour.Read)
-	w.audit, w.trace, w.said.frames = newAudit(), trace.New(config()), nil
-	for _, s := range frames {
+	w.trace = trace.New(config())
+	if last := int(w.audit.last); last == 0 || last > len(frames) || frames[last-1].Root != w.audit.root {
+		w.audit, w.said.frames = newAudit(), nil // else all up to there are what they were
+	}
+	for _, s := range frames[w.audit.last:] {
 		w.audit.frame(w, s)
+	}
+	for _, s := range frames {
 		if err := w.trace.Fold(s.Body); err != nil {
 			w.untraced(err)
 		}
 	}
 	dice := words.NewDice(uint64(w.c.Choose("dice", 1000)))
 	w.node = node.New(config(), st, w.now.Mono, dice)
-	w.copied = node.New(config(), state.New(limits(), 0), 0, dice)
+	if w.copied == nil {
+		w.copied = node.New(config(), state.New(limits(), 0), 0, dice)
+	}
 	return found, nil
+}
+
+// whole is all frames, with those before from, which the start did not read: as they were
+// seen when they became durable, if what was read goes on from there, or else as the journal
+// has them.
+func (w *World) whole(from words.LSN, frames []record.Sealed) ([]record.Sealed, error) {
+	if seen := w.said.frames; !w.unlawful && from > 0 && int(from) <= len(seen) && len(frames) > 0 && frames[0].Prev == seen[from-1].Root {
+		return append(slices.Clone(seen[:from]), frames...), nil
+	}
+	before := make([]record.Sealed, from)
+	for lsn := range from {
+		var err error
+		if before[lsn], err = w.jour.Read(lsn + 1); err != nil {
+			return nil, err
+		}
+	}
+	return append(before, frames...), nil
 }
 
 // rot ends a world against the law of disks: a bit flips in what was durable. Damage

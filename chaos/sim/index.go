@@ -112,7 +112,7 @@ func (w *World) folds(most int) {
 		if w.index.mark == w.fol.Mark() {
 			return
 		}
-		s, err := w.jour.Read(w.index.mark + 1)
+		s, err := w.later(w.index.mark + 1)
 		if err != nil {
 			if !w.disk.Dead() && !errors.Is(err, world.ErrRead) {
 				w.fail("index-reads", "the index reads %v: %v", w.index.mark+1, err)
@@ -122,4 +122,13 @@ func (w *World) folds(most int) {
 		w.index.fold(w, s)
 		w.tell(indexes, journal, plain, "folds %v", s.LSN)
 	}
+}
+
+// later is a frame as the index gets it: one of the last from memory, an older one from the
+// journal.
+func (w *World) later(lsn words.LSN) (record.Sealed, error) {
+	if n := words.LSN(len(w.said.frames)); lsn+8 > n && lsn <= n && !w.unlawful {
+		return w.said.frames[lsn-1], nil
+	}
+	return w.jour.Read(lsn)
 }

@@ -15,7 +15,7 @@ type never struct {
 
 var nevers = []never{
 	{"the node does not say so: its shell does", outcomes(event.Unauthorized, event.PayloadTooLarge, event.UnsupportedMedia, event.NotFound,
-		event.MethodNotAllowed, event.Deadline, event.Internal)},
+		event.MethodNotAllowed, event.Deadline, event.Internal, event.BadGateway)},
 	{"nobody lives long enough to issue so much", outcomes(event.OverSupply)},
 
 	// What an operation does not have.

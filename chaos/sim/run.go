@@ -90,6 +90,9 @@ func (w *World) live() {
 	moves := w.c.Choose("moves", mostMoves)
 	w.odds.draw(w.c)
 	w.aim()
+	if w.c.Choose("checks", 4) != 0 {
+		w.checks = 8
+	}
 	w.beat("start", w.boot)
 	for ; w.moved < moves && w.err == nil; w.moved++ {
 		w.move()
@@ -108,6 +111,7 @@ func (w *World) live() {
 	if w.certify(); w.err != nil {
 		return
 	}
+	w.unlawful = true
 	switch ending {
 	case 1:
 		w.beat("a bit rots", w.rot)

@@ -34,7 +34,7 @@ func limits() state.Limits {
 		Ledger: ledger.Limits{Accounts: 6, Holdings: 7, Assets: 3, Tenants: 2, TenantAccounts: 5, TenantHoldings: 6, TenantAssets: 2, Holds: 6, TenantHolds: 3, Items: 4,
 			Amount: words.Units(40), Day: words.Units(40), IssueDay: words.Units(200)},
 		Idem: idem.Limits{Keys: 16, Share: 12, Tenants: 2, TTL: 20 * time.Second, Trail: 7 * time.Second},
-		Keys: 40,
+		Keys: 16,
 	}
 }
 
@@ -49,15 +49,16 @@ var boss = event.Key{ID: 77, Tenant: words.DefaultTenant, Hash: [32]byte{1}, Sco
 
 // World is one run.
 type World struct {
-	c     world.Chooser
-	disk  *world.Disk
-	kept  *world.Disk // of the snapshots
-	now   words.Now
-	odds  odds
-	goal  goal
-	Saw   map[string]int // how often what was to be seen was seen
-	Cells map[Cell]int   // how the requests of clients ended
-	Steps int            // of the node
+	c      world.Chooser
+	disk   *world.Disk
+	kept   *world.Disk // of the snapshots
+	now    words.Now
+	odds   odds
+	goal   goal
+	Saw    map[string]int // how often what was to be seen was seen
+	Cells  map[Cell]int   // how the requests of clients ended
+	Steps  int            // of the node
+	checks int            // steps without a frame from one Check of all to the next; 0: it is done at each
 
 	node   *node.Node
 	copied *node.Node // memory that CopyTo reuses
@@ -87,6 +88,7 @@ type World struct {
 	moved    int  // moves so far
 	calmed   int  // rounds of the calm so far
 	harmed   bool // what is durable may be overwritten
+	unlawful bool // the disk may break its law: nothing that was seen before is believed
 	asleep   bool // no tick since a pause
 	draining bool // it was told to end
 	story    *story
@@ -169,15 +171,18 @@ func (w *World) turn(arrivals int) {
 type watched struct{ *World }
 
 func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
-	frames := len(out.Frames)
+	frames, replies := len(out.Frames), len(out.Replies)
+	forgot := w.forgot()
 	w.Steps++
 	w.trace.Before(w.node, out)
 	w.node.Step(now, in, out)
 	if err := w.trace.After(w.node, now, in, out); err != nil {
 		w.untraced(err)
 	}
-	if err := w.node.Check(); err != nil {
-		w.fail("check "+label(err), "%v", err)
+	if w.checks == 0 || len(out.Frames) > frames || w.Steps%w.checks == 0 {
+		if err := w.node.Check(); err != nil {
+			w.fail("check "+label(err), "%v", err)
+		}
 	}
 	if len(out.Frames) > frames+1 {
 		w.fail("two-frames-a-step", "one step, %d frames", len(out.Frames)-frames)
@@ -192,8 +197,22 @@ func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
 		told = &h
 	}
 	w.stepped(in, told)
+	w.outlived(in, out.Replies[replies:], forgot)
 	if r, ok := in.(*event.Request); ok {
 		w.promise.decided(r.Ticket, w.node.LSN())
+	}
+}
+
+// outlived finds an answer under a key whose time is over, and which the node had forgotten.
+func (w *World) outlived(in event.Event, replies []event.Reply, forgot words.LSN) {
+	r, ok := in.(*event.Request)
+	if !ok || len(replies) == 0 || !replies[0].Replayed || replies[0].Ticket != r.Ticket {
+		return
+	}
+	var s event.Status
+	w.node.Status(&s)
+	if of := replies[0].Place.LSN; of <= forgot && w.audit.ats[of].Plus(limits().Idem.TTL) <= s.At {
+		w.fail("key-without-end", "%s is shown %v at %d, which is of %d", r.Key.Text, replies[0].Place, s.At, w.audit.ats[of])
 	}
 }
 
