@@ -59,6 +59,17 @@ func TestCheck(t *testing.T) {
 		{"no permits", func(c *Config) { c.Permits.Beyond = 0 }, `permits.beyond (default) is 0: it wants a whole number from 1 to 65536`},
 		{"no queue", func(c *Config) { c.Queue.Lists = 0 }, `queue.lists (default) is 0: it wants a whole number from 1 to 65536`},
 		{"header larger than any", func(c *Config) { c.HTTP.HeaderBytes = 64<<10 + 1 }, `http.header_bytes (default) is 65537B: it wants a size such as 512KiB, 256MiB or 1GiB, from 4KiB to 64KiB`},
+		{"an entry out of range", func(c *Config) {
+			c.Quotas = []Quota{{Scope: words.OfPeer, Requests: Rate{1, time.Second}, Burst: Burst{Units: 1<<40 + 1}}}
+		}, "2 wrong"},
+		{"an entry of a list in an entry", func(c *Config) {
+			c.Upstreams = []Upstream{{Name: "a", URLs: []string{"http://a", "b"}, Tries: 3, Health: Health{Interval: time.Second, Timeout: time.Second, Fall: 1, Rise: 1}}}
+		}, `upstreams.a.urls[1] (default) is b: it wants a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end`},
+		{"more reads than there may be", func(c *Config) {
+			c.Upstreams = []Upstream{{Name: "a", URLs: []string{"http://a"}, Tries: 3, Health: Health{Interval: time.Second, Timeout: time.Second, Fall: 1, Rise: 1}}}
+			read := func(name string) Part { return Part{Name: name, Upstream: "a", Path: "/", Missing: "1"} }
+			c.Routes = []Route{{Path: "/", Hydrate: []Part{read("a"), read("b"), read("c"), read("d")}, Auth: "key", Deadline: time.Second}}
+		}, `routes[0].hydrate (default) is [{"name": "a", "upstream": "a", "path": "/", "missing": "1", "required": false}, {"name": "b", "upstream": "a", "path": "/", "missing": "1", "required": false}, {"name": "c", "upstream": "a", "path": "/", "missing": "1", "required": false}, {"name": "d", "upstream": "a", "path": "/", "missing": "1", "required": false}]: it wants a list of at most 3 reads`},
 		{"no accounts", func(c *Config) { c.Wallet.Limits.Accounts, c.Wallet.Limits.TenantAccounts = 0, 1 }, "2 wrong"},
 		{"a backlog too small for a frame", func(c *Config) { c.Journal.Backlog = 4<<20 - 1 }, `journal.backlog_bytes (default) is 4194303B: it wants a size such as 512KiB, 256MiB or 1GiB, from 4MiB to 1GiB`},
 		{"drain longest", func(c *Config) { c.Node.Drain = 5 * time.Second }, ""},

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,20 +197,12 @@ func TestEveryKeyIsComplete(t *testing.T) {
 	seen := map[string]bool{}
 	all := keys(new(Config))
 	for _, k := range all {
-		_, ranged := k.tag.Lookup("min")
-		_, topped := k.tag.Lookup("max")
-		number := k.value.Kind() != 0 && k.wants() != "true or false" && k.tag.Get("one") == "" && k.tag.Get("takes") == ""
+		complete(t, k)
 		switch {
-		case !strings.HasSuffix(k.doc(), "."), strings.Contains(k.doc(), "|"):
-			t.Errorf("%s: its doc is no sentence for a table: %q", k.path, k.doc())
 		case k.change() != "restart" && k.change() != "hot":
 			t.Errorf("%s: changes by %q", k.path, k.change())
-		case number != (ranged && topped):
-			t.Errorf("%s: a number has a range, and nothing else has", k.path)
 		case seen[k.variable()]:
 			t.Errorf("%s: its variable is another key's", k.path)
-		case secret(k.path) && !strings.HasSuffix(k.path, "_file"):
-			t.Errorf("%s: a secret is given by the name of its file", k.path)
 		}
 		seen[k.variable()] = true
 		if leader, ok := k.follows(); ok && !slices.ContainsFunc(all, func(l key) bool {
@@ -221,6 +214,39 @@ func TestEveryKeyIsComplete(t *testing.T) {
 	}
 	if in, ok := (&layers{keys: all}).find("node.in_flight"); !ok || in.tag.Get("max") != strconv.Itoa(words.MaxTickets) {
 		t.Errorf("node.in_flight may be more than there are tickets")
+	}
+}
+
+// complete sees that a key, and of a list each key of its entries, says all about itself.
+func complete(t *testing.T, k key) {
+	t.Helper()
+	_, ranged := k.tag.Lookup("min")
+	_, topped := k.tag.Lookup("max")
+	form, formed := k.tag.Lookup("form")
+	_, isForm := forms[form]
+	number := slices.ContainsFunc([]any{0, Bytes(0), time.Second, words.Amount{}, Rate{}, Burst{}}, func(like any) bool {
+		return reflect.TypeOf(like) == k.value.Type()
+	})
+	switch {
+	case !strings.HasSuffix(k.doc(), "."), strings.Contains(k.doc(), "|"):
+		t.Errorf("%s: its doc is no sentence for a table: %q", k.path, k.doc())
+	case number != (ranged && topped), ranged != topped:
+		t.Errorf("%s: a number has a range, and nothing else has", k.path)
+	case formed != isForm:
+		t.Errorf("%s: there is no form %q", k.path, form)
+	case k.wants() == "":
+		t.Errorf("%s: takes anything", k.path)
+	case secret(k.path) && !strings.HasSuffix(k.path, "_file"):
+		t.Errorf("%s: a secret is given by the name of its file", k.path)
+	case !isList(k.value.Type()):
+	case k.most() <= 0 || k.tag.Get("takes") == "":
+		t.Errorf("%s: a list says of how many, and of what", k.path)
+	case isSection(k.value.Type().Elem()):
+		for _, in := range (key{path: k.path + "[]", value: reflect.New(k.value.Type().Elem()).Elem()}).inside() {
+			if complete(t, in); in.change() != "" {
+				t.Errorf("%s: changes by itself", in.path)
+			}
+		}
 	}
 }
 

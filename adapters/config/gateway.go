@@ -40,7 +40,7 @@ func (q *Quota) complete() {
 	if q.Burst.Units == 0 {
 		units, every := q.Rate()
 		second := uint64(every / time.Second)
-		q.Burst = Burst{Units: max(1, (units+second-1)/second), Sized: q.Bytes > 0}
+		q.Burst = Burst{Units: (units + second - 1) / second, Sized: q.Bytes > 0}
 	}
 	if len(q.Classes) == 0 {
 		q.Classes = []words.Class{words.Internal, words.Authed}

@@ -78,8 +78,11 @@ func (l *layers) list(k key, layer string, raw any) {
 		l.refuse("%s (%s) has %d: it wants %s", k.path, layer, len(values), k.wants())
 		return
 	}
-	if len(values) == 0 && k.change() == "" {
-		l.refuse("%s (%s) is empty: it wants %s", k.path, layer, k.wants())
+	k.value.SetZero()
+	if len(values) == 0 {
+		if k.change() == "" { // in an entry: nobody could say whether none or any is meant
+			l.refuse("%s (%s) is empty: it wants %s", k.path, layer, k.wants())
+		}
 		return
 	}
 	k.value.Set(reflect.MakeSlice(k.value.Type(), len(values), len(values)))

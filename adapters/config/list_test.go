@@ -2,8 +2,8 @@ package config
 
 import (
 	"net/netip"
-	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +31,7 @@ func TestTheFileInFrontOfAService(t *testing.T) {
 func TestEntriesSayAll(t *testing.T) {
 	const (
 		quotas = `[{"name": "few", "scope": "key", "bytes_per_second": "1MiB", "burst": "3MiB", "classes": ["authed", "internal"], "shadow": true},` +
-			` {"scope": "peer", "requests_per_second": 0.25}, {"scope": "tenant", "bytes_per_second": "1B"}]`
+			` {"scope": "peer", "requests_per_second": 0.25}, {"scope": "tenant", "bytes_per_second": "1B"}, {"scope": "peer", "requests_per_second": 1.5}]`
 		upstreams = `{"b": {"urls": ["https://b.example:8443/base", "http://[::1]:80"], "host": "b.example:8443", "tries": 1,` +
 			` "health": {"path": "/healthz", "interval": "2s", "timeout": "500ms", "fall": 1, "rise": 4}}, "a": {"url": "http://a"}}`
 		routes = `[{"host": "*.example.com", "path": "/v1/x", "methods": ["GET", "POST"], "header": {"name": "X-Version", "value": "2"}, "upstream": "b",` +
@@ -45,6 +45,7 @@ func TestEntriesSayAll(t *testing.T) {
 			{Name: "few", Scope: words.OfKey, Bytes: 1 << 20, Burst: Burst{3 << 20, true}, Classes: []words.Class{words.Authed, words.Internal}, Shadow: true},
 			{Scope: words.OfPeer, Requests: Rate{25, 100 * time.Second}, Burst: Burst{Units: 1}, Classes: []words.Class{words.Internal, words.Authed, words.Anon}},
 			{Scope: words.OfTenant, Bytes: 1, Burst: Burst{1, true}, Classes: []words.Class{words.Internal, words.Authed}},
+			{Scope: words.OfPeer, Requests: Rate{15, 10 * time.Second}, Burst: Burst{Units: 2}, Classes: []words.Class{words.Internal, words.Authed, words.Anon}},
 		},
 		Upstreams: []Upstream{
 			{Name: "a", URLs: []string{"http://a"}, Tries: 3, Health: Health{"", 5 * time.Second, time.Second, 3, 2}},
@@ -105,6 +106,7 @@ func TestListsRefuse(t *testing.T) {
 		{"quotas: [{scope: peer, requests_per_second: 1, bytes_per_second: 1B}]", `quotas[0] (file node.yaml) has 2 of requests_per_second, bytes_per_second: it wants one of them`},
 		{"quotas: [{scope: peer, requests_per_second: 0}]", `quotas[0].requests_per_second (file node.yaml) is 0: it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
 		{"quotas: [{scope: peer, requests_per_second: 0.0000005}]", `quotas[0].requests_per_second (file node.yaml) is 0.0000005: it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
+		{"quotas: [{scope: peer, requests_per_second: 1.0000001}]", `quotas[0].requests_per_second (file node.yaml) is 1.0000001: it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
 		{"quotas: [{scope: peer, requests_per_second: -1}]", `quotas[0].requests_per_second (file node.yaml) is -1: it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
 		{"quotas: [{scope: peer, requests_per_second: .nan}]", `quotas[0].requests_per_second (file node.yaml) is NaN: it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
 		{"quotas: [{scope: peer, requests_per_second: 1000000000.5}]", `quotas[0].requests_per_second (file node.yaml) is 1000000000.5: it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
@@ -150,6 +152,7 @@ func TestListsRefuse(t *testing.T) {
 		{up + "routes: [{path: /}]", `routes[0] (file node.yaml) has 0 of upstream, hydrate: it wants one of them`},
 		{up + "routes: [{hydrate: []}]", `routes[0].hydrate (file node.yaml) is empty: it wants a list of at most 3 reads`},
 		{up + "routes: [{upstream: app, path: v1}]", `routes[0].path (file node.yaml) is "v1": it wants a path such as /v1, without query, percent signs, empty segments or dots as a segment`},
+		{up + "routes: [{upstream: app, path: /" + strings.Repeat("a", longest) + "}]", `routes[0].path (file node.yaml) is "/` + strings.Repeat("a", longest) + `": it wants a path such as /v1, without query, percent signs, empty segments or dots as a segment`},
 		{up + "routes: [{upstream: app, path: /a//b}]", `routes[0].path (file node.yaml) is "/a//b": it wants a path such as /v1, without query, percent signs, empty segments or dots as a segment`},
 		{up + "routes: [{upstream: app, path: /a/..}]", `routes[0].path (file node.yaml) is "/a/..": it wants a path such as /v1, without query, percent signs, empty segments or dots as a segment`},
 		{up + "routes: [{upstream: app, path: '/a/..;x/b'}]", `routes[0].path (file node.yaml) is "/a/..;x/b": it wants a path such as /v1, without query, percent signs, empty segments or dots as a segment`},
@@ -234,10 +237,24 @@ func TestListsAreJSON(t *testing.T) {
 	}
 }
 
-// The file that the contract has is the one that is tested.
-func TestTheFileInFrontOfAServiceIsShort(t *testing.T) {
-	text, err := os.ReadFile("testdata/front.yaml")
-	if err != nil || strings.Count(string(text), "\n") > 9 {
-		t.Fatal(err, string(text))
+// Diff tells of lists as of all other keys.
+func TestDiff(t *testing.T) {
+	old, err := Load(Sources{File: "testdata/front.yaml"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := sources(t, strings.Replace(front, "5000", "0.5", 1), nil, "node.in_flight=600")
+	is, err := Load(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const quota = `[{"scope": "instance", "requests_per_second": %s, "burst": 100, "classes": ["internal", "authed", "anon"], "shadow": false}]`
+	want := []Change{{"node.in_flight", "512", "600", false}, {"permits.money", "512", "600", false},
+		{"quotas", strings.Replace(quota, "%s", "5000", 1), strings.Replace(quota, "%s", "0.5", 1), false}}
+	if got := Diff(old, is); !slices.Equal(got, want) {
+		t.Fatalf("\n got %+v\nwant %+v", got, want)
+	}
+	if got := Diff(is, is); len(got) > 0 {
+		t.Fatalf("%+v", got)
 	}
 }

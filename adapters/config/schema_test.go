@@ -39,7 +39,13 @@ type node struct {
 	Maximum     *float64        `json:"maximum"`
 }
 
-func root(t testing.TB) (n node) {
+// failer is a *testing.T, or one of rapid's.
+type failer interface {
+	Helper()
+	Fatal(...any)
+}
+
+func root(t failer) (n node) {
 	t.Helper()
 	if err := json.Unmarshal(Schema(), &n, json.RejectUnknownMembers(true)); err != nil {
 		t.Fatal(err)
@@ -140,7 +146,7 @@ func (n node) takesObject(at string, values map[string]any) error {
 }
 
 // accepts says why the schema does not take a file.
-func accepts(t testing.TB, file string) error {
+func accepts(t failer, file string) error {
 	t.Helper()
 	values, err := yaml.Parser().Unmarshal([]byte(file))
 	if err != nil {

@@ -1,0 +1,202 @@
+package config
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/words"
+)
+
+// drawn gives every part of the tree a value that its tags allow, or none.
+func drawn(t *rapid.T, k key) {
+	if isList(k.value.Type()) {
+		n := rapid.IntRange(0, min(3, k.most())).Draw(t, k.path)
+		if n == 0 {
+			return
+		}
+		k.value.Set(reflect.MakeSlice(k.value.Type(), n, n))
+		for i, e := range k.entries() {
+			if k.named() {
+				e.value.FieldByName("Name").SetString(string(rune('a'+i)) + rapid.StringMatching(`[A-Za-z0-9_-]{0,5}`).Draw(t, "name"))
+			}
+			if !isSection(e.value.Type()) {
+				drawnLeaf(t, e)
+				continue
+			}
+			for _, in := range e.inside() {
+				in.reset()
+				if in.tag.Get("need") != "" || in.tag.Get("either") == "" && rapid.Bool().Draw(t, "set") {
+					drawn(t, in)
+				}
+			}
+			for _, g := range groups(e.value.Type()) {
+				of := e.path + "." + rapid.SampledFrom(g[1:]).Draw(t, "either")
+				for _, in := range e.inside() {
+					for in.path == of && in.value.IsZero() {
+						drawn(t, in)
+					}
+				}
+			}
+		}
+		return
+	}
+	drawnLeaf(t, k)
+}
+
+func drawnLeaf(t *rapid.T, k key) {
+	number := func(low, high string) string {
+		return rapid.OneOf(rapid.Just(k.tag.Get("min")), rapid.Just(k.tag.Get("max")), rapid.StringMatching(low+`|`+high)).Filter(func(text string) bool {
+			v := reflect.New(k.value.Type()).Elem()
+			return parse(v, text) == nil && key{tag: k.tag, value: v}.within()
+		}).Draw(t, k.path)
+	}
+	text := ""
+	one := strings.Fields(k.tag.Get("one"))
+	switch v := k.value.Interface().(type) {
+	case bool:
+		text = strconv.FormatBool(rapid.Bool().Draw(t, k.path))
+	case time.Duration:
+		text = number(`[1-9][0-9]{0,2}(ms|s)`, `[0-9]{1,3}(ms|m)`)
+	case Bytes:
+		text = number(`[1-9][0-9]{0,3}(B|KiB|MiB)`, `[1-9][0-9]{0,3}GiB`)
+	case Rate:
+		text = number(`[0-9]{1,4}\.[0-9]{1,6}`, `[0-9]{1,9}`)
+	case int, words.Amount, Burst:
+		text = number(`[0-9]{1,4}`, `[1-9][0-9]{5,7}`)
+	case netip.Prefix:
+		bits := rapid.IntRange(0, 32).Draw(t, "bits")
+		text = netip.PrefixFrom(netip.AddrFrom4([4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, k.path))), bits).Masked().String()
+	case string, words.Scope, words.Class:
+		switch f, ok := forms[k.tag.Get("form")]; {
+		case len(one) > 0:
+			text = rapid.SampledFrom(one).Draw(t, k.path)
+		case ok:
+			text = rapid.OneOf(rapid.SampledFrom(seeds), rapid.StringMatching(f.pattern.String())).Filter(f.has).Draw(t, k.path)
+		default:
+			text = rapid.StringN(1, 20, 60).Draw(t, k.path)
+		}
+	default:
+		t.Fatalf("%s is a %T", k.path, v)
+	}
+	if err := parse(k.value, text); err != nil {
+		t.Fatalf("%s: %q: %v", k.path, text, err)
+	}
+}
+
+// seeds are texts that chance does not find.
+var seeds = []string{`{"a": ["\\", "\u2028"]}`, "null", "GET", "POST", "http://127.0.0.1:9000", "https://[::1]:1/a/b", "https://example.com", "*", "*.example.com", "/", "/a;b/c", "x-a"}
+
+// mended is c with what its tags do not say set right, or false.
+func mended(c *Config) bool {
+	for i := range c.Quotas {
+		q := &c.Quotas[i]
+		q.Burst.Sized = q.Bytes > 0
+		if q.Scope == words.OfInstance {
+			q.Classes = nil
+		}
+	}
+	for i := range c.Routes {
+		r := &c.Routes[i]
+		if r.Upstream != "" && len(c.Upstreams) > 0 {
+			r.Upstream = c.Upstreams[i%len(c.Upstreams)].Name
+		}
+		for j := range r.Hydrate {
+			r.Rewrite, r.Methods = "", nil
+			if len(c.Upstreams) > 0 {
+				r.Hydrate[j].Upstream = c.Upstreams[j%len(c.Upstreams)].Name
+			}
+		}
+		if len(r.CORS.Origins) == 0 {
+			r.CORS = CORS{MaxAge: r.CORS.MaxAge}
+		}
+		if r.Header.Name == "" {
+			r.Header.Value = ""
+		}
+		r.CORS.Credentials, r.Required = r.CORS.Credentials && !slices.Contains(r.CORS.Origins, "*"), false
+	}
+	if len(c.Upstreams) == 0 {
+		c.Routes = nil
+	}
+	c.complete()
+	return len(c.lists()) == 0 && once(c)
+}
+
+// once reports that no list of texts has one twice, and no name stands twice.
+func once(c *Config) bool {
+	seen := map[string]bool{}
+	for _, leaf := range keys(c) {
+		for _, k := range leaf.parts() {
+			at, _, entry := strings.Cut(k.path[strings.LastIndex(k.path, ".")+1:], "[")
+			if id := k.path[:strings.LastIndex(k.path, ".")+1] + at + "=" + format(k.value); k.entry && entry && seen[id] {
+				return false
+			} else {
+				seen[id] = true
+			}
+		}
+	}
+	return true
+}
+
+// TestListsReadBack: what is effective is a file, and what Settings say is what the
+// environment may say, with the same values; and the schema takes what Load takes.
+func TestListsReadBack(t *testing.T) {
+	file, full := filepath.Join(t.TempDir(), "node.yaml"), 0
+	rapid.Check(t, func(t *rapid.T) {
+		first, err := Load(Sources{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range keys(first) {
+			if isList(k.value.Type()) {
+				drawn(t, k)
+			}
+		}
+		if !mended(first) {
+			t.Skip("does not fit together")
+		}
+		if len(first.Quotas) > 0 && len(first.Routes) > 0 {
+			full++
+		}
+		same := func(how string, s Sources) *Config {
+			c, err := Load(s)
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", how, err, first.Effective())
+			}
+			if d := Diff(first, c); len(d) > 0 {
+				t.Fatalf("%s: %+v", how, d)
+			}
+			return c
+		}
+		if err := os.WriteFile(file, []byte(first.Effective()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		second := same("file", Sources{File: file})
+		second.from = first.from
+		if !reflect.DeepEqual(first, second) {
+			t.Fatalf("\n%+v\n%+v", first, second)
+		}
+		var environ []string
+		var flags []Flag
+		for _, s := range first.Settings() {
+			environ = append(environ, prefix+strings.ToUpper(strings.ReplaceAll(s.Key, ".", "__"))+"="+s.Value)
+			flags = append(flags, Flag{"--set", s.Key, s.Value})
+		}
+		same("environment", Sources{Environ: environ})
+		same("flags", Sources{Flags: flags})
+		if err := accepts(t, first.Effective()); err != nil {
+			t.Fatalf("the schema: %v\n%s", err, first.Effective())
+		}
+	})
+	if full == 0 {
+		t.Fatal("no lists were drawn")
+	}
+}
