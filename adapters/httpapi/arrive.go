@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"math/rand/v2"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -218,8 +219,11 @@ func (k *call) decided() {
 		Peer: k.r.RemoteAddr, Verdict: k.verdict, Status: k.status, Code: k.code, Bytes: uint64(max(k.r.ContentLength, 0)) + k.sent, Took: time.Since(k.began)})
 }
 
-// Write counts what is sent.
+// Write counts what is sent. Whoever has said no status says 200.
 func (k *call) Write(p []byte) (int, error) {
+	if k.status == 0 {
+		k.status = http.StatusOK
+	}
 	n, err := k.ResponseWriter.Write(p)
 	k.sent += uint64(n)
 	return n, err

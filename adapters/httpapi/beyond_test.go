@@ -1,0 +1,119 @@
+package httpapi_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/adapters/httpapi"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// A far serves what is none of ours.
+type far struct{}
+
+func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
+	w := httpapi.Way{Number: 3, Deadline: 7 * time.Second, Key: r.URL.Path == "/keyed"}
+	switch r.URL.Path {
+	case "/nowhere":
+		return w, event.NotFound
+	case "/gone":
+		w.Serve = func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Retry-After", "9")
+			httpapi.Fail(w, r, event.Unavailable)
+		}
+	case "/cut":
+		w.Serve = func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "half")
+			_ = http.NewResponseController(w).Flush() // so that it has left
+			panic(http.ErrAbortHandler)
+		}
+	default:
+		w.Serve = func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", "no-store")
+			_, _ = io.WriteString(w, "from afar: "+r.URL.Path)
+		}
+	}
+	return w, event.None
+}
+
+// TestBeyond: what is no path of ours is admitted as all else, and served elsewhere.
+func TestBeyond(t *testing.T) {
+	h, kept := build(t), new(diary)
+	s := serve(t, h, func(c *httpapi.Config) { c.Beyond, c.Decisions = far{}, kept })
+	bare := func(path string) *http.Request {
+		r := s.get(path)
+		r.Header.Del("Authorization")
+		return r
+	}
+	for _, c := range []struct {
+		r       *http.Request
+		status  int
+		says    string
+		arrives bool
+	}{
+		{bare("/a/b"), 200, "from afar: /a/b", true},
+		{bare("/"), 200, "from afar: /", true},
+		{bare("/keyed"), 401, `"code":"unauthorized"`, true},
+		{s.get("/keyed"), 200, "from afar: /keyed", true},
+		{bare("/nowhere"), 404, `"code":"not_found"`, false},
+		{bare("/gone"), 503, `"code":"unavailable"`, true},
+		{bare("/v1/nowhere"), 404, `"code":"not_found"`, false},
+		{bare("/openapi.json"), 200, "openapi", true},
+	} {
+		h.arrived, kept.all = nil, nil
+		a := s.send(c.r)
+		path := c.r.URL.Path
+		if a.status != c.status || !strings.Contains(a.body, c.says) || a.header.Get("X-Request-Id") == "" && a.status != 200 {
+			t.Errorf("%s: %d %s %v", path, a.status, a.body, a.header)
+		}
+		if (len(h.arrived) == 1) != c.arrives || len(h.in) != 0 {
+			t.Errorf("%s: %d came, %d are in", path, len(h.arrived), len(h.in))
+		}
+		if c.arrives && path != "/openapi.json" {
+			in := h.arrived[0]
+			if in.Facet != words.Beyond || in.Route != uint16(httpapi.Endpoints())+3 || in.Patience != 7*time.Second {
+				t.Errorf("%s: %+v", path, in)
+			}
+			if len(kept.all) != 1 || kept.all[0].Route != "beyond" || kept.all[0].Status != c.status {
+				t.Errorf("%s: kept %+v", path, kept.all)
+			}
+		}
+		if path == "/gone" && a.header.Get("Retry-After") != "9" {
+			t.Errorf("%s: %v", path, a.header)
+		}
+	}
+	h.verdict = &event.Verdict{Problem: event.Busy, Why: event.OverRoute}
+	if a := s.send(bare("/a")); a.status != 429 || strings.Contains(a.body, "afar") {
+		t.Errorf("%+v", a)
+	}
+	h.verdict = nil
+	s.set(func(st *event.Status) { st.Reads = false })
+	if a := s.send(bare("/a")); a.status != 503 {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestBeyondIsCut: an answer that breaks off is no whole one, and gives its permit back.
+func TestBeyondIsCut(t *testing.T) {
+	h := build(t)
+	s := serve(t, h, func(c *httpapi.Config) { c.Beyond = far{} })
+	plain := &http.Client{Transport: new(http.Transport)} // the other holds whole answers to the document
+	defer plain.CloseIdleConnections()
+	resp, err := plain.Do(s.get("/cut"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if b, err := io.ReadAll(resp.Body); err == nil || string(b) != "half" {
+		t.Errorf("%q, %v", b, err)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.in) != 0 {
+		t.Errorf("%d are in", len(h.in))
+	}
+}
