@@ -236,7 +236,7 @@ func complete(t *testing.T, k key) {
 		t.Errorf("%s: there is no form %q", k.path, form)
 	case k.wants() == "":
 		t.Errorf("%s: takes anything", k.path)
-	case secret(k.path) && !strings.HasSuffix(k.path, "_file"):
+	case k.value.Kind() == reflect.String && secret(k.path) && !strings.HasSuffix(k.path, "_file"):
 		t.Errorf("%s: a secret is given by the name of its file", k.path)
 	case !isList(k.value.Type()):
 	case k.most() <= 0 || k.tag.Get("takes") == "":
