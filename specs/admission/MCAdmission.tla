@@ -28,7 +28,6 @@ Symm      == Permutations(Callers \ {x})
 BugClaims(c)     == Claims[c]
 BugTakes         == TRUE
 BugNever(k)      == FALSE
-BugMayGo(f)      == tokens > 0
 BugKeeps(f)      == used[f]
 BugAnyUse(s, t)  == TRUE
 BugForgets(s, t) == FALSE
