@@ -12,9 +12,17 @@ import (
 )
 
 // TestACursorIsNoOlderThanTheTails: between the look-ups of one request a table may come,
-// and with it what the tails had leaves them. Each look-up finds it all the same, or a
-// ref would be used twice.
+// and with it what the tails had leaves them; or several, and tails are used anew. Each
+// look-up finds it all the same, or a ref would be used twice.
 func TestACursorIsNoOlderThanTheTails(t *testing.T) {
+	for last := words.LSN(2); last <= 8; last += 2 {
+		looksBeside(t, last)
+	}
+}
+
+// looksBeside looks twice, and between that tables of two frames each come, up to last.
+func looksBeside(t *testing.T, last words.LSN) {
+	t.Helper()
 	tables := make(chan words.LSN, 4)
 	x := New(Config{Dir: t.TempDir(), TTL: time.Hour, Limits: Limits{Frames: 2, Interval: time.Hour}, Journal: blank{},
 		Indexed: func(upto words.LSN) { tables <- upto }})
@@ -38,13 +46,17 @@ func TestACursorIsNoOlderThanTheTails(t *testing.T) {
 	var used words.TxID
 	if err := x.asked(func(v *view) {
 		v.key(1, digest.Name([]byte("k9")))
-		x.Offer([]record.Sealed{issued(2, "inv-2")}) // the tail is full
-		upto = <-tables
+		for lsn := words.LSN(2); lsn <= last; lsn++ {
+			x.Offer([]record.Sealed{issued(lsn, "inv-"+lsn.String())})
+			if lsn%2 == 0 {
+				upto = <-tables // the tail was full
+			}
+		}
 		used = v.ref(1, digest.Name([]byte("inv-1")))
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if upto != 2 || used.Place().LSN != 1 {
+	if upto != last || used.Place().LSN != 1 {
 		t.Errorf("the tables have come to %v, the ref is used by %v", upto, used.Place())
 	}
 }
