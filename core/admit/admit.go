@@ -250,8 +250,10 @@ func (a *Admit) Waiting() (n int) {
 	return n
 }
 
-// Ahead is how many of a facet and its class are served before one that comes now.
-func (a *Admit) Ahead(f words.Facet, c words.Class) int { return a.queues[f].Ahead(c) }
+// Ahead is how many of its facet are served before a request that comes now, Alone reports
+// that nobody of its flow waits.
+func (a *Admit) Ahead(in *event.Arrive) int  { return a.queues[in.Facet].Ahead(flow(in)) }
+func (a *Admit) Alone(in *event.Arrive) bool { return a.queues[in.Facet].Waits(flow(in)) == 0 }
 
 // Out is how many permits of a facet are out, Queued how many of a class wait for one,
 // Saved what a class may still spend of its turn, and Taken how many permits were ever

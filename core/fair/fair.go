@@ -113,20 +113,35 @@ func (q *Queue) Len() int                   { return q.queued }
 func (q *Queue) Of(c words.Class) int       { return int(q.classes[c].queued) }
 func (q *Queue) Saved(c words.Class) uint64 { return q.classes[c].deficit }
 
-// Ahead is how many items are served before one of a class that comes now, where all of
-// them cost a quantum: those of its class, and what the others are given meanwhile.
-func (q *Queue) Ahead(c words.Class) int {
-	mine, ahead := q.limits.Weights[c], uint64(q.classes[c].queued)
+// Ahead is how many items are served before one of a flow that comes now, where all of them
+// cost a quantum: those of its flow, what the other flows of its class are given meanwhile,
+// and then the other classes. It may be fewer, and never more.
+func (q *Queue) Ahead(f words.Flow) int {
+	c, own := &q.classes[f.Class], uint64(q.Waits(f))
+	mine := q.limits.Weights[f.Class]
 	if mine == 0 {
 		return q.queued
 	}
+	others := uint64(c.flows)
+	if own > 0 {
+		others--
+	}
+	ahead := min(uint64(c.queued), own+(own+1)*others)
 	turns := ahead + 1
 	for other := range q.classes {
-		if words.Class(other) != c {
+		if words.Class(other) != f.Class {
 			ahead += min(uint64(q.classes[other].queued), (turns*q.limits.Weights[other]+mine-1)/mine)
 		}
 	}
 	return int(ahead)
+}
+
+// Waits is how many items of a flow are queued.
+func (q *Queue) Waits(f words.Flow) int {
+	if at, waits := q.known.Find(f); waits {
+		return int(q.flows[at].queued)
+	}
+	return 0
 }
 
 // Would says why an item of f would not be queued: nothing is changed.

@@ -65,7 +65,7 @@ func TestStory(t *testing.T) {
 		case "correct":
 			q.Correct(words.Flow{Class: classes[w[1]], Of: uint64(number(2))}, int64(number(3)))
 		case "ahead":
-			said = fmt.Sprintf("%d\n", q.Ahead(classes[w[1]]))
+			said = fmt.Sprintf("%d\n", q.Ahead(words.Flow{Class: classes[w[1]], Of: uint64(number(2))}))
 		default:
 			t.Fatalf("no such word: %s", w[0])
 		}

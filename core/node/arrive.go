@@ -13,7 +13,7 @@ import (
 // arrive lets a request wait for its permit, or says why not. Where it is refused, nothing
 // of anybody has changed.
 func (n *Node) arrive(now words.Now, in *event.Arrive, out *event.Effects) {
-	v := event.Verdict{Ticket: in.Ticket, Ahead: uint32(n.admit.Ahead(in.Facet, in.Class))}
+	v := event.Verdict{Ticket: in.Ticket, Ahead: uint32(n.admit.Ahead(in))}
 	if v.Why = n.bars(now.Mono, in); v.Why == event.Admitted {
 		n.charges(now.Mono, in, &v)
 	}
@@ -55,7 +55,11 @@ func (n *Node) bars(now words.Instant, in *event.Arrive) event.Why {
 	case errors.Is(err, fair.ErrFlow):
 		return event.FlowFull
 	}
-	if n.quota.After(now, n.admit.Ahead(in.Facet, in.Class)) > now.Plus(n.config.Pace) {
+	most := n.config.Pace
+	if n.admit.Alone(in) { // whoever asks for little has his turn, however many come before it
+		most = n.config.Admit.Wait
+	}
+	if n.quota.After(now, n.admit.Ahead(in)) > now.Plus(most) {
 		return event.OverPace
 	}
 	return event.Admitted

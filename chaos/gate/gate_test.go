@@ -1,0 +1,293 @@
+// Package gate holds the real binary to what its gate promises: nobody has more than his
+// quota, equals are served equally, whoever floods keeps nobody else out, and no permit is
+// lost, whatever clients do.
+package gate_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"macronode/chaos/kill"
+)
+
+var aborts = flag.Int("aborts", 20_000, "requests that are given up midway")
+
+// house is a node before a service that answers at once.
+type house struct {
+	*kill.Node
+	t    *testing.T
+	hold atomic.Int64 // nanoseconds that the service takes
+}
+
+func start(t *testing.T, sets ...string) *house {
+	t.Helper()
+	h := &house{t: t}
+	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pause := time.NewTimer(time.Duration(h.hold.Load()))
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-r.Context().Done():
+		}
+		_, _ = io.WriteString(w, "here")
+	}))
+	t.Cleanup(far.Close)
+	binary, err := kill.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sets = append(sets, fmt.Sprintf(`upstreams={"app":{"url":%q}}`, far.URL), `routes=[{"path":"/open","upstream":"app","auth":"none"},{"path":"/keyed","upstream":"app","auth":"key"}]`)
+	h.Node = &kill.Node{Binary: binary, Data: t.TempDir()}
+	for _, s := range sets {
+		h.Args = append(h.Args, "--set", s)
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if err := h.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if said, code := h.Stop(); code != 0 {
+			t.Errorf("exit %d:\n%s", code, said)
+		}
+	})
+	return h
+}
+
+// key makes an API key of a tenant.
+func (h *house) key(tenant int, scopes string) string {
+	h.t.Helper()
+	body := fmt.Sprintf(`{"name":"k","tenant":"%d","scopes":[%s]}`, tenant, scopes)
+	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.HTTP+"/v1/keys", strings.NewReader(body))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.Key)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var made struct{ Key string }
+	if err := json.NewDecoder(resp.Body).Decode(&made); err != nil || made.Key == "" {
+		h.t.Fatalf("%d %v", resp.StatusCode, err)
+	}
+	return made.Key
+}
+
+// A caller asks without a pause over one connection, and never backs off.
+type caller struct {
+	key         string
+	path        string
+	went, other int
+	refused     int
+	slowest     time.Duration
+}
+
+func (c *caller) run(ctx context.Context, h *house) {
+	client := &http.Client{Transport: &http.Transport{MaxIdleConns: 1}}
+	defer client.CloseIdleConnections()
+	for ctx.Err() == nil {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.HTTP+c.path, nil)
+		if err != nil {
+			panic(err)
+		}
+		if c.key != "" {
+			req.Header.Set("Authorization", "Bearer "+c.key)
+		}
+		began := time.Now()
+		resp, err := client.Do(req)
+		if err != nil {
+			continue // the time is over
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		_ = resp.Body.Close()
+		switch resp.StatusCode {
+		case http.StatusOK:
+			c.went++
+			c.slowest = max(c.slowest, time.Since(began))
+		case http.StatusTooManyRequests:
+			c.refused++
+		default:
+			c.other++
+		}
+	}
+}
+
+// together runs callers for a time, and says how long it was.
+func together(h *house, span time.Duration, all ...*caller) time.Duration {
+	ctx, stop := context.WithTimeout(h.t.Context(), span)
+	defer stop()
+	var wg sync.WaitGroup
+	began := time.Now()
+	for _, c := range all {
+		wg.Go(func() { c.run(ctx, h) })
+	}
+	wg.Wait()
+	return time.Since(began)
+}
+
+// TestQuota: callers that never back off have what the quota gives and no more, at whatever
+// rate they ask.
+func TestQuota(t *testing.T) {
+	const rate, burst = 200, 20
+	h := start(t, fmt.Sprintf(`quotas=[{"scope":"key","requests_per_second":%d,"burst":%d}]`, rate, burst))
+	for _, callers := range []int{2, 8} {
+		key, all := h.key(7, `"read"`), []*caller{}
+		for range callers {
+			all = append(all, &caller{key: key, path: "/keyed"})
+		}
+		took := together(h, 3*time.Second, all...)
+		went, refused := 0, 0
+		for _, c := range all {
+			if went, refused = went+c.went, refused+c.refused; c.other > 0 {
+				t.Errorf("%d were told something else", c.other)
+			}
+		}
+		most := burst + int(took.Seconds()*rate) + 1
+		if went > most || went < burst || refused == 0 {
+			t.Errorf("%d callers: %d went, at most %d, %d were refused", callers, went, most, refused)
+		}
+		t.Logf("evidence: gate.quota.%d = %.4f of the quota, offered %.0fx", callers, float64(went)/float64(most), float64(went+refused)/float64(most))
+	}
+}
+
+// TestEquals: tenants that all ask for more than there is are served alike, though one has
+// ten times the callers of another.
+func TestEquals(t *testing.T) {
+	h := start(t, `quotas=[{"scope":"instance","requests_per_second":400,"burst":1}]`, "queue.max_wait=200ms")
+	var all []*caller
+	for tenant := range 4 {
+		key := h.key(tenant+2, `"read"`)
+		for range []int{20, 10, 5, 5}[tenant] {
+			all = append(all, &caller{key: key, path: "/keyed"})
+		}
+	}
+	together(h, 4*time.Second, all...)
+	got := map[string]float64{}
+	for _, c := range all {
+		got[c.key] += float64(c.went)
+	}
+	sum, squares := 0.0, 0.0
+	for _, n := range got {
+		sum, squares = sum+n, squares+n*n
+	}
+	jain := sum * sum / (float64(len(got)) * squares)
+	if jain < 0.99 || sum < 100 {
+		t.Errorf("Jain %.4f over %v", jain, got)
+	}
+	t.Logf("evidence: gate.jain = %.4f over four tenants of 20, 10, 5 and 5 callers, %.0f requests", jain, sum)
+}
+
+// TestFlood: strangers who flood keep nobody out who has shown a key for the node's own
+// use: all of his requests are served, while theirs are refused.
+func TestFlood(t *testing.T) {
+	h := start(t, "permits.beyond=4", "queue.beyond=32", "queue.max_wait=1s")
+	h.hold.Store(int64(2 * time.Millisecond))
+	own := &caller{key: h.Key, path: "/open"}
+	all := []*caller{own}
+	for range 40 {
+		all = append(all, &caller{path: "/open"})
+	}
+	together(h, 3*time.Second, all...)
+	refused, went := 0, 0
+	for _, c := range all[1:] {
+		refused, went = refused+c.refused, went+c.went
+	}
+	if own.refused > 0 || own.other > 0 || own.went < 20 || refused == 0 || went == 0 {
+		t.Errorf("%+v; of strangers %d went, %d were refused", own, went, refused)
+	}
+	t.Logf("evidence: gate.flood = %d of %d of the node's own served beside %d strangers' and %d refusals, the slowest in %v", own.went, own.went+own.refused, went, refused, own.slowest.Round(time.Millisecond))
+}
+
+// TestAborts: clients that give up at any moment, and a service that hangs: all permits are
+// back in the end.
+func TestAborts(t *testing.T) {
+	h := start(t, "permits.beyond=64", "queue.beyond=64")
+	h.hold.Store(int64(5 * time.Millisecond))
+	var wg sync.WaitGroup
+	var gave atomic.Int64
+	for i := range 32 {
+		wg.Go(func() {
+			client := &http.Client{Transport: &http.Transport{MaxIdleConns: 1}}
+			defer client.CloseIdleConnections()
+			for n := range *aborts / 32 {
+				ctx, stop := context.WithTimeout(t.Context(), time.Duration((n*7919+i*104729)%9000)*time.Microsecond)
+				path := []string{"/open", "/keyed", "/v1/accounts", "/openapi.json"}[(n+i)%4]
+				req, err := http.NewRequestWithContext(ctx, []string{http.MethodGet, http.MethodPost}[n%2], h.HTTP+path, strings.NewReader("{}"))
+				if err != nil {
+					panic(err)
+				}
+				if n%3 == 0 {
+					req.Header.Set("Authorization", "Bearer "+h.Key)
+				}
+				resp, err := client.Do(req)
+				if err != nil {
+					gave.Add(1)
+				} else {
+					_ = resp.Body.Close()
+				}
+				stop()
+			}
+		})
+	}
+	wg.Wait()
+	if gave.Load() < int64(*aborts/100) {
+		t.Errorf("only %d gave up", gave.Load())
+	}
+	h.quiet()
+	t.Logf("evidence: gate.aborts = %d of %d requests given up midway, all permits back", gave.Load(), *aborts)
+}
+
+// quiet waits until nobody is in, and holds what is told of it to that.
+func (h *house) quiet() {
+	h.t.Helper()
+	var last []string
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(10 * time.Millisecond) { // between two looks at another process
+		last = h.busy()
+		if len(last) == 0 {
+			return
+		}
+	}
+	h.t.Errorf("never quiet: %v", last)
+}
+
+// busy are the gauges of the gate that are not 0.
+func (h *house) busy() (all []string) {
+	h.t.Helper()
+	resp, err := http.Get(h.Admin + "/metrics")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !slices.ContainsFunc([]string{"semaphore_inflight{", "fq_inflight{", "fq_queued{", "permits_taken_total"}, func(p string) bool { return strings.HasPrefix(name, p) }) {
+			continue
+		}
+		if seen++; value != "0" {
+			all = append(all, name+" "+value)
+		}
+	}
+	if seen < 10 {
+		h.t.Fatalf("only %d gauges", seen)
+	}
+	return all
+}
