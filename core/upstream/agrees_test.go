@@ -139,8 +139,8 @@ func agrees(t *rapid.T, now words.Instant, m *upstream.Upstreams, w *twin.Upstre
 		t.Fatal(err)
 	}
 	v := m.Look(0)
-	if v.Circuit.String() != w.Circuit || int(v.Opened) != w.Era {
-		t.Fatalf("%v in epoch %d, the twin says %s in %d", v.Circuit, v.Opened, w.Circuit, w.Era)
+	if v.Circuit.String() != w.Circuit || int(v.Epoch) != w.Era {
+		t.Fatalf("%v in epoch %d, the twin says %s in %d", v.Circuit, v.Epoch, w.Circuit, w.Era)
 	}
 	proven := false
 	for i := range w.Endpoints {

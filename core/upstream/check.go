@@ -10,7 +10,7 @@ import (
 // A View is what an upstream looks like.
 type View struct {
 	Circuit  event.Circuit
-	Opened   uint32 // times that the circuit was anything else than before
+	Epoch    uint32 // times that the circuit has changed
 	Retries  uint64 // ever
 	Dry      uint64 // retries that there was no budget for
 	Proven   bool   // an endpoint that was seen well is not sick
@@ -26,7 +26,7 @@ func (m *Upstreams) Count() int { return len(m.upstreams) }
 // Look is what an upstream looks like now.
 func (m *Upstreams) Look(of uint16) (v View) {
 	u := &m.upstreams[of]
-	v = View{Circuit: u.breaker.state, Opened: u.breaker.epoch, Retries: u.budget.spent, Dry: u.budget.dry}
+	v = View{Circuit: u.breaker.state, Epoch: u.breaker.epoch, Retries: u.budget.spent, Dry: u.budget.dry}
 	for _, e := range m.of(u) {
 		v.Calls += e.calls
 		v.Proven = v.Proven || e.proven && !e.sick
