@@ -19,7 +19,16 @@ import (
 //go:embed page.md
 var page string
 
-const unmeasured = "not measured"
+// stepOf is the step of ci/run whose log has the facts of a kind.
+func stepOf(kind string) string {
+	switch kind {
+	case "sim", "trace":
+		return "simulate"
+	case "history":
+		return "certify"
+	}
+	return kind
+}
 
 var (
 	hole = regexp.MustCompile(`\{\{([a-z0-9_.]+)\}\}`)
@@ -68,12 +77,13 @@ func read(name string, facts map[string]string) error {
 	return lines.Err()
 }
 
-// fill puts facts in their places.
+// fill puts facts in their places, and where there is none, what measures it.
 func fill(page string, facts map[string]string) string {
 	return hole.ReplaceAllStringFunc(page, func(h string) string {
 		if v, ok := facts[hole.FindStringSubmatch(h)[1]]; ok {
 			return v
 		}
-		return unmeasured
+		kind, _, _ := strings.Cut(hole.FindStringSubmatch(h)[1], ".")
+		return "not measured: the last gate had no `ci/run " + stepOf(kind) + "`"
 	})
 }

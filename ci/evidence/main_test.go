@@ -41,7 +41,7 @@ func TestEveryNumberIsMeasured(t *testing.T) {
 }
 
 // TestFills: facts of any log stand in their places, the later ones where there are two,
-// and what nobody measured is said to be so.
+// and of what nobody measured it is said who would have.
 func TestFills(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"a.txt": "x\n    some_test.go:3: evidence: a.b = 12 of 12\n", "b.txt": "evidence: c = 1\nevidence: c = 2\r\n"} {
@@ -55,7 +55,22 @@ func TestFills(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := fill("{{a.b}}, {{c}}, {{d}}", facts); got != "12 of 12, 2, not measured" {
+	if got := fill("{{a.b}}, {{c}}, {{trace.d}}", facts); got != "12 of 12, 2, not measured: the last gate had no `ci/run simulate`" {
 		t.Fatal(got)
+	}
+}
+
+// TestEveryNumberHasAStep: what is not measured is said to be measured by a step that
+// there is.
+func TestEveryNumberHasAStep(t *testing.T) {
+	run, err := os.ReadFile("../run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range hole.FindAllStringSubmatch(page, -1) {
+		kind, _, _ := strings.Cut(h[1], ".")
+		if step := stepOf(kind); !strings.Contains(string(run), "\nstep_"+step+"()") {
+			t.Errorf("%s is of the step %s, which ci/run has not", h[1], step)
+		}
 	}
 }
