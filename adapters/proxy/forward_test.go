@@ -127,7 +127,7 @@ func TestForwarded(t *testing.T) {
 				t.Errorf("%s: %s went on", name, header)
 			}
 		}
-		if got := strings.Join(a.header["Saw-Via"], ","); got != "1.1 other,1.1 macronode" {
+		if got := strings.Join(a.header["Saw-Via"], ","); got != "1.1 other, 1.1 macronode" {
 			t.Errorf("via %q", got)
 		}
 	}

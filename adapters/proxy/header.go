@@ -97,7 +97,7 @@ func (p *Proxy) request(r *http.Request, left time.Duration) http.Header {
 	p.forwarded(r, h, set)
 	set("Traceparent", traceparent(r, h))
 	set(DeadlineHeader, strconv.FormatInt(max(1, left.Milliseconds()), 10))
-	h["Via"] = append(r.Header["Via"][:len(r.Header["Via"]):len(r.Header["Via"])], strconv.Itoa(r.ProtoMajor)+"."+strconv.Itoa(r.ProtoMinor)+p.via)
+	set("Via", via(r))
 	if listed(r.Header["Te"], "trailers") {
 		set("Te", "trailers")
 	}
@@ -105,6 +105,22 @@ func (p *Proxy) request(r *http.Request, left time.Duration) http.Header {
 		set("User-Agent", "") // none, rather than that of the library
 	}
 	return h
+}
+
+// via is the way that a request took, this proxy at its end.
+func via(r *http.Request) (way string) {
+	switch {
+	case r.ProtoMajor == 2:
+		way = "2.0 macronode"
+	case r.ProtoAtLeast(1, 1):
+		way = "1.1 macronode"
+	default:
+		way = "1.0 macronode"
+	}
+	if before := r.Header["Via"]; len(before) > 0 {
+		way = strings.Join(before, ", ") + ", " + way
+	}
+	return way
 }
 
 // forwarded tells an upstream who asked. What others said of that is passed on only when

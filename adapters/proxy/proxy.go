@@ -94,7 +94,6 @@ type Proxy struct {
 	routes    []route // the one that fits first wins
 	transport *http.Transport
 	checker   *http.Transport
-	via       string
 	tunnels   tunnels
 	running   sync.WaitGroup
 }
@@ -125,7 +124,7 @@ func New(c Config, port Port) (*Proxy, error) {
 			return nil, fmt.Errorf("%w: %d, %q", err, i, c.Upstreams[i].Name)
 		}
 	}
-	p := &Proxy{config: c, port: port, via: " macronode"}
+	p := &Proxy{config: c, port: port}
 	p.tunnels.open = make(map[*tunnel]struct{})
 	if err := p.lay(); err != nil {
 		return nil, err

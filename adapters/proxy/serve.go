@@ -156,13 +156,12 @@ func (t *trip) refuse(problem event.Problem) {
 }
 
 // seal comes before the header of an answer. One that comes before the body is whole
-// goes out all the same, and the connection ends with it.
+// ends the connection: so the server does not wait for the body before it lets it out.
 func (t *trip) seal() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sealed = true
 	if t.body != nil && t.r.ProtoMajor == 1 && !t.body.done.Load() {
-		_ = t.control.EnableFullDuplex() // what cannot, waits for the body
 		t.w.Header()["Connection"] = []string{"close"}
 	}
 }

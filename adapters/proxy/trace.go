@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"math/rand/v2"
 	"net/http"
@@ -18,28 +19,26 @@ const (
 // traceparent goes on with the trace of a request, under a span of its own, or begins
 // one. What vendors said of it goes with a trace that goes on.
 func traceparent(r *http.Request, h http.Header) string {
-	trace, flags := "", "00"
+	var room [traceLen]byte
+	text, flags := append(room[:0], "00-"...), "-00"
 	if said := r.Header["Traceparent"]; len(said) == 1 && traced(said[0]) {
-		trace = said[0][traceAt : spanAt-1]
+		text = append(text, said[0][traceAt:spanAt-1]...)
 		if unhex(said[0][flagsAt+1])&1 == 1 {
-			flags = "01"
+			flags = "-01"
 		}
 		if state := r.Header["Tracestate"]; len(state) > 0 {
 			h["Tracestate"] = state
 		}
 	} else {
-		trace = number(rand.Uint64()) + number(rand.Uint64()|1)
+		text = number(number(text, rand.Uint64()), rand.Uint64()|1)
 	}
-	return "00-" + trace + "-" + number(rand.Uint64()|1) + "-" + flags
+	text = number(append(text, '-'), rand.Uint64()|1)
+	return string(append(text, flags...))
 }
 
-// number is n in hexadecimal, of 16 digits.
-func number(n uint64) string {
-	var raw [8]byte
-	for i := range raw {
-		raw[i] = byte(n >> (56 - 8*i))
-	}
-	return hex.EncodeToString(raw[:])
+// number writes n in hexadecimal, of 16 digits.
+func number(to []byte, n uint64) []byte {
+	return hex.AppendEncode(to, binary.BigEndian.AppendUint64(make([]byte, 0, 8), n))
 }
 
 // traced reports a traceparent, of this version or of a later one as far as it is known.
