@@ -18,7 +18,7 @@ func Schema() []byte {
 	s := schema{jsontext.NewEncoder(&b, jsontext.WithIndent("  "))}
 	s.open(jsontext.BeginObject)
 	s.texts("$schema", "https://json-schema.org/draft/2020-12/schema", "title", "macronode configuration")
-	s.section(reflect.TypeFor[Config]())
+	s.section(reflect.TypeFor[Config](), "object", "null")
 	s.open(jsontext.EndObject)
 	return b.Bytes()
 }
@@ -50,9 +50,12 @@ func (s schema) raw(text string) {
 	}
 }
 
-func (s schema) section(t reflect.Type) {
-	s.texts("type", "object", "additionalProperties")
-	s.write(jsontext.False, jsontext.String("properties"), jsontext.BeginObject)
+// section is what has keys. In the tree it may be empty, which sets nothing; an entry may
+// not, nor what is in one.
+func (s schema) section(t reflect.Type, types ...string) {
+	s.write(jsontext.String("type"), jsontext.BeginArray)
+	s.texts(types...)
+	s.write(jsontext.EndArray, jsontext.String("additionalProperties"), jsontext.False, jsontext.String("properties"), jsontext.BeginObject)
 	var need []string
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -68,7 +71,7 @@ func (s schema) section(t reflect.Type) {
 		k := key{tag: f.Tag, value: reflect.New(f.Type).Elem()}
 		switch {
 		case isSection(f.Type):
-			s.section(f.Type)
+			s.section(f.Type, types...)
 		case isList(f.Type):
 			s.list(k)
 		default:
@@ -109,7 +112,7 @@ func (s schema) list(k key) {
 	s.write(jsontext.String(most), jsontext.Int(int64(k.most())), jsontext.String(of), jsontext.BeginObject)
 	entry := k.value.Type().Elem()
 	if isSection(entry) {
-		s.section(entry)
+		s.section(entry, "object")
 	} else {
 		s.leaf(key{tag: k.tag, value: reflect.New(entry).Elem(), entry: true})
 	}
@@ -169,13 +172,13 @@ const sizes = `^[0-9]+(B|KiB|MiB|GiB)$`
 func (s schema) form(k key) {
 	switch k.value.Interface().(type) {
 	case time.Duration:
-		s.texts("pattern", `^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`)
+		s.texts("pattern", `^[+-]?((([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+|0)$`)
 	case Bytes:
 		s.texts("pattern", sizes)
 	case words.Amount:
 		s.texts("pattern", `^(0|[1-9][0-9]{0,38})$`)
 	case netip.Prefix:
-		s.texts("pattern", `^[0-9a-f.:]+/[0-9]{1,3}$`)
+		s.texts("pattern", `^[0-9A-Fa-f.:]+/[0-9]{1,3}$`)
 	}
 	if f, ok := forms[k.tag.Get("form")]; ok {
 		s.texts("pattern", f.pattern.String(), "maxLength")
