@@ -33,7 +33,7 @@ type Verdict struct {
 	Ticket  words.Ticket
 	Problem Problem // None: go
 	Why     Why
-	Rule    uint8         // of the quotas, from 1: the one that refused, or has the least left; 0: none
+	Rule    uint8         // of the quotas, from 1: the one that refused, or has used the largest part of its burst; 0: none
 	Left    uint32        // of that rule, in its unit
 	Reset   time.Duration // until it has all of its burst again
 	Retry   time.Duration // until it is worth to come again; 0: nobody knows

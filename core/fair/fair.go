@@ -272,6 +272,9 @@ func (q *Queue) Drop(place uint32) {
 	}
 	if c.queued == 0 {
 		c.deficit, c.visited = 0, false
+		if name.Class == q.turn { // or who comes back at once would have the turn for ever
+			q.pass()
+		}
 	}
 }
 
@@ -287,7 +290,11 @@ func (q *Queue) Correct(f words.Flow, by int64) {
 	}
 	most := int64(q.limits.Quantum)
 	w := &q.flows[at]
-	w.deficit = min(max(w.deficit+min(max(by, -most), most), -most), 2*most)
+	if by > 0 {
+		w.deficit = max(w.deficit, min(w.deficit+min(by, most), 2*most))
+	} else {
+		w.deficit = min(w.deficit, max(w.deficit+max(by, -most), -most))
+	}
 }
 
 // enter puts a flow at the end of its class's ring, leave takes it out.

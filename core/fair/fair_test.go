@@ -219,6 +219,40 @@ func TestShares(t *testing.T) {
 	})
 }
 
+// TestNobodyStarves: however others come and go, and each class refills before each turn,
+// whoever waits is served within a turn of each class (kubernetes-95259).
+func TestNobodyStarves(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := limits(8)
+		for c := range l.Weights {
+			l.Weights[c] = rapid.Uint64Range(1, 3).Draw(t, "weight")
+		}
+		q := fair.New(l, 1)
+		mine := words.Class(rapid.IntRange(0, int(words.Classes)-1).Draw(t, "mine"))
+		if err := q.Offer(words.Flow{Class: mine, Of: 9}, 7, rapid.Uint64Range(1, quantum).Draw(t, "mine")); err != nil {
+			t.Fatal(err)
+		}
+		most, cheapest := uint64(0), uint64(quantum)
+		for range 1000 {
+			for c := range words.Classes {
+				if place := uint32(c); !q.Queued(place) {
+					cost := rapid.Uint64Range(quantum/4, quantum).Draw(t, "cost")
+					cheapest = min(cheapest, cost)
+					if err := q.Offer(words.Flow{Class: c, Of: 1}, place, cost); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			if place, _ := q.Next(); place == 7 {
+				return
+			}
+			if most++; most > 2*3*3*quantum/cheapest {
+				t.Fatalf("%d others were served, of at least %d each", most, cheapest)
+			}
+		}
+	})
+}
+
 func TestMisuse(t *testing.T) {
 	for what, misuse := range map[string]func(*fair.Queue){
 		"twice":        func(q *fair.Queue) { _ = q.Offer(words.Flow{}, 1, 1) },

@@ -133,6 +133,9 @@ func (q *Queue) Drop(place uint32) bool {
 				}
 				if len(q.rings[c]) == 0 {
 					q.saved[c], q.given[c] = 0, false
+					if q.at == c {
+						q.at = (c + 1) % len(q.rings)
+					}
 				}
 				return true
 			}
@@ -147,17 +150,11 @@ func (q *Queue) Correct(name words.Flow, by int64) {
 	if f == nil {
 		return
 	}
-	if by > q.Quantum {
-		by = q.Quantum
-	}
-	if by < -q.Quantum {
-		by = -q.Quantum
-	}
-	f.saved += by
-	if f.saved < -q.Quantum {
-		f.saved = -q.Quantum
-	}
-	if f.saved > 2*q.Quantum {
-		f.saved = 2 * q.Quantum
+	was := f.saved
+	switch {
+	case by > 0 && was < 2*q.Quantum:
+		f.saved = min(was+min(by, q.Quantum), 2*q.Quantum)
+	case by < 0 && was > -q.Quantum:
+		f.saved = max(was+max(by, -q.Quantum), -q.Quantum)
 	}
 }

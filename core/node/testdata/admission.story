@@ -21,8 +21,8 @@ in 25ms: true
 0.3: busy, for wait, after 25ms
 > settle 0.2
 
-# Whoever has a key goes before strangers, five times as often; and each is told which
-# bound refuses him.
+# Classes take turns, each for as many quanta as its weight says; and each caller is told
+# which bound refuses him.
 > arrive money 0.4 bob
 > arrive money 4.1 cy
 > arrive money 5.1 dan
@@ -32,9 +32,9 @@ in 25ms: true
 > arrive money 8.1 ann 7
 8.1: busy, for queue
 > settle 1.1
-6.1 goes
+0.4 goes
 > settle 2.1
-7.1 goes
+4.1 goes
 
 # A route has as many as it may.
 > arrive lists 9.1 ann 7 /1
@@ -47,8 +47,8 @@ in 25ms: true
 
 # A drain takes nobody in, and lets nobody wait; who is at work goes on.
 > drain
-0.4: unavailable, for state
-4.1: unavailable, for state
+6.1: unavailable, for state
+7.1: unavailable, for state
 stop http
 > after 0s
 > arrive money 11.1 ann 7

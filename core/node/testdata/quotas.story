@@ -25,7 +25,7 @@ frame @3:
 0.4 goes; rule 1 has 0 left
 
 # The quota of the instance refuses nobody at the door: it says when the next may go, and
-# who that is, whoever came first. What would wait for too long does not wait at all.
+# classes take turns for that. What would wait for too long does not wait at all.
 > with quota none
 > with quota instance/1000/1s/1
 > ready
@@ -36,10 +36,10 @@ frame @3:
 > due
 in 1ms: true
 > after 1ms
-2.1 goes, after 1ms
+1.1 goes, after 1ms
 > settle 0.1
 > after 1ms
-1.1 goes, after 2ms
+2.1 goes, after 2ms
 > settle 2.1
 > settle 1.1
 
