@@ -161,7 +161,7 @@ type Weights struct {
 type Permits struct {
 	Money  int `key:"money" default:"=node.in_flight" min:"1" max:"65536" change:"restart" doc:"Requests that move money or read it from memory."`
 	Lists  int `key:"lists" default:"32" min:"1" max:"65536" change:"restart" doc:"Requests that read from the index."`
-	Beyond int `key:"beyond" default:"256" min:"1" max:"65536" change:"restart" doc:"Requests that are sent on to upstreams."`
+	Beyond int `key:"beyond" default:"256" min:"1" max:"21845" change:"restart" doc:"Requests that are sent on to upstreams."`
 }
 
 // Rows are the subjects that quotas count at once.

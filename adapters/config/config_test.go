@@ -215,6 +215,13 @@ func TestEveryKeyIsComplete(t *testing.T) {
 	if in, ok := (&layers{keys: all}).find("node.in_flight"); !ok || in.tag.Get("max") != strconv.Itoa(words.MaxTickets) {
 		t.Errorf("node.in_flight may be more than there are tickets")
 	}
+	const reads = 3 // of one route, each with a ticket of its own
+	if k, ok := (&layers{keys: all}).find("permits.beyond"); !ok || k.tag.Get("max") != strconv.Itoa(words.MaxTickets/reads) {
+		t.Errorf("permits.beyond may be more than there are tickets for their reads")
+	}
+	if f, ok := reflect.TypeFor[Route]().FieldByName("Hydrate"); !ok || f.Tag.Get("most") != strconv.Itoa(reads) {
+		t.Errorf("a route may have other than %d reads", reads)
+	}
 }
 
 // complete sees that a key, and of a list each key of its entries, says all about itself.
