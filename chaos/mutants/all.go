@@ -13,9 +13,7 @@ const (
 	state    = "./core/state"
 	table    = "./core/table"
 	clock    = "./core/clock"
-	nodeRoom = "./core/node"
 	journal  = "./adapters/journalfile"
-	shell    = "./adapters/loop"
 
 	ledgerTwin = "./core/ledger TestAgrees$"
 	steps      = "./chaos/trace TestLegal"

@@ -1,7 +1,6 @@
 package mutants
 
 const (
-	asked   = "./core/event"
 	spoken  = "./core/words"
 	batches = "./fuzz FuzzBatch"
 )
