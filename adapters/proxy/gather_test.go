@@ -82,7 +82,7 @@ func TestGatherMissing(t *testing.T) {
 		h := timed(t, 50*time.Millisecond, func(cfg *proxy.Config) {
 			three(serves(t, good), cart)(cfg)
 			if cfg.Routes[0].Parts = cfg.Routes[0].Parts[:2]; c.name == "hangs" {
-				cfg.Deadline = 100 * time.Millisecond
+				cfg.Deadline = time.Second
 			}
 		})
 		a := h.get("/page")

@@ -181,7 +181,7 @@ func TestStalls(t *testing.T) {
 		t.Errorf("a client that sends nothing:%s", got)
 	}
 
-	h = build(t, func(c *proxy.Config) { c.Silence = 50 * time.Millisecond }, speaks(t, func(c net.Conn, r *bufio.Reader) {
+	h = build(t, func(c *proxy.Config) { c.Silence = 500 * time.Millisecond }, speaks(t, func(c net.Conn, r *bufio.Reader) {
 		fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
 		_, _ = r.ReadByte() // until it is hung up
 	}))
@@ -209,9 +209,10 @@ func (zeros) Read(b []byte) (int, error) { return len(b), nil }
 // A stream may be as long as it likes, so long as it goes on: neither the deadline nor
 // the grace is for all of it.
 func TestALongStreamGoesOn(t *testing.T) {
-	const step, steps = 5 * time.Millisecond, 60
+	t.Parallel()
+	const step, steps = 25 * time.Millisecond, 60
 	h := build(t, func(c *proxy.Config) {
-		c.Deadline, c.Grace, c.Silence = 100*time.Millisecond, 100*time.Millisecond, 100*time.Millisecond
+		c.Deadline, c.Grace, c.Silence = time.Second, time.Second, time.Second
 		c.Rate = 1
 	}, serves(t, func(w http.ResponseWriter, r *http.Request) {
 		got, _ := io.Copy(io.Discard, r.Body)
@@ -236,20 +237,22 @@ func TestALongStreamGoesOn(t *testing.T) {
 	}
 }
 
-// A stream may be silent for longer than a client may be slow, and end well.
+// A stream may be silent for longer than a client may be slow, and than its header may
+// take, and end well.
 func TestASilentStreamEndsWell(t *testing.T) {
+	t.Parallel()
 	for _, length := range []int{0, 100 << 10} {
-		h := timed(t, 50*time.Millisecond, func(c *proxy.Config) { c.Grace = 30 * time.Millisecond }, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		h := timed(t, 50*time.Millisecond, func(c *proxy.Config) { c.Grace, c.Deadline = time.Second, time.Second }, serves(t, func(w http.ResponseWriter, r *http.Request) {
 			if length > 0 {
 				w.Header().Set("Content-Length", fmt.Sprint(length+1))
 			}
 			_, _ = w.Write(make([]byte, length))
 			_ = http.NewResponseController(w).Flush()
-			pause(r.Context(), 100*time.Millisecond)
+			pause(r.Context(), 1500*time.Millisecond)
 			fmt.Fprint(w, "x")
 			_ = http.NewResponseController(w).Flush()
 			if length == 0 {
-				pause(r.Context(), 100*time.Millisecond)
+				pause(r.Context(), 1500*time.Millisecond)
 			}
 		}))
 		if a := h.get("/"); len(a.body) != length+1 || a.err != nil {
@@ -258,16 +261,18 @@ func TestASilentStreamEndsWell(t *testing.T) {
 	}
 }
 
-// A small answer is given on though the server's time for it is over.
+// A small answer is given on though the server's time for it is over; and what a client
+// takes to send its body is not the endpoint's time.
 func TestASmallAnswerAfterALongUpload(t *testing.T) {
+	t.Parallel()
 	for status, to := range map[int]string{200: serves(t, echo), 502: says(t, "no HTTP")} {
-		h := timed(t, 50*time.Millisecond, nil, to)
+		h := timed(t, 50*time.Millisecond, func(c *proxy.Config) { c.Deadline = time.Second }, to)
 		left := 2
 		a := h.do(h.request("POST", "/", reader(func(b []byte) (int, error) {
 			if left--; left == 0 {
 				return copy(b, "x"), nil
 			}
-			pause(t.Context(), 100*time.Millisecond)
+			pause(t.Context(), 1500*time.Millisecond)
 			return 0, io.EOF
 		})))
 		if a.status != status || a.err != nil {

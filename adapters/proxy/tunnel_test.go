@@ -118,7 +118,8 @@ func TestDrain(t *testing.T) {
 
 // A tunnel that nobody says anything in ends.
 func TestASilentTunnelEnds(t *testing.T) {
-	h := build(t, func(c *proxy.Config) { c.Silence = 50 * time.Millisecond }, shouts(t))
+	t.Parallel()
+	h := build(t, func(c *proxy.Config) { c.Silence = time.Second }, shouts(t))
 	_, in := h.opens()
 	if rest, err := io.ReadAll(in); len(rest) > 0 && string(rest) != "bye\n" {
 		t.Errorf("%q, %v", rest, err)
