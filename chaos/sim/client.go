@@ -27,6 +27,7 @@ type client struct {
 	class     Class          // of what it wants
 	aims      bool           // at the goal
 	unused    bool           // its last ref was refused
+	crossed   bool           // its oldest key has asked for something else last
 	boss      bool           // asks as the boss
 	malformed bool           // what it wishes for is no operation, on purpose
 	sent      *event.Request // that, as it was asked
@@ -69,7 +70,7 @@ func (c *client) move(w *World) {
 		if c.want == nil {
 			c.want = c.wish(w)
 		}
-		c.ask(w)
+		c.insist(w)
 	}
 }
 

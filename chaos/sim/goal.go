@@ -21,6 +21,9 @@ type goal struct {
 	bent   bool // the world is being bent to it
 }
 
+// goals is more than there are cells, whatever is added: a log means the same cell for long.
+const goals = 1 << 12
+
 // reachable are the cells that can be goals.
 var reachable = slices.DeleteFunc(Cells(), func(c Cell) bool { return c.Never() != "" })
 
@@ -29,16 +32,8 @@ func (w *World) aim() {
 	if w.c.Choose("goal", 3) == 0 {
 		return
 	}
-	w.goal = goal{Cell: reachable[w.c.Choose("goal/cell", 1<<12)%len(reachable)], set: true}
-	switch w.goal.Outcome {
-	case event.Unavailable:
-		w.odds.slow, w.odds.full, w.odds.drain = 2, 2, 2
-	case event.Busy:
-		w.odds.twin = 3
-	case event.LookAgain:
-	default:
-		w.odds = odds{busy: 1, reorder: w.odds.reorder, twin: w.odds.twin}
-	}
+	w.goal = goal{Cell: reachable[w.c.Choose("goal/cell", goals)%len(reachable)], set: true}
+	w.odds = odds{busy: 1, reorder: w.odds.reorder, twin: w.odds.twin}
 }
 
 // wants reports that the outcome of the goal is one of these.
@@ -86,6 +81,11 @@ func (w *World) bend(c *client, in *event.Request) {
 		w.double(c, in)
 		w.double(c, in)
 		w.turn(len(w.enter))
+	case event.Unavailable: // it is told to end
+		w.draining = true
+		w.step(event.Signal{What: event.Drain})
+		w.pass(config().Drain.LameDuck)
+		w.turn(len(w.enter))
 	case event.Unknown: // nothing is written
 		for _, other := range w.clients[:2] { // or who is forbidden to ask has nothing to wait for
 			if w.goal.Class == Stranger {
@@ -122,21 +122,24 @@ func (c *client) before(w *World) (r event.Item, any bool) {
 	again := (g.Class == Again || g.Class == Other) && len(c.kept(g.Op)) == 0
 	b := w.fol.Balance(c.tenant, []byte(c.account), []byte("EUR/2"))
 	switch {
-	case g.Class == NonceLow && b.Next < 2 && !frozen:
+	case (g.Class == NonceLow || g.wants(event.NonceUsed)) && b.Next < 2 && !frozen:
 		return c.pay(w, b, event.Transfer, 1), true
 	case frozen && !ends && !g.wants(event.AccountFrozen):
 		return event.Item{Op: event.Unfreeze, From: name(c.account)}, true
 	case !frozen && g.wants(event.AccountFrozen) && !again && !(g.holds() && c.fresh() < 0):
 		return event.Item{Op: event.Freeze, From: name(c.account)}, true
-	case ends && g.wants(event.TooMany) && !w.crowded(g.Op): // it is to have no account
-		return event.Item{Op: event.Burn, From: name(c.account), Asset: name("EUR/2"), Amount: words.Units(1), Nonce: b.Next}, true
+	case (g.Class == OldRef && !decided(g.Outcome) || g.Class >= OldRef && g.wants(event.RefUsed)) && c.refs == 0:
+		c.refs++
+		r = c.issue(12)
+		r.Ref.Text = c.named()
+		return r, true
 	case g.Class == OldRef && decided(g.Outcome) && !g.wants(event.RefUsed) && !c.unused: // it was refused, and its ref is free
 		c.unused = true
 		c.refs++
 		r = event.Item{Op: event.Burn, From: name(c.account), Asset: name("EUR/2"), Amount: words.Units(39), Nonce: b.Next}
 		r.Ref.Text = c.named()
 		return r, true
-	case ends, frozen:
+	case ends, frozen, g.Class >= Again && g.Class <= Other && !again && !g.once():
 		return r, false
 	case g.wants(event.OverDay) && g.Op != event.Issue && w.spent(c) < 32:
 		return c.pay(w, b, event.Transfer, 9), true
@@ -150,17 +153,20 @@ func (c *client) before(w *World) (r event.Item, any bool) {
 			r.Amount = words.Units(1)
 		}
 		return r, true
-	case g.wants(event.TooMany) && !w.crowded(g.Op):
-		return event.Item{Op: event.Unfreeze, From: name(c.account)}, true
 	}
 	return r, false
+}
+
+// idles reports that c waits until there is no room: all that it needs it has.
+func (c *client) idles(w *World) bool {
+	return w.goal.wants(event.TooMany) && !w.crowded(w.goal.Op)
 }
 
 // once reports that the goal is to ask again for what was refused for want of money, with a
 // nonce that nobody has used since.
 func (g *goal) once() bool {
 	return (g.Class == Again || g.Class == Other) && g.pays() &&
-		(g.wants(event.OverDay, event.TooMany) || g.wants(event.None) && g.Class == Other)
+		(g.wants(event.OverDay, event.TooMany, event.AccountFrozen) || g.wants(event.None) && g.Class == Other)
 }
 
 // holds reports that the goal needs an active hold.

@@ -35,6 +35,7 @@ func Life(seed uint64, moves int) world.Chooser {
 	if seed%4 == 3 {
 		c = world.Priority(seed, int(seed/4%6), "move", "client")
 	}
+	c = world.Given(c, "goal/cell", int(seed%goals)) // each as often as any other
 	return world.Given(c, "moves", moves)
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 // wish makes up a request: mostly a new one; sometimes an old one again, sometimes
-// an old key for something else. In a life with a goal most are on the way there.
+// an old key for something else. In a life with a goal most are on the way there, and
+// nothing is wished for where others have to come first.
 func (c *client) wish(w *World) *event.Request {
 	c.class, c.doubts, c.boss, c.aims = Plain, false, false, false
 	if w.goal.set && (w.c.Choose("goal/free", 5) != 1 || w.goal.wants(event.TooMany)) {
@@ -25,6 +26,9 @@ func (c *client) wish(w *World) *event.Request {
 			}
 			return c.sealed(w, &event.Request{Item: item})
 		}
+		if c.idles(w) {
+			return nil
+		}
 		if w.goal.wants(event.IdempotencyFull) && w.goal.Class != Again && w.goal.Class != Other && w.held() < limits().Idem.Share {
 			c.class = mixed
 			return c.sealed(w, &event.Request{Item: c.issue(1)})
@@ -32,7 +36,11 @@ func (c *client) wish(w *World) *event.Request {
 		c.aims = true
 	}
 	g := w.goal.Cell
-	again := c.aims && (g.Class == Again || g.Class == Other)
+	again := c.aims && (g.Class == Again || g.Class == Other || g.Class == Barred && w.goal.wants(event.IdempotencyConflict))
+	if c.aims && w.goal.wants(event.LookAgain) && !w.goal.waited {
+		w.goal.waited = true
+		w.forget()
+	}
 	past := c.past
 	if again {
 		past = c.kept(g.Op)
@@ -50,7 +58,14 @@ func (c *client) wish(w *World) *event.Request {
 			c.class = mixed
 			return c.sealed(w, &event.Request{Item: c.issue(1)})
 		}
-		if again && g.Class == Other || !again && w.c.Choose("again/conflict", 3) == 1 {
+		crossed := again && g.Class == Again && w.goal.wants(event.IdempotencyConflict)
+		if c.crossed = crossed && !c.crossed; c.crossed { // first something else comes of the key
+			w.forget()
+		}
+		if crossed {
+			old = *past[0]
+		}
+		if again && g.Class != Again || c.crossed || !again && w.c.Choose("again/conflict", 3) == 1 {
 			c.class = Other
 			old.Items = slices.Clone(old.Items)
 			for _, item := range old.Each {
@@ -67,7 +82,7 @@ func (c *client) wish(w *World) *event.Request {
 	} else {
 		r.Item = c.item(w, c.class == Plain)
 	}
-	if c.aims && g.Class == Malformed || !c.aims && w.c.Choose("malformed", 30) == 1 {
+	if c.aims && (g.Class == Malformed || g.Class >= Barred && w.goal.wants(event.BadRequest)) || !c.aims && w.c.Choose("malformed", 30) == 1 {
 		c.malform(r)
 	}
 	return c.sealed(w, r)
@@ -93,7 +108,7 @@ func (w *World) held() int {
 // waits reports that what is asked again shall be asked when its key is forgotten.
 func (w *World) waits() bool {
 	switch {
-	case w.goal.wants(event.IdempotencyConflict) && w.goal.Class == Other, w.goal.wants(event.LookAgain, event.Busy):
+	case w.goal.wants(event.IdempotencyConflict, event.Busy):
 		return false
 	case w.goal.wants(event.None, event.InsufficientFunds, event.NonceUsed, event.RefUsed, event.OverAmount, event.OverHold, event.HoldState):
 		return w.goal.Class == Other || w.c.Choose("goal/waits", 4) == 1
@@ -242,8 +257,8 @@ func (g Cell) featured() []event.Op {
 
 // ref gives an operation a name of the caller's own: a new one, or one of before.
 func (c *client) ref(w *World, r *event.Item, aims bool) {
-	old := aims && w.goal.Class == OldRef && c.refs > 0
-	if !old && !(w.outlives() && aims) && w.c.Choose("ref", 5) != 1 {
+	old := aims && c.refs > 0 && (w.goal.Class == OldRef || w.goal.Class >= Again && w.goal.wants(event.RefUsed))
+	if !old && !(aims && (w.outlives() || w.goal.wants(event.LookAgain))) && w.c.Choose("ref", 5) != 1 {
 		return
 	}
 	if old || !c.aims && w.c.Choose("ref/old", 3) == 1 && c.refs > 0 {
@@ -295,6 +310,12 @@ func (c *client) sides(w *World, r *event.Item, aims bool) {
 		how = 0
 		if aims {
 			how = map[Class]int{NonceLow: 8, NonceHigh: 9}[w.goal.Class]
+			switch {
+			case w.goal.Class == Barred && w.goal.wants(event.NonceUsed):
+				how = 8
+			case w.goal.Class == Barred && w.goal.wants(event.NonceAhead):
+				how = 9
+			}
 		}
 	}
 	switch how {

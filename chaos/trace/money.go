@@ -53,6 +53,7 @@ type (
 		asked       words.Asked
 		nonce, next words.Nonce // of a single operation: asked for, and due when it was decided
 		saw         words.LSN   // the last frame then: a refusal tells of it
+		was         words.Asked // what its key had asked for then; a conflict may be told when that is forgotten
 	}
 )
 
@@ -117,6 +118,7 @@ func (m *money) asks(t words.Ticket, in event.Event) {
 	switch in := in.(type) { //nolint:gochecksumtype // the others ask for no outcome
 	case *event.Request:
 		a = asker{of: named{tenant: in.Tenant, name: string(in.Key.Text)}, asked: in.Asked, nonce: in.Nonce}
+		a.was = m.keys[a.of].asked
 		if in.Nonce > 0 {
 			a.next = m.nonce[account{in.Tenant, string(in.From.Text)}] + 1
 		}
@@ -256,7 +258,7 @@ func (m *money) tells(r *event.Reply, folded words.LSN) error {
 		return broken("IdenticalOutcome", "key %s is shown %v, its outcome is at %v", a.of.name, r.Place, was.place)
 	case r.Problem == event.None && !find && was.asked != a.asked:
 		return broken("AnswersItsRequest", "key %s is shown %v, which was asked otherwise", a.of.name, r.Place)
-	case r.Problem == event.IdempotencyConflict && (!known || was.asked == a.asked):
+	case r.Problem == event.IdempotencyConflict && (!known || was.asked == a.asked) && (a.was == words.Asked{} || a.was == a.asked):
 		return broken("TellsDurable", "key %s: a conflict with nothing", a.of.name)
 	case r.Problem == event.NonceAhead && r.Item == 0 && (r.Nonce != a.next || a.nonce <= a.next):
 		return broken("NonceExact", "key %s asks nonce %d and is told %d, next was %d", a.of.name, a.nonce, r.Nonce, a.next)
