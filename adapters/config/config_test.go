@@ -97,6 +97,7 @@ func TestRefusals(t *testing.T) {
 		{yaml: "--- {api_keys: 5}\n--- {api_keys: 6}", want: `file node.yaml has more than one document: one is allowed`},
 		{yaml: "- 1", want: `file node.yaml has no keys: it wants one YAML mapping of sections`},
 		{yaml: "\tx: 1", want: `file node.yaml is not YAML: found character that cannot start any token`},
+		{environ: "MACRONODE_DATA=a\xff", want: `data (environment MACRONODE_DATA) is "a\xff": it wants the path of a directory`},
 		{environ: "MACRONODE_LISTEN__HTP=x", want: `MACRONODE_LISTEN__HTP (environment) is no key: listen has admin, http, insecure, max_conns`},
 		{environ: "MACRONODE_listen__http=x", want: `MACRONODE_listen__http (environment) is no key: listen has admin, http, insecure, max_conns`},
 		{environ: "MACRONODE_NODE__DRAIN=3", want: `node.drain (environment MACRONODE_NODE__DRAIN) is "3": it wants a duration such as 200ms, 5s or 24h, from 0s to 5s`},
@@ -159,7 +160,7 @@ func TestOneDocumentMayBeMarked(t *testing.T) {
 // What Effective prints is a file with the same values, whatever they are.
 func TestEffectiveReadsBack(t *testing.T) {
 	first, err := Load(Sources{Flags: []Flag{
-		{Key: "data", Text: "o'dd \"dir\"\n#: é"}, {Key: "listen.http", Text: "[::1]:0"}, {Key: "listen.insecure", Text: "true"},
+		{Key: "data", Text: "o'dd \"dir\"\n#: é\u2028\x7f\ufeff\u0085"}, {Key: "listen.http", Text: "[::1]:0"}, {Key: "listen.insecure", Text: "true"},
 		{Key: "node.lame_duck", Text: "1m30.5s"}, {Key: "journal.reserve_bytes", Text: "67108865B"},
 		{Key: "wallet.limits.tenant_accounts", Text: "9"}, {Key: "wallet.limits.amount", Text: "1"},
 	}})

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/env/v2"
@@ -119,7 +120,7 @@ func (l *layers) set(path, layer string, value any) {
 	if written {
 		text, ok = k.scalar(value)
 	}
-	if !ok || parse(k.value, text) != nil {
+	if !ok || !utf8.ValidString(text) || parse(k.value, text) != nil { // no file could say it again
 		l.refuse("%s (%s) is %s: it wants %s", path, layer, shown(value), k.wants())
 		return
 	}
