@@ -96,10 +96,3 @@ func (w *World) jump(what string, by int) {
 	w.now.Wall = max(1, w.now.Wall+words.Time(by))
 	w.tell(decider, nobody, trouble, "the clock moves by %d ms", by)
 }
-
-// forgot is how far the node has forgotten keys.
-func (w *World) forgot() words.LSN {
-	var s event.Status
-	w.node.Status(&s)
-	return s.Forgot
-}

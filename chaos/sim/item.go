@@ -1,0 +1,202 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// item makes up one operation; one that aims has what the goal's class is, and nothing else
+// that is special.
+func (c *client) item(w *World, last bool) (r event.Item) {
+	ops := []event.Op{event.Issue, event.Issue, event.Issue, event.Transfer, event.Burn, event.Hold, event.Capture, event.Release, event.Issue, event.Issue, event.Transfer, event.Burn,
+		event.Hold, event.Hold, event.Capture, event.Capture, event.Release, event.Unfreeze, event.Unfreeze, event.Freeze}
+	g := w.goal.Cell
+	aims := c.aims && last
+	r.Op = ops[w.c.Choose("op", len(ops))]
+	switch {
+	case c.aims && g.Op != event.Batch:
+		r.Op = g.Op
+	case c.aims:
+		ops = g.featured()
+		if !last {
+			ops = g.refuser()
+		}
+		if len(ops) > 0 {
+			r.Op = ops[w.c.Choose("goal/item", len(ops))]
+		}
+	}
+	if len(c.holds) == 0 && (r.Op == event.Capture || r.Op == event.Release) {
+		if r.Op = event.Hold; c.aims {
+			c.special(mixed)
+		}
+	}
+	r.Asset = name([]string{"EUR/2", "EUR/2", "EUR/2", "EUR/2", "EUR/2", "GBP", "JPY", "XAU"}[w.c.Choose("asset", 8)])
+	if c.aims && !(g.Op == event.Issue && w.goal.wants(event.TooMany)) {
+		r.Asset = name("EUR/2")
+	}
+	moves := r.Op <= event.Capture
+	r.Amount = words.Units(uint64(1 + w.c.Choose("amount", 9)))
+	if c.aims && w.goal.wants(event.OverDay, event.InsufficientFunds, event.OverHold) {
+		r.Amount = words.Units(9)
+	}
+	if moves && (aims && (g.Class == Large || g.Class >= Again && w.goal.wants(event.OverAmount)) || !c.aims && w.c.Choose("amount/large", 8) == 1) {
+		c.special(Large)
+		r.Amount = words.Units(uint64(20 + w.c.Choose("amount/much", 30)))
+		if aims && !w.goal.wants(event.OverAmount) {
+			r.Amount = words.Units(20 + r.Amount.Lo%10) // what may be moved
+		}
+	}
+	c.ref(w, &r, aims)
+	if w.c.Choose("memo", 4) == 1 {
+		r.Memo = []byte("for tea")
+	}
+	c.sides(w, &r, aims)
+	return r
+}
+
+// refuser are the operations of the item for which a batch of the goal is refused; none, where
+// it is not, or for what is special about it.
+func (g Cell) refuser() []event.Op {
+	switch g.Outcome {
+	case event.InsufficientFunds:
+		return []event.Op{event.Transfer, event.Burn, event.Hold}
+	case event.OverHold:
+		return []event.Op{event.Capture}
+	case event.HoldState:
+		return []event.Op{event.Capture, event.Release}
+	case event.BadExpiry:
+		return []event.Op{event.Hold}
+	case event.OverDay:
+		return []event.Op{event.Issue, event.Transfer, event.Burn}
+	case event.TooMany:
+		return []event.Op{event.Issue, event.Transfer, event.Hold}
+	case event.AccountFrozen:
+		return []event.Op{event.Transfer, event.Burn, event.Hold}
+	default:
+		return nil
+	}
+}
+
+// featured are the operations of the item that has what is special, behind it.
+func (g Cell) featured() []event.Op {
+	switch g.Class {
+	case Large:
+		return []event.Op{event.Issue, event.Transfer, event.Burn, event.Hold}
+	case NonceLow, NonceHigh:
+		return []event.Op{event.Transfer, event.Burn, event.Hold}
+	default:
+		return nil
+	}
+}
+
+// ref gives an operation a name of the caller's own: a new one, or one of before.
+func (c *client) ref(w *World, r *event.Item, aims bool) {
+	old := aims && c.refs > 0 && (w.goal.Class == OldRef || w.goal.Class >= Again && w.goal.wants(event.RefUsed))
+	if !old && !(aims && (w.outlives() || w.goal.wants(event.LookAgain))) && w.c.Choose("ref", 5) != 1 {
+		return
+	}
+	if old || !c.aims && w.c.Choose("ref/old", 3) == 1 && c.refs > 0 {
+		c.special(OldRef)
+		c.unused = false
+	} else {
+		c.refs++
+	}
+	r.Ref.Text = c.named()
+}
+
+// named is the last ref of c.
+func (c *client) named() []byte { return fmt.Appendf(nil, "%c%d", c.mark[0]&^32, c.refs) }
+
+// sides fills in who pays and who is paid.
+func (c *client) sides(w *World, r *event.Item, aims bool) {
+	others := []string{"ann", "bob", "shop", "till", "cat", "dog", "eel"}
+	other := others[w.c.Choose("to", len(others))]
+	if other == c.account || c.aims && w.goal.Class == Barred && r.Op == event.Capture {
+		other = "shop"
+	}
+	if c.aims && w.goal.wants(event.TooMany) {
+		other = elsewhere
+	}
+	r.From = name(c.account)
+	switch r.Op {
+	case event.Issue:
+		r.From, r.To = words.Name{}, name(c.account)
+		r.Amount.Lo += 11
+		return
+	case event.Transfer:
+		r.To = name(other)
+	case event.Hold:
+		if w.c.Choose("hold/for", 3) == 1 {
+			r.To = name(other)
+		}
+		r.Until = c.until(w)
+	case event.Capture, event.Release:
+		c.ends(w, r, other)
+		return
+	case event.Freeze, event.Unfreeze:
+		r.Asset, r.Amount = words.Name{}, words.Amount{}
+		return
+	case event.Burn, event.Batch: // nobody is paid
+	}
+	r.Nonce = c.nonce
+	how := w.c.Choose("nonce", 11)
+	if c.aims {
+		how = 0
+		if aims {
+			how = map[Class]int{NonceLow: 8, NonceHigh: 9}[w.goal.Class]
+			switch {
+			case w.goal.Class == Barred && w.goal.wants(event.NonceUsed):
+				how = 8
+			case w.goal.Class == Barred && w.goal.wants(event.NonceAhead):
+				how = 9
+			}
+		}
+	}
+	switch how {
+	case 8:
+		if r.Nonce > 1 {
+			c.special(NonceLow)
+			r.Nonce--
+		}
+	case 9:
+		c.special(NonceHigh)
+		r.Nonce += 1000 // nobody comes there
+	case 10:
+		c.special(mixed) // right, if another of the account asks in between
+		r.Nonce++
+	}
+}
+
+// until is the end of a hold: soon, later, or so far ahead that it may as well have none.
+func (c *client) until(w *World) words.Time {
+	long := []int{9_000, 60_000, 1000}[w.c.Choose("hold/long", 3)]
+	r := w.now.Wall.Plus(time.Duration(w.c.Choose("hold/until", long)) * time.Millisecond)
+	if c.aims && !w.goal.wants(event.BadExpiry) {
+		return r.Plus(10 * time.Second)
+	}
+	if long == 1000 {
+		r = r.Plus(words.HoldFor + time.Hour)
+	}
+	return r
+}
+
+// ends fills in which hold is captured or released.
+func (c *client) ends(w *World, r *event.Item, other string) {
+	which := len(c.holds) - 1 - w.c.Choose("hold/which", min(4, len(c.holds)))
+	if fresh := c.fresh(); c.aims && fresh >= 0 && !w.goal.wants(event.HoldState) {
+		which = fresh
+	}
+	h := &c.holds[which]
+	h.tried = true
+	r.Hold, r.Asset = h.id, words.Name{Text: h.asset}
+	if r.Op == event.Release {
+		r.Amount = words.Amount{}
+		return
+	}
+	if r.To = name(other); len(h.to.Text) > 0 && w.c.Choose("hold/another", 4) != 1 {
+		r.To = words.Name{Text: h.to.Text}
+	}
+}

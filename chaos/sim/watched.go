@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"errors"
+
+	"macronode/chaos/trace"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/words"
+)
+
+// watched is the node, seen after each step of a turn.
+type watched struct{ *World }
+
+func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
+	frames, replies := len(out.Frames), len(out.Replies)
+	forgot := w.forgot()
+	w.Steps++
+	w.trace.Before(w.node, out)
+	w.node.Step(now, in, out)
+	if err := w.trace.After(w.node, now, in, out); err != nil {
+		w.untraced(err)
+	}
+	if w.checks == 0 || len(out.Frames) > frames || w.Steps%w.checks == 0 {
+		if err := w.node.Check(); err != nil {
+			w.fail("check "+label(err), "%v", err)
+		}
+	}
+	if len(out.Frames) > frames+1 {
+		w.fail("two-frames-a-step", "one step, %d frames", len(out.Frames)-frames)
+	}
+	var told *record.Head
+	if len(out.Frames) > frames {
+		h, _, err := record.Open(out.Body(out.Frames[frames]))
+		if err != nil || h.LSN != w.node.LSN() {
+			w.fail("frame-number", "frame %v: %v", h.LSN, err)
+		}
+		w.promise.appended(h.LSN, w.node.StateHash(), int(h.Count))
+		told = &h
+	}
+	w.stepped(in, told)
+	w.outlived(in, out.Replies[replies:], forgot)
+	if r, ok := in.(*event.Request); ok {
+		w.promise.decided(r.Ticket, w.node.LSN())
+	}
+}
+
+// outlived finds an answer under a key whose time is over, and which the node had forgotten.
+func (w *World) outlived(in event.Event, replies []event.Reply, forgot words.LSN) {
+	r, ok := in.(*event.Request)
+	if !ok || len(replies) == 0 || !replies[0].Replayed || replies[0].Ticket != r.Ticket {
+		return
+	}
+	var s event.Status
+	w.node.Status(&s)
+	if of := replies[0].Place.LSN; of <= forgot && w.audit.ats[of].Plus(limits().Idem.TTL) <= s.At {
+		w.fail("key-without-end", "%s is shown %v at %d, which is of %d", r.Key.Text, replies[0].Place, s.At, w.audit.ats[of])
+	}
+}
+
+// untraced notes a step that no specification has.
+func (w *World) untraced(err error) {
+	rule := "trace"
+	if b := (*trace.Broken)(nil); errors.As(err, &b) {
+		rule += " " + b.Rule
+	}
+	w.fail(rule, "%v", err)
+}
+
+func (w watched) Due() (words.Instant, bool) { return w.node.Due() }
+func (w watched) Status(s *event.Status)     { w.node.Status(s) }
+
+// forgot is how far the node has forgotten keys.
+func (w *World) forgot() words.LSN {
+	var s event.Status
+	w.node.Status(&s)
+	return s.Forgot
+}
