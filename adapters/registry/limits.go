@@ -22,6 +22,9 @@ var Limits = []Limit{
 	{"http.trusted_proxies", "whose word about who asks is taken; nobody else's", []string{"adapters/httpapi.call.trusts"}, "adapters/httpapi.TestPeer"},
 	{"quotas", "requests and bytes of each subject; one more is told to come back", []string{"core/quota.Quota.Take"}, "core/node/testdata/quotas.story"},
 
+	{"upstreams", "services, their endpoints and tries; one more is refused at the start", []string{"core/upstream.Rules.check"}, "core/upstream/testdata/breaker"},
+	{"routes", "ways to them, and max_inflight of each; one more is told to come back", []string{"core/admit.Admit.Would"}, "core/admit/testdata/house"},
+
 	{"queue.quantum_bytes", "what a flow may spend in a turn", []string{"core/fair.Queue.front"}, "core/fair/testdata/turns"},
 	{"queue.max_wait", "time in a queue; then the request is told to come back", []string{"core/admit.Admit.Overdue"}, "core/admit/testdata/house"},
 	{"queue.pace", "time for the instance's quota; who would wait longer is told to come back at once", []string{"core/node.Node.bars"}, "core/node/testdata/quotas.story"},

@@ -32,6 +32,7 @@ var Timers = []Timer{
 	{"adapters/snapshot.rest.t", "the making of a snapshot goes on", "as long as it has just worked"},
 	{"cmd/macronode.beat.t", "the service manager is told that the node lives", "half of what it allows"},
 	{"cmd/macronode.console.admin.ctx", "a client's request to the admin listener is given up", "the verb's own"},
+	{"cmd/macronode.life.endBeyond.ctx", "tunnels that are open are cut", "node.drain, less what the listener takes"},
 	{"cmd/macronode.life.end.ctx", "children that do not end are left", "3 s"},
 	{"cmd/macronode.life.end.soon", "the index and the audit file are left as they are", "1 s"},
 	{"cmd/macronode.life.sample.tick", "the disk and the clock are looked at", "250 ms"},

@@ -117,6 +117,7 @@ func (l *life) showGate() {
 		return depth, g.Size()
 	})
 	l.show("settled", g.Settled)
+	l.show("asks", l.desk.Asks.Asking)
 	l.show("decisions", l.decisions.Kept)
 	for f := range words.Facets {
 		l.show("waits_"+f.String(), func() (depth, limit int) {
