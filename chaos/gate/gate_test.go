@@ -167,7 +167,7 @@ func TestQuota(t *testing.T) {
 // TestEquals: tenants that all ask for more than there is are served alike, though one has
 // ten times the callers of another.
 func TestEquals(t *testing.T) {
-	h := start(t, `quotas=[{"scope":"instance","requests_per_second":400,"burst":1}]`, "queue.max_wait=200ms")
+	h := start(t, `quotas=[{"scope":"instance","requests_per_second":120,"burst":1}]`, "queue.max_wait=1s")
 	var all []*caller
 	for tenant := range 4 {
 		key := h.key(tenant+2, `"read"`)
@@ -206,7 +206,7 @@ func TestFlood(t *testing.T) {
 	for _, c := range all[1:] {
 		refused, went = refused+c.refused, went+c.went
 	}
-	if own.refused > 0 || own.other > 0 || own.went < 20 || refused == 0 || went == 0 {
+	if own.refused > 0 || own.other > 0 || own.went < 5 || refused == 0 || went == 0 {
 		t.Errorf("%+v; of strangers %d went, %d were refused", own, went, refused)
 	}
 	t.Logf("evidence: gate.flood = %d of %d of the node's own served beside %d strangers' and %d refusals, the slowest in %v", own.went, own.went+own.refused, went, refused, own.slowest.Round(time.Millisecond))

@@ -72,6 +72,27 @@ func (s *stage) admission(w []string) string {
 	return s.step(&in)
 }
 
+// ask reads what those who send requests on want to know, and tell:
+//
+//	pick 0            where does a request to upstream 0 go?
+//	tried failed      the last try: answered, turned, unsent, failed, late, left, whole, cut
+//	retry             where does its next try go?
+func (s *stage) ask(w []string) string {
+	in := &event.Ask{Slot: 7}
+	switch w[0] {
+	case "pick":
+		in.Pick = event.Pick{Upstream: uint16(s.number(w[1])), Again: true}
+	case "retry":
+		in.What, in.Retry = event.AskRetry, event.Retry{Ticket: s.trip}
+	case "tried":
+		in.What, in.Tried = event.AskTried, event.Tried{Ticket: s.trip, Patience: time.Second}
+		for in.Tried.Ending.String() != w[1] {
+			in.Tried.Ending++
+		}
+	}
+	return s.step(in)
+}
+
 // verdict is what one is told.
 func verdict(v event.Verdict) string {
 	said := fmt.Sprintf("%d.%d goes", v.Ticket.Slot(), uint32(v.Ticket>>32))

@@ -14,6 +14,7 @@ import (
 	"macronode/core/quota"
 	"macronode/core/record"
 	"macronode/core/state"
+	"macronode/core/upstream"
 	"macronode/core/words"
 )
 
@@ -28,12 +29,14 @@ type stage struct {
 	index  words.LSN // what the index has, and those who ask know
 	said   strings.Builder
 	sizes  []event.Frame // emitted, not durable
+	trip   words.Ticket  // of the last request that was sent on
 }
 
 func newStage(t *testing.T) *stage {
 	l := limits(8, 4)
 	c := config(l)
 	c.Held, c.Waiters = 3, 1
+	c.Calls, c.Beyond = 4, []upstream.Rules{upstream.Default(2), upstream.Default(1)}
 	c.Quotas, c.Subjects, c.Pace = nil, quota.Limits{Peers: 2, Keys: 2, Tenants: 2}, 10*time.Millisecond
 	return &stage{t: t, config: c, node: node.New(c, state.New(l, 1), 0, words.NewDice(1)), now: words.Now{Wall: 1_700_000_000_000, Synced: true}}
 }
@@ -115,6 +118,12 @@ func (s *stage) step(e event.Event) string {
 	for _, v := range s.out.Verdicts {
 		s.said.WriteString(verdict(v))
 	}
+	for _, t := range s.out.Told {
+		fmt.Fprintf(&s.said, "%d: endpoint %d, %v; again %v\n", t.Slot, t.Picked.Endpoint, t.Picked.Stop, t.Onward.Again)
+		if t.Picked.Ticket != 0 {
+			s.trip = t.Picked.Ticket
+		}
+	}
 	for _, op := range s.out.Childs {
 		fmt.Fprintf(&s.said, "%v %v\n", op.What, op.Child)
 	}
@@ -147,6 +156,8 @@ func (s *stage) say(w []string) string {
 		return ""
 	case "arrive", "settle":
 		return s.admission(w)
+	case "pick", "retry", "tried":
+		return s.ask(w)
 	case "boot":
 		return s.step(event.Boot{Found: event.Recovery{Journal: 9, Cut: number(1)}})
 	case "damaged":

@@ -1,0 +1,28 @@
+# A request goes to the endpoint that has the least to do; one that fails is tried again, at
+# another; what was answered is over when the answer is whole.
+> ready
+> pick 0
+7: endpoint 0, through; again false
+> tried failed
+7: endpoint 0, through; again true
+> after 200ms
+> retry
+7: endpoint 1, through; again false
+> tried answered
+7: endpoint 0, through; again false
+> tried whole
+7: endpoint 0, through; again false
+> pick 0
+7: endpoint 0, through; again false
+> tried unsent
+7: endpoint 0, through; again true
+> tried unsent
+7: endpoint 0, through; again false
+
+# Where there is no other endpoint, there is no other try.
+> pick 1
+7: endpoint 0, through; again false
+> tried failed
+7: endpoint 0, through; again true
+> retry
+7: endpoint 0, through; again false
