@@ -19,7 +19,7 @@
 > tried unsent
 7: endpoint 0, through; again false
 
-# Where there is no other endpoint, there is no other try.
+# Where there is no other endpoint, the same one is tried again.
 > pick 1
 7: endpoint 0, through; again false
 > tried failed
