@@ -48,6 +48,7 @@ func (m *meek) take() []event.Ending {
 func FuzzForward(f *testing.F) {
 	for _, seed := range []string{
 		"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+		"GET /b HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 1.1.1.1\r\nX_Forwarded_For: 2\r\nForwarded: for=1\r\nX-Real-Ip: 3\r\n\r\n",
 		"GET /a/../b HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 1.1.1.1\r\nX_Forwarded_For: 2\r\nForwarded: for=1\r\n\r\n",
 		"POST /%2e%2e%2f HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /x HTTP/1.1\r\nHost: b\r\n\r\n",
 		"PUT / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTrailer: X-A, b c\r\nConnection: x-a, Te\r\nTE: trailers\r\n\r\n3\r\nabc\r\n0\r\nX-A: 1\r\n\r\n",
