@@ -9,7 +9,9 @@ import (
 
 	"macronode/core/admit"
 	"macronode/core/event"
+	"macronode/core/node"
 	"macronode/core/quota"
+	"macronode/core/state"
 	"macronode/core/words"
 )
 
@@ -150,4 +152,28 @@ func (r *rich) pass(in *event.Arrive, left *event.Settle) {
 	}
 	*left = event.Settle{Ticket: in.Ticket, Bytes: 100}
 	r.node.Step(r.now, left, &r.out)
+}
+
+// TestLittleWaits: where the instance's quota paces, one tenant that asks without end does
+// not keep out another that asks for little: one request of each may always wait.
+func TestLittleWaits(t *testing.T) {
+	l := limits(8, 4)
+	c := config(l)
+	c.Quotas = []quota.Rule{{Scope: words.OfInstance, Rate: 100, Every: time.Second, Burst: 1, Classes: quota.All}}
+	c.Admit.Wait = time.Second
+	p := &porter{node: node.New(c, state.New(l, 1), 0, words.NewDice(1)), now: words.Now{Wall: 1_700_000_000_000},
+		asked: map[words.Ticket]bool{}, in: map[words.Ticket]bool{}}
+	p.begin(t)
+	ask := func(slot uint32, tenant words.Tenant) {
+		ticket := words.NewTicket(slot, 1)
+		p.asked[ticket] = true
+		p.step(t, &event.Arrive{Ticket: ticket, Class: words.Authed, Key: boss, Tenant: tenant, Patience: 10 * time.Second})
+	}
+	for slot := range uint32(4) {
+		ask(slot, 1)
+	}
+	ask(9, 2)
+	if p.no[event.OverPace] == 0 || !p.asked[words.NewTicket(9, 1)] {
+		t.Fatalf("refused %v; who asks for little waits: %v", p.no, p.asked[words.NewTicket(9, 1)])
+	}
 }

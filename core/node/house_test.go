@@ -26,7 +26,7 @@ type porter struct {
 }
 
 // step lets the node hear e; every verdict is of somebody who waits for one.
-func (p *porter) step(t *rapid.T, e event.Event) {
+func (p *porter) step(t rapid.TB, e event.Event) {
 	p.out.Reset()
 	p.node.Step(p.now, e, &p.out)
 	for _, v := range p.out.Verdicts {
@@ -56,6 +56,14 @@ func (p *porter) step(t *rapid.T, e event.Event) {
 	}
 }
 
+// begin brings the node up.
+func (p *porter) begin(t rapid.TB) {
+	for _, e := range []event.Event{event.Boot{Found: event.Recovery{Journal: 9}}, &event.Enrol{Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Boot: true}},
+		event.ChildUp{Child: words.ChildHTTP}, event.ChildUp{Child: words.ChildAdmin}, event.ChildUp{Child: words.ChildSampler}} {
+		p.step(t, e)
+	}
+}
+
 // TestEveryArrivalIsTold: whatever comes and goes in whatever order, each arrival is told
 // one thing, once, within the time that a queue takes; nobody is let in beyond the permits;
 // and when all have left, all permits are there.
@@ -70,10 +78,7 @@ func TestEveryArrivalIsTold(t *testing.T) {
 		}
 		p := &porter{node: node.New(c, state.New(l, 1), 0, words.NewDice(1)), now: words.Now{Wall: 1_700_000_000_000},
 			asked: map[words.Ticket]bool{}, in: map[words.Ticket]bool{}}
-		for _, e := range []event.Event{event.Boot{Found: event.Recovery{Journal: 9}}, &event.Enrol{Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Boot: true}},
-			event.ChildUp{Child: words.ChildHTTP}, event.ChildUp{Child: words.ChildAdmin}, event.ChildUp{Child: words.ChildSampler}} {
-			p.step(t, e)
-		}
+		p.begin(t)
 		slots := map[uint32]words.Ticket{}
 		first := func(of map[words.Ticket]bool) (least words.Ticket) { // the lowest, so that a run repeats
 			for ticket := range of {
