@@ -67,16 +67,11 @@ func (c *Config) quota(at int, refuse refuser) {
 func (c *Config) route(at int, refuse refuser) {
 	r := &c.Routes[at]
 	if r.Upstream != "" {
-		c.serves(r.Upstream, ".upstream", r.Required, refuse)
+		c.serves(r.Upstream, ".upstream", refuse)
 	}
 	c.hydrates(r, refuse)
 	if r.Header.Value != "" && r.Header.Name == "" {
 		refuse(".header", "has a value and no name: it wants both, or a name alone")
-	}
-	if cors := &r.CORS; len(cors.Origins) == 0 && (len(cors.Methods)+len(cors.Headers) > 0 || cors.Credentials) {
-		refuse(".cors", "has no origins: it wants some, or nothing else")
-	} else if cors.Credentials && slices.Contains(cors.Origins, "*") {
-		refuse(".cors.credentials", "is true: that wants origins by name, and not *")
 	}
 	for other := range at {
 		if r.same(&c.Routes[other]) {
@@ -88,7 +83,7 @@ func (c *Config) route(at int, refuse refuser) {
 // hydrates looks at a route's parts.
 func (c *Config) hydrates(r *Route, refuse refuser) {
 	for i, part := range r.Hydrate {
-		c.serves(part.Upstream, fmt.Sprintf(".hydrate[%d].upstream", i), r.Required, refuse)
+		c.serves(part.Upstream, fmt.Sprintf(".hydrate[%d].upstream", i), refuse)
 		if slices.ContainsFunc(r.Hydrate[:i], func(other Part) bool { return other.Name == part.Name }) {
 			refuse(fmt.Sprintf(".hydrate[%d].name", i), "is %q, as that of another read: each wants a name of its own", part.Name)
 		}
@@ -102,20 +97,18 @@ func (c *Config) hydrates(r *Route, refuse refuser) {
 	}
 }
 
-// serves sees that an upstream is there and, where a route is required, is looked at.
-func (c *Config) serves(name, part string, required bool, refuse refuser) {
-	at, ok := c.Upstream(name)
-	switch {
-	case !ok && len(c.Upstreams) == 0:
+// serves sees that an upstream is there.
+func (c *Config) serves(name, part string, refuse refuser) {
+	switch _, ok := c.Upstream(name); {
+	case ok:
+	case len(c.Upstreams) == 0:
 		refuse(part, "is %q: there are no upstreams", name)
-	case !ok:
+	default:
 		var names []string
 		for i := range c.Upstreams {
 			names = append(names, c.Upstreams[i].Name)
 		}
 		refuse(part, "is %q, which is no upstream: the nearest is %s, there are %s", name, nearest(name, names), strings.Join(names, ", "))
-	case required && c.Upstreams[at].Health.Path == "":
-		refuse(part, "is %q: a route that is required wants upstreams.%s.health.path, or nobody would know", name, name)
 	}
 }
 

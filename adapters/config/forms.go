@@ -43,8 +43,6 @@ var forms = map[string]form{
 		regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,64}$`), nil},
 	"value": {"at most 256 printable ASCII characters, with no space at either end",
 		regexp.MustCompile(`^[!-~]([ -~]{0,254}[!-~])?$`), nil},
-	"origin": {"an origin in small letters such as https://example.com, or *",
-		regexp.MustCompile(`^(\*|https?://[a-z0-9_.-]{1,253}(:[0-9]{1,5})?)$`), nil},
 	"json": {"JSON of at most 512 printable ASCII characters",
 		regexp.MustCompile(`^[ -~]+$`), func(t string) bool { return jsontext.Value(t).IsValid() }},
 }

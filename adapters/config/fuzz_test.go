@@ -14,7 +14,7 @@ import (
 // what is effective is taken as well, says the same, and the schema takes both.
 func FuzzLoad(f *testing.F) {
 	for _, file := range []string{front, "log:\nnode: {drain: +1.5s, lame_duck: '0'}", "quotas: [{scope: peer, bytes_per_second: 1KiB, burst: 2KiB}]",
-		"http: {trusted_proxies: ['FD00::/8']}", "upstreams: {1: {urls: ['http://a', 'https://b/c']}}\nroutes: [{upstream: '1', max_rps: .5, deadline: .5m}]"} {
+		"http: {trusted_proxies: ['FD00::/8']}", "upstreams: {1: {urls: ['http://a', 'https://b/c']}}\nroutes: [{upstream: '1', deadline: .5m}]\nquotas: [{scope: peer, requests_per_second: .5}]"} {
 		f.Add(file, "[]")
 		f.Add(file, `[{"scope":"key","requests_per_second":0.5,"classes":["anon","authed"],"shadow":true}]`)
 	}

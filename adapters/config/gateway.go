@@ -89,10 +89,6 @@ type Route struct {
 	Rewrite     string        `key:"rewrite" form:"path" doc:"What stands in the place of the path that it begins with; when it is not set, the path stays."`
 	Deadline    time.Duration `key:"deadline" default:"5s" min:"10ms" max:"5m" doc:"Time for an answer to begin, or less where the client says so."`
 	MaxInflight int           `key:"max_inflight" default:"0" min:"0" max:"65536" doc:"Requests that wait or are at work at once; 0 is as many as there is room for."`
-	MaxRPS      Rate          `key:"max_rps" min:"0.000001" max:"1000000000" doc:"Requests a second; when it is not set, as many as come."`
-	Shadow      bool          `key:"shadow" default:"false" doc:"Its limits refuse nobody, and count whom they would have refused."`
-	Required    bool          `key:"required" default:"false" doc:"The node is not ready before its upstreams have been seen well."`
-	CORS        CORS          `key:"cors" doc:"What browsers are told about pages of other origins."`
 }
 
 // Header is a header that must be there.
@@ -110,33 +106,6 @@ type Part struct {
 	Required bool   `key:"required" default:"false" doc:"There is no answer without it."`
 }
 
-// CORS is what browsers are told.
-type CORS struct {
-	Origins     []string      `key:"origins" form:"origin" most:"32" takes:"origins" doc:"Origins whose pages may ask; when it is not set, none."`
-	Methods     []string      `key:"methods" form:"method" most:"16" takes:"methods" doc:"Methods that they may use; when it is not set, GET, HEAD and POST."`
-	Headers     []string      `key:"headers" form:"header" most:"32" takes:"names of headers" doc:"Headers that they may send."`
-	Credentials bool          `key:"credentials" default:"false" doc:"They may send what the browser knows of the user."`
-	MaxAge      time.Duration `key:"max_age" default:"10m" min:"0s" max:"24h" doc:"Time that a browser remembers this."`
-}
-
-// complete gives r what nobody said.
-func (r *Route) complete() {
-	if len(r.CORS.Origins) > 0 && len(r.CORS.Methods) == 0 {
-		r.CORS.Methods = []string{"GET", "HEAD", "POST"}
-	}
-}
-
-// Reads are the upstreams that r needs, by name.
-func (r *Route) Reads() (names []string) {
-	if r.Upstream != "" {
-		names = append(names, r.Upstream)
-	}
-	for i := range r.Hydrate {
-		names = append(names, r.Hydrate[i].Upstream)
-	}
-	return names
-}
-
 // Upstream is the place of the upstream of that name in Upstreams, which are in the order
 // of their names; false when there is none.
 func (c *Config) Upstream(name string) (at int, ok bool) {
@@ -151,8 +120,5 @@ func (c *Config) complete() {
 	}
 	for i := range c.Upstreams {
 		c.Upstreams[i].complete()
-	}
-	for i := range c.Routes {
-		c.Routes[i].complete()
 	}
 }

@@ -21,7 +21,7 @@ func TestTheFileInFrontOfAService(t *testing.T) {
 	quota := Quota{Scope: words.OfInstance, Requests: Rate{5000, time.Second}, Burst: Burst{Units: 100}, Classes: everybody}
 	upstream := Upstream{Name: "app", URLs: []string{"http://127.0.0.1:9000"}, Tries: 3,
 		Health: Health{Interval: 5 * time.Second, Timeout: time.Second, Fall: 3, Rise: 2}}
-	route := Route{Path: "/", Upstream: "app", Auth: "none", Deadline: 5 * time.Second, CORS: CORS{MaxAge: 10 * time.Minute}}
+	route := Route{Path: "/", Upstream: "app", Auth: "none", Deadline: 5 * time.Second}
 	if !reflect.DeepEqual(c.Quotas, []Quota{quota}) || !reflect.DeepEqual(c.Upstreams, []Upstream{upstream}) || !reflect.DeepEqual(c.Routes, []Route{route}) {
 		t.Fatalf("%+v\n%+v\n%+v", c.Quotas, c.Upstreams, c.Routes)
 	}
@@ -35,8 +35,7 @@ func TestEntriesSayAll(t *testing.T) {
 		upstreams = `{"b": {"urls": ["https://b.example:8443/base", "http://[::1]:80"], "host": "b.example:8443", "tries": 1,` +
 			` "health": {"path": "/healthz", "interval": "2s", "timeout": "500ms", "fall": 1, "rise": 4}}, "a": {"url": "http://a"}}`
 		routes = `[{"host": "*.example.com", "path": "/v1/x", "methods": ["GET", "POST"], "header": {"name": "X-Version", "value": "2"}, "upstream": "b",` +
-			` "rewrite": "/", "deadline": "1m30s", "max_inflight": 7, "max_rps": 1.5, "shadow": true, "required": true,` +
-			` "cors": {"origins": ["https://example.com"], "headers": ["X-Version"], "credentials": true, "max_age": "1h"}},` +
+			` "rewrite": "/", "deadline": "1m30s", "max_inflight": 7},` +
 			` {"hydrate": [{"name": "one", "upstream": "a", "path": "/one"}, {"name": "two", "upstream": "b", "path": "/two", "missing": "{\"a\": []}", "required": true}]}]`
 		trusted = `["10.0.0.0/8", "fd00::/8", "192.0.2.7/32"]`
 	)
@@ -54,10 +53,8 @@ func TestEntriesSayAll(t *testing.T) {
 		},
 		Routes: []Route{
 			{Host: "*.example.com", Path: "/v1/x", Methods: []string{"GET", "POST"}, Header: Header{"X-Version", "2"}, Upstream: "b", Auth: "key", Rewrite: "/",
-				Deadline: 90 * time.Second, MaxInflight: 7, MaxRPS: Rate{15, 10 * time.Second}, Shadow: true, Required: true,
-				CORS: CORS{[]string{"https://example.com"}, []string{"GET", "HEAD", "POST"}, []string{"X-Version"}, true, time.Hour}},
-			{Path: "/", Hydrate: []Part{{"one", "a", "/one", "null", false}, {"two", "b", "/two", `{"a": []}`, true}}, Auth: "key", Deadline: 5 * time.Second,
-				CORS: CORS{MaxAge: 10 * time.Minute}},
+				Deadline: 90 * time.Second, MaxInflight: 7},
+			{Path: "/", Hydrate: []Part{{"one", "a", "/one", "null", false}, {"two", "b", "/two", `{"a": []}`, true}}, Auth: "key", Deadline: 5 * time.Second},
 		},
 	}
 	want.HTTP.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.0.2.7/32")}
@@ -145,6 +142,8 @@ func TestListsRefuse(t *testing.T) {
 		{"upstreams: {a: {url: 'http://a', health: {pth: /}}}", `upstreams.a.health.pth (file node.yaml) is no key: the nearest is path, it has fall, interval, path, rise, timeout`},
 		{"upstreams: {a: {url: 'http://a', health: 5}}", `upstreams.a.health (file node.yaml) is 5: it wants a section, it has fall, interval, path, rise, timeout`},
 		{"upstreams: {a: {url: 'http://a', health: {timeout: 6s}}}", `upstreams.a.health.timeout (file node.yaml) is 6s: it wants at most its interval, which is 5s`},
+		{"upstreams: {a: {url: 'http://a', health: {interval: 99ms}}}", `upstreams.a.health.interval (file node.yaml) is "99ms": it wants a duration such as 200ms, 5s or 24h, from 100ms to 10m`},
+		{"upstreams: {a: {url: 'http://a', health: {path: 'a/'}}}", `upstreams.a.health.path (file node.yaml) is "a/": it wants a path such as /v1, without query, percent signs, empty segments or dots as a segment`},
 		{"upstreams: {a: {url: 'http://a', tries: 11}}", `upstreams.a.tries (file node.yaml) is 11: it wants a whole number from 1 to 10`},
 
 		{up + "routes: [{upstream: ap}]", `routes[0].upstream (file node.yaml) is "ap", which is no upstream: the nearest is app, there are app, web`},
@@ -164,16 +163,14 @@ func TestListsRefuse(t *testing.T) {
 		{up + "routes: [{upstream: app, auth: jwt}]", `routes[0].auth (file node.yaml) is "jwt": it wants one of none, key`},
 		{up + "routes: [{upstream: app, deadline: 5}]", `routes[0].deadline (file node.yaml) is 5: it wants a duration such as 200ms, 5s or 24h, from 10ms to 5m`},
 		{up + "routes: [{upstream: app, max_inflight: -1}]", `routes[0].max_inflight (file node.yaml) is -1: it wants a whole number from 0 to 65536`},
-		{up + "routes: [{upstream: app, required: true}]", `routes[0].upstream (file node.yaml) is "app": a route that is required wants upstreams.app.health.path, or nobody would know`},
-		{up + "routes: [{upstream: web, required: true}, {upstream: web}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
+		{up + "routes: [{upstream: app, max_rps: 1}]", `routes[0].max_rps (file node.yaml) is no key: the nearest is methods, it has auth, deadline, header, host, hydrate, max_inflight, methods, path, rewrite, upstream`},
+		{up + "routes: [{upstream: web}, {upstream: web}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
 		{up + "routes: [{upstream: web, path: /a}, {upstream: app, path: /a/}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
 		{up + "routes: [{upstream: web, methods: [GET, PUT], header: {name: x-a}}, {upstream: app, methods: [PUT], header: {name: X-A}}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
-		{up + "routes: [{upstream: app, cors: {credentials: true}}]", `routes[0].cors (file node.yaml) has no origins: it wants some, or nothing else`},
-		{up + "routes: [{upstream: app, cors: {origins: ['*'], credentials: true}}]", `routes[0].cors.credentials (file node.yaml) is true: that wants origins by name, and not *`},
-		{up + "routes: [{upstream: app, cors: {origins: ['https://a/']}}]", `routes[0].cors.origins[0] (file node.yaml) is "https://a/": it wants an origin in small letters such as https://example.com, or *`},
 		{up + "routes: [{hydrate: [{name: a, upstream: app, path: /, mising: a}]}]", `routes[0].hydrate[0].mising (file node.yaml) is no key: the nearest is missing, it has missing, name, path, required, upstream`},
 		{up + "routes: [{hydrate: [{name: a, upstream: no, path: /}]}]", `routes[0].hydrate[0].upstream (file node.yaml) is "no", which is no upstream: the nearest is app, there are app, web`},
 		{up + "routes: [{hydrate: [{name: a, upstream: app, path: /}, {name: a, upstream: app, path: /b}]}]", `routes[0].hydrate[1].name (file node.yaml) is "a", as that of another read: each wants a name of its own`},
+		{up + "routes: [{hydrate: [{name: a, upstream: app, path: /, required: 1}]}]", `routes[0].hydrate[0].required (file node.yaml) is 1: it wants true or false`},
 		{up + "routes: [{hydrate: [{name: _missing, upstream: app, path: /}]}]", `routes[0].hydrate[0].name (file node.yaml) is "_missing": it wants a name of at most 64 small letters, digits and underscores, which is not _missing`},
 		{up + "routes: [{hydrate: [{name: a, upstream: app, path: /, missing: '{'}]}]", `routes[0].hydrate[0].missing (file node.yaml) is "{": it wants JSON of at most 512 printable ASCII characters`},
 		{up + "routes: [{rewrite: /b, hydrate: [{name: a, upstream: app, path: /}]}]", `routes[0].rewrite (file node.yaml) is "/b": a route that hydrates sends no path on`},
@@ -208,7 +205,7 @@ func TestListsTake(t *testing.T) {
 		"quotas: [{scope: peer, bytes_per_second: 1024GiB, burst: 1024GiB}]",
 		"quotas: [{scope: key, requests_per_second: 1, classes: [anon, authed]}]",
 		"quotas: [{scope: instance, requests_per_second: 1, classes: [anon, authed, internal]}]",
-		up + "routes: [{upstream: '1', required: true}, {upstream: app, path: /a}]",
+		up + "routes: [{upstream: '1'}, {upstream: app, path: /a}]",
 		up + "routes: [{upstream: app}, {upstream: app, methods: [GET]}, {upstream: app, methods: [PUT]}, {upstream: app, header: {name: a}}, {upstream: app, header: {name: a, value: b}}, {upstream: app, host: a}]",
 		up + "routes: [{methods: [GET, HEAD], hydrate: [{name: a, upstream: app, path: /}]}]",
 	} {

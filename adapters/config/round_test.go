@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -93,7 +92,7 @@ func drawnLeaf(t *rapid.T, k key) {
 }
 
 // seeds are texts that chance does not find.
-var seeds = []string{`{"a": ["\\", "\u2028"]}`, "null", "GET", "POST", "http://127.0.0.1:9000", "https://[::1]:1/a/b", "https://example.com", "*", "*.example.com", "/", "/a;b/c", "x-a"}
+var seeds = []string{`{"a": ["\\", "\u2028"]}`, "null", "GET", "POST", "http://127.0.0.1:9000", "https://[::1]:1/a/b", "https://example.com", "*.example.com", "/", "/a;b/c", "x-a"}
 
 // mended is c with what its tags do not say set right, or false.
 func mended(c *Config) bool {
@@ -115,13 +114,9 @@ func mended(c *Config) bool {
 				r.Hydrate[j].Upstream = c.Upstreams[j%len(c.Upstreams)].Name
 			}
 		}
-		if len(r.CORS.Origins) == 0 {
-			r.CORS = CORS{MaxAge: r.CORS.MaxAge}
-		}
 		if r.Header.Name == "" {
 			r.Header.Value = ""
 		}
-		r.CORS.Credentials, r.Required = r.CORS.Credentials && !slices.Contains(r.CORS.Origins, "*"), false
 	}
 	if len(c.Upstreams) == 0 {
 		c.Routes = nil
