@@ -16,8 +16,8 @@ import (
 // summed makes a snapshot, unless the disks have it otherwise, and holds every one that is
 // there against what was promised.
 func (w *World) summed() {
-	if w.c.Choose("snapshot/now", 3) != 1 {
-		return
+	if w.odds.snapshot == 0 || w.c.Choose("snapshot/now", 3) != 1 {
+		return // some lives have none
 	}
 	if w.odd("snapshot/crash", 3, w.odds.snapshot) {
 		w.kept.Fuse = w.c.Choose("snapshot/fuse", 30)
