@@ -32,11 +32,27 @@ func (t *trip) answer(res *http.Response) {
 	t.w.WriteHeader(res.StatusCode)
 	ending = t.copy(res)
 	if ending != event.Whole {
+		if rest := res.ContentLength; rest < 0 && !t.r.ProtoAtLeast(1, 1) {
+			t.reset()
+		}
 		panic(http.ErrAbortHandler) // the client must see that it is not whole
 	}
 	if len(res.Trailer) > 0 {
 		t.trailers(res, announced)
 	}
+}
+
+// reset ends a connection by which an answer of HTTP/1.0 ends, such that this is no end of
+// it.
+func (t *trip) reset() {
+	conn, _, err := t.control.Hijack()
+	if err != nil {
+		return // it will be closed
+	}
+	if abrupt, ok := conn.(interface{ SetLinger(int) error }); ok {
+		_ = abrupt.SetLinger(0) // so that its close is a reset
+	}
+	_ = conn.Close() // its error changes nothing
 }
 
 // trailers are known when the body is over.

@@ -257,6 +257,15 @@ func TestNoSilentTruncation(t *testing.T) {
 		if got := h.port.endings(); got != " answered cut" {
 			t.Errorf("%s:%s", name, got)
 		}
+		// A client of HTTP/1.0 knows no other end of an answer than that of its connection.
+		_, in := h.raw("GET / HTTP/1.0\r\nHost: a\r\n\r\n")
+		res, err := http.ReadResponse(in, nil)
+		if err == nil {
+			_, err = io.Copy(io.Discard, res.Body)
+		}
+		if err == nil {
+			t.Errorf("%s: HTTP/1.0, and no error", name)
+		}
 	}
 	// What is longer than it says is what it says.
 	h := build(t, nil, says(t, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more: HTTP/1.1 200 OK\r\n\r\n"))
