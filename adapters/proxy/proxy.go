@@ -132,7 +132,7 @@ func New(c Config, port Port) (*Proxy, error) {
 	dial := (&net.Dialer{Timeout: c.Dial, KeepAlive: 30 * time.Second}).DialContext
 	p.transport = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,
 		DisableCompression: true, MaxIdleConns: 1024, MaxIdleConnsPerHost: 256, IdleConnTimeout: 30 * time.Second,
-		ExpectContinueTimeout: c.Deadline, MaxResponseHeaderBytes: 64 << 10, ReadBufferSize: 8 << 10}
+		ExpectContinueTimeout: min(time.Second, c.Deadline/2), MaxResponseHeaderBytes: 64 << 10, ReadBufferSize: 8 << 10}
 	p.checker = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10}
 	return p, nil

@@ -111,6 +111,22 @@ func TestExpectContinue(t *testing.T) {
 	}
 }
 
+// An upstream that knows nothing of expectations gets the body all the same.
+func TestExpectationThatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	h := build(t, nil, speaks(t, func(c net.Conn, r *bufio.Reader) {
+		b := make([]byte, 5)
+		_, _ = io.ReadFull(r, b)
+		fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n%s", b)
+	}))
+	_, in := h.raw("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello")
+	for _, want := range []int{100, 200} {
+		if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != want {
+			t.Fatalf("%+v, %v", res, err)
+		}
+	}
+}
+
 type reader func([]byte) (int, error)
 
 func (r reader) Read(b []byte) (int, error) { return r(b) }
