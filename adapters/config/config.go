@@ -146,8 +146,8 @@ type Queue struct {
 	Money   int           `key:"money" default:"256" min:"1" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.money."`
 	Lists   int           `key:"lists" default:"64" min:"1" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.lists."`
 	Beyond  int           `key:"beyond" default:"192" min:"1" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.beyond."`
-	Class   int           `key:"class_share" default:"50" min:"1" max:"100" change:"restart" doc:"Percent of each of these queues that one class may fill, and at least one request."`
-	Flow    int           `key:"flow_share" default:"25" min:"1" max:"100" change:"restart" doc:"Percent of each of these queues that one tenant may fill, or one peer that has shown no key, and at least one request."`
+	Class   int           `key:"class_share" default:"33" min:"1" max:"33" change:"restart" doc:"Percent of each of these queues that one class may fill, and at least one request; a third at most, so that no two keep the third out."`
+	Flow    int           `key:"flow_share" default:"25" min:"1" max:"33" change:"restart" doc:"Percent of each of these queues that one tenant may fill, or one peer that has shown no key, and at least one request."`
 }
 
 // Weights are the classes' parts of what is served.
