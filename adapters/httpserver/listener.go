@@ -225,3 +225,12 @@ func Loopback(a net.Addr) bool {
 	}
 	return false
 }
+
+// SetLinger passes on how a connection is to end: one that an answer breaks off is reset,
+// or its end would look like that of the answer.
+func (c *conn) SetLinger(sec int) error {
+	if l, ok := c.Conn.(interface{ SetLinger(int) error }); ok {
+		return l.SetLinger(sec)
+	}
+	return nil
+}

@@ -79,7 +79,7 @@ func TestAnswersWithoutABody(t *testing.T) {
 // Fields of one connection end there, both ways, those that Connection names among them.
 func TestHopByHop(t *testing.T) {
 	h := build(t, nil, speaks(t, func(c net.Conn, _ *bufio.Reader) {
-		fmt.Fprint(c, "HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Their-Own\r\nX-Their-Own: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\n"+
+		_, _ = fmt.Fprint(c, "HTTP/1.1 200 OK\r\nConnection: keep-alive, X-Their-Own\r\nX-Their-Own: 1\r\nKeep-Alive: timeout=5\r\nProxy-Authenticate: Basic\r\n"+
 			"Upgrade: h2c\r\nX-Goes: 1\r\nContent-Length: 2\r\n\r\nok")
 	}))
 	a := h.get("/")

@@ -37,7 +37,7 @@ func TestGather(t *testing.T) {
 	part := func(w http.ResponseWriter, r *http.Request) {
 		all.Done()
 		all.Wait() // one after the other, they would wait for ever
-		fmt.Fprintf(w, `{"of":%q,"q":%q,"auth":%q,"enc":%q}`, r.URL.Path, r.URL.RawQuery, r.Header.Get("Authorization"), r.Header.Get("Accept-Encoding"))
+		_, _ = fmt.Fprintf(w, `{"of":%q,"q":%q,"auth":%q,"enc":%q}`, r.URL.Path, r.URL.RawQuery, r.Header.Get("Authorization"), r.Header.Get("Accept-Encoding"))
 	}
 	h := build(t, three(serves(t, part), serves(t, part)))
 	a := h.get("/page?id=1", "Authorization", "Bearer x", "If-None-Match", "1", "Accept-Encoding", "br")
@@ -58,7 +58,7 @@ func TestGather(t *testing.T) {
 // What is missing is said, and what stands for it is there; without what is required
 // there is no answer.
 func TestGatherMissing(t *testing.T) {
-	good := func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "1") }
+	good := func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "1") }
 	for _, c := range []struct {
 		name, cart string // what /cart does
 		status     int

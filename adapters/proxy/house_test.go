@@ -152,7 +152,7 @@ func timed(t *testing.T, write time.Duration, change func(*proxy.Config), to ...
 	c.Fail = func(w http.ResponseWriter, _ *http.Request, p event.Problem) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(p.Status())
-		fmt.Fprintf(w, `{"code":%q}`, p.Code())
+		_, _ = fmt.Fprintf(w, `{"code":%q}`, p.Code())
 	}
 	c.Upstreams = []proxy.Upstream{{Name: "app"}}
 	for _, one := range to {

@@ -34,7 +34,7 @@ func TestStreamsBothWays(t *testing.T) {
 			if err != nil {
 				return
 			}
-			fmt.Fprint(w, "you said ", line)
+			_, _ = fmt.Fprint(w, "you said ", line)
 			_ = c.Flush()
 		}
 	}))
@@ -46,7 +46,7 @@ func TestStreamsBothWays(t *testing.T) {
 	defer res.Body.Close()
 	lines := bufio.NewReader(res.Body)
 	for i := range 5 {
-		fmt.Fprintf(in, "%d\n", i)
+		_, _ = fmt.Fprintf(in, "%d\n", i)
 		if got, err := lines.ReadString('\n'); got != fmt.Sprintf("you said %d\n", i) {
 			t.Fatalf("%q, %v", got, err)
 		}
@@ -62,9 +62,9 @@ func TestEventsAreNotKept(t *testing.T) {
 	for _, kind := range []string{"text/event-stream", "text/event-stream; charset=utf-8"} {
 		go1 := make(chan struct{})
 		h := build(t, nil, speaks(t, func(c net.Conn, _ *bufio.Reader) {
-			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: 20\r\n\r\ndata: one\n", kind)
+			_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: 20\r\n\r\ndata: one\n", kind)
 			<-go1
-			fmt.Fprint(c, "\ndata: 2\n\n")
+			_, _ = fmt.Fprint(c, "\ndata: 2\n\n")
 		}))
 		res, err := h.http.Do(h.request("GET", "/", nil))
 		if err != nil {
@@ -117,7 +117,7 @@ func TestExpectationThatNobodyKnows(t *testing.T) {
 	h := build(t, nil, speaks(t, func(c net.Conn, r *bufio.Reader) {
 		b := make([]byte, 5)
 		_, _ = io.ReadFull(r, b)
-		fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n%s", b)
+		_, _ = fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n%s", b)
 	}))
 	_, in := h.raw("PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello")
 	for _, want := range []int{100, 200} {
@@ -136,7 +136,7 @@ func TestTrailers(t *testing.T) {
 	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Trailer", "X-Sum")
 		body, _ := io.ReadAll(r.Body)
-		fmt.Fprintf(w, "%s and %v", body, r.Trailer)
+		_, _ = fmt.Fprintf(w, "%s and %v", body, r.Trailer)
 		w.Header().Set("X-Sum", "7")
 		if r.URL.Path == "/more" {
 			w.Header().Set(http.TrailerPrefix+"X-More", "8")
@@ -198,7 +198,7 @@ func TestStalls(t *testing.T) {
 	}
 
 	h = build(t, func(c *proxy.Config) { c.Silence = 500 * time.Millisecond }, speaks(t, func(c net.Conn, r *bufio.Reader) {
-		fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
+		_, _ = fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello")
 		_, _ = r.ReadByte() // until it is hung up
 	}))
 	if a := h.get("/"); a.status != 200 || a.body != "hello" || a.err == nil {
@@ -233,11 +233,11 @@ func TestALongStreamGoesOn(t *testing.T) {
 	}, serves(t, func(w http.ResponseWriter, r *http.Request) {
 		got, _ := io.Copy(io.Discard, r.Body)
 		for range steps {
-			fmt.Fprint(w, "x")
+			_, _ = fmt.Fprint(w, "x")
 			_ = http.NewResponseController(w).Flush()
 			pause(r.Context(), step)
 		}
-		fmt.Fprint(w, got)
+		_, _ = fmt.Fprint(w, got)
 	}))
 	left := steps
 	a := h.do(h.request("POST", "/", reader(func(b []byte) (int, error) {
@@ -265,7 +265,7 @@ func TestASilentStreamEndsWell(t *testing.T) {
 			_, _ = w.Write(make([]byte, length))
 			_ = http.NewResponseController(w).Flush()
 			pause(r.Context(), 1500*time.Millisecond)
-			fmt.Fprint(w, "x")
+			_, _ = fmt.Fprint(w, "x")
 			_ = http.NewResponseController(w).Flush()
 			if length == 0 {
 				pause(r.Context(), 1500*time.Millisecond)
@@ -317,7 +317,7 @@ func TestAGigabyteGoesThrough(t *testing.T) {
 			_, _ = io.CopyN(w, zeros{}, all)
 			return
 		}
-		fmt.Fprint(w, n, err)
+		_, _ = fmt.Fprint(w, n, err)
 	}))
 	var before, after runtime.MemStats
 	for _, way := range []string{"GET", "PUT"} {
@@ -349,11 +349,11 @@ func TestHTTP2(t *testing.T) {
 		switch r.URL.Path {
 		case "/cut":
 			w.Header().Set("Content-Length", "10")
-			fmt.Fprint(w, "hello")
+			_, _ = fmt.Fprint(w, "hello")
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		case "/chunk":
-			fmt.Fprint(w, "hello")
+			_, _ = fmt.Fprint(w, "hello")
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		}

@@ -202,7 +202,7 @@ func (u *tunnel) move(to io.Writer, from io.Reader) {
 			continue
 		}
 		half, ok := to.(interface{ CloseWrite() error })
-		if err != io.EOF || !ok || half.CloseWrite() != nil { //nolint:errorlint // a reader's own word
+		if err != io.EOF || !ok || half.CloseWrite() != nil {
 			u.close()
 		}
 		return

@@ -18,15 +18,15 @@ import (
 // and the end of all lines by bye.
 func shouts(t *testing.T) string {
 	return speaks(t, func(c net.Conn, r *bufio.Reader) {
-		fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\nSec-Mine: 1\r\n\r\nhello\n")
+		_, _ = fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\nSec-Mine: 1\r\n\r\nhello\n")
 		for {
 			line, err := r.ReadString('\n')
 			if err != nil {
 				break
 			}
-			fmt.Fprint(c, strings.ToUpper(line))
+			_, _ = fmt.Fprint(c, strings.ToUpper(line))
 		}
-		fmt.Fprint(c, "bye\n")
+		_, _ = fmt.Fprint(c, "bye\n")
 	})
 }
 
@@ -55,7 +55,7 @@ func TestTunnel(t *testing.T) {
 	if n := h.proxy.Tunnels(); n != 1 {
 		t.Errorf("%d tunnels", n)
 	}
-	fmt.Fprint(c, "one\ntwo\n")
+	_, _ = fmt.Fprint(c, "one\ntwo\n")
 	for _, want := range []string{"ONE\n", "TWO\n"} {
 		if line, err := in.ReadString('\n'); line != want {
 			t.Fatalf("%q, %v", line, err)

@@ -59,11 +59,12 @@ type reader struct {
 }
 
 func open(fsys fs.FS, lsn words.LSN) (r *reader, err error) {
-	r = &reader{lsn: lsn, buf: make([]byte, prefixSize+most+sumSize)}
+	r = &reader{lsn: lsn}
 	if r.file, err = fsys.Open(Name(lsn)); err != nil {
 		return nil, fmt.Errorf("snapshot: open: %w", err)
 	}
 	if r.size, err = r.file.Size(); err == nil {
+		r.buf = make([]byte, min(max(r.size, 0), prefixSize+most+sumSize))
 		err = r.begin()
 	}
 	if err != nil {

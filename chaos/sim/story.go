@@ -156,6 +156,14 @@ func heard(in event.Event) string {
 		return fmt.Sprintf("ends key %d", in.Key)
 	case *event.Find:
 		return fmt.Sprintf("finds %s", in.Key.Text)
+	case *event.Arrive:
+		return "somebody arrives"
+	case *event.Settle:
+		return "somebody is settled"
+	case *event.Ask:
+		return "somebody asks about upstreams"
+	case event.Probed:
+		return "an endpoint was looked at"
 	case event.Boot:
 		return fmt.Sprintf("begins, %d frames beyond", in.Found.Tail)
 	case event.Durable:

@@ -13,7 +13,6 @@ type waiter struct {
 	after  words.LSN
 	until  words.Instant
 	gone   bool
-	over   bool // its tenant had its share: it may be told no more than that it may not
 }
 
 // line is the node's half of Queue: Decide, Serve and Cancel. Slots and rings are the
@@ -69,7 +68,8 @@ func (l *line) step(before, after *View, s *Step) error {
 // asks is whose request an event is, of which tenant, and whether shares bind it: keys
 // are administered whatever waits.
 func asks(in event.Event) (t words.Ticket, of words.Tenant, shares bool) {
-	switch in := in.(type) { //nolint:gochecksumtype // the others are nobody's
+	//nolint:gochecksumtype // the others are nobody's
+	switch in := in.(type) {
 	case *event.Request:
 		return in.Ticket, in.Tenant, true
 	case *event.Find:
@@ -98,7 +98,9 @@ func (l *line) admits(x waiter, shares bool) error {
 	if len(l.held) >= l.config.Held {
 		return broken("Bounded", "%v is held, %d are", x.ticket, len(l.held))
 	}
-	x.over = shares && l.crowd(x.of) >= l.config.Share
+	if crowd := l.crowd(x.of); shares && crowd >= l.config.Share {
+		return broken("ShareKept", "%v is held, %d of tenant %d are", x.ticket, crowd, x.of)
+	}
 	l.held, l.known[x.of] = append(l.held, x), x.of != 0
 	return nil
 }
@@ -149,9 +151,6 @@ func (l *line) serve(serves []waiter, told []event.Reply) error {
 		}
 		if told[0].Ticket != x.ticket {
 			return broken("InOrder", "%v is told, and before it came %v", told[0].Ticket, x.ticket)
-		}
-		if why := told[0].Problem; x.over && why != event.Forbidden && why != event.Unknown {
-			return broken("ShareKept", "%v is told %q, beyond the share of tenant %d", x.ticket, why.Code(), x.of)
 		}
 		told = told[1:]
 	}

@@ -1,8 +1,6 @@
 package trace_test
 
 import (
-	"slices"
-
 	"macronode/chaos/trace"
 	"macronode/core/event"
 	"macronode/core/words"
@@ -12,7 +10,6 @@ import (
 type queue struct {
 	tickets map[words.Ticket]bool
 	left    words.LSN
-	over    words.Ticket // was refused, and is seen to be held
 }
 
 // note looks at a step; true where somebody leaves who waits for a frame to come.
@@ -44,26 +41,13 @@ func unqueued(waits *queue) map[string]illegal {
 			}
 			return ok
 		}},
-		"a share too much": {"ShareKept", func(b, v *trace.View, s *trace.Step) bool {
-			q, ok := s.In.(*event.Request)
-			switch {
-			case waits.over == 0 && ok && v.Held == 3 && busy(s):
-				waits.over, s.Replies = q.Ticket, nil
-			case waits.over > 0 && isA[event.Folded](s) && v.Held == 0:
-				b.Held++
-				at := slices.IndexFunc(s.Replies, func(r event.Reply) bool { return r.Ticket > waits.over })
-				if at < 0 {
-					at = len(s.Replies)
-				}
-				s.Replies = slices.Insert(slices.Clone(s.Replies), at, event.Reply{Ticket: waits.over, Problem: event.NotFound})
-				return true
-			case waits.over > 0:
-				b.Held++
-			default:
-				return false
+		"a share too much": {"ShareKept", func(_, v *trace.View, s *trace.Step) bool {
+			_, request := s.In.(*event.Request)
+			ok := request && v.Held == 3 && busy(s)
+			if ok {
+				v.Held, s.Replies = 4, nil
 			}
-			v.Held++
-			return false
+			return ok
 		}},
 		"refused while there is room": {"RefusedRightly", func(_, v *trace.View, s *trace.Step) bool {
 			ok := v.Held == 0 && isA[*event.Find](s) && len(s.Replies) == 1

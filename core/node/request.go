@@ -33,10 +33,10 @@ func (n *Node) unheard(at words.Time, in *event.Request) event.Problem {
 		return event.Unavailable
 	case n.held.Full():
 		return event.Busy
+	case n.crowded(in.Tenant): // also those who may not: what is told them waits, too
+		return event.Busy
 	case !n.state.Keys.Permits(at, in):
 		return event.Forbidden
-	case n.crowded(in.Tenant):
-		return event.Busy
 	}
 	return event.None
 }
@@ -75,10 +75,10 @@ func (n *Node) find(now words.Now, at words.Time, in *event.Find, out *event.Eff
 		reply.Problem = event.Unavailable
 	case n.held.Full():
 		reply.Problem = event.Busy
-	case !n.state.Keys.Allows(at, in.Caller, in.Tenant, event.MayRead):
-		reply.Problem = event.Forbidden
 	case n.crowded(in.Tenant):
 		reply.Problem = event.Busy
+	case !n.state.Keys.Allows(at, in.Caller, in.Tenant, event.MayRead):
+		reply.Problem = event.Forbidden
 	case found:
 		reply.Place = seen.ID.Place()
 	case !n.state.Idem.Fresh(in.Upto, at, false):

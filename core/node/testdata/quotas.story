@@ -52,3 +52,14 @@ in 1ms: true
 > after 5ms
 > arrive lists 1.1 ida 7
 1.1 goes; shadows 1
+
+# Who is refused by any other bound is charged nothing.
+> with quota none
+> with quota peer/1/1h/2
+> ready
+> arrive money 0.1 joy 7 /1
+0.1 goes; rule 1 has 1 left
+> arrive money 1.1 joy 7 /1
+1.1: busy, for route
+> arrive money 2.1 joy 7
+2.1 goes; rule 1 has 0 left
