@@ -83,7 +83,7 @@ func (k *call) arrive() error {
 	k.recognize()
 	k.of = k.class()
 	in := event.Arrive{Class: k.of, Facet: k.door.facet, Route: k.door.number, Peer: k.peer(),
-		Bytes: k.r.ContentLength, Answer: k.door.mean, Patience: k.most}
+		Bytes: k.r.ContentLength, Answer: k.door.mean, Patience: k.most, Keeps: k.keeps}
 	if k.of != words.Anon {
 		in.Key, in.Tenant = k.key.ID, k.key.Tenant
 	}

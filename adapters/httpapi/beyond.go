@@ -22,6 +22,10 @@ type Way struct {
 	Serve    func(http.ResponseWriter, *http.Request)
 }
 
+// endless is how long a permit is kept at most by an answer that has no end: nothing else
+// but a bug keeps one so long.
+const endless = 24 * time.Hour
+
 // Endpoints is how many operations there are: routes of other services are numbered behind
 // them.
 func Endpoints() int { return len(routes()) + 1 }
@@ -47,7 +51,7 @@ func (a *API) sendOn(k *call) {
 	}
 	numbered := *d
 	numbered.number = uint16(Endpoints()) + way.Number
-	k.door, k.most = &numbered, way.Deadline
+	k.door, k.most, k.keeps = &numbered, way.Deadline, endless
 	err := k.arrive()
 	if err == nil && way.Key {
 		err = k.enter(0)
@@ -55,6 +59,11 @@ func (a *API) sendOn(k *call) {
 	if err != nil {
 		k.fail(err)
 		return
+	}
+	if said := k.r.Header["Authorization"]; len(said) == 1 {
+		if _, _, ok := parseKey(said[0]); ok {
+			delete(k.r.Header, "Authorization") // a key of ours is nobody else's to know
+		}
 	}
 	k.identify()
 	k.Header()["X-Request-Id"] = []string{string(k.id[:])}

@@ -34,7 +34,7 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 	default:
 		w.Serve = func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "no-store")
-			_, _ = io.WriteString(w, "from afar: "+r.URL.Path)
+			_, _ = io.WriteString(w, "from afar: "+r.URL.Path+" "+r.Header.Get("Authorization"))
 		}
 	}
 	return w, event.None
@@ -49,6 +49,11 @@ func TestBeyond(t *testing.T) {
 		r.Header.Del("Authorization")
 		return r
 	}
+	told := func(path, auth string) *http.Request {
+		r := bare(path)
+		r.Header.Set("Authorization", auth)
+		return r
+	}
 	for _, c := range []struct {
 		r       *http.Request
 		status  int
@@ -58,7 +63,9 @@ func TestBeyond(t *testing.T) {
 		{bare("/a/b"), 200, "from afar: /a/b", true},
 		{bare("/"), 200, "from afar: /", true},
 		{bare("/keyed"), 401, `"code":"unauthorized"`, true},
-		{s.get("/keyed"), 200, "from afar: /keyed", true},
+		{s.get("/keyed"), 200, "from afar: /keyed ", true},
+		{told("/a", bearer(1)), 200, "from afar: /a ", true},
+		{told("/a", "Bearer theirs"), 200, "from afar: /a Bearer theirs", true},
 		{bare("/nowhere"), 404, `"code":"not_found"`, false},
 		{bare("/gone"), 503, `"code":"unavailable"`, true},
 		{bare("/v1/nowhere"), 404, `"code":"not_found"`, false},
@@ -67,7 +74,7 @@ func TestBeyond(t *testing.T) {
 		h.arrived, kept.all = nil, nil
 		a := s.send(c.r)
 		path := c.r.URL.Path
-		if a.status != c.status || !strings.Contains(a.body, c.says) || a.header.Get("X-Request-Id") == "" && a.status != 200 {
+		if a.status != c.status || !strings.Contains(a.body, c.says) || strings.Contains(a.body, "afar") && strings.Contains(a.body, "mk_") || a.header.Get("X-Request-Id") == "" && a.status != 200 {
 			t.Errorf("%s: %d %s %v", path, a.status, a.body, a.header)
 		}
 		if (len(h.arrived) == 1) != c.arrives || len(h.in) != 0 {
@@ -75,7 +82,7 @@ func TestBeyond(t *testing.T) {
 		}
 		if c.arrives && path != "/openapi.json" {
 			in := h.arrived[0]
-			if in.Facet != words.Beyond || in.Route != uint16(httpapi.Endpoints())+3 || in.Patience != 7*time.Second {
+			if in.Facet != words.Beyond || in.Route != uint16(httpapi.Endpoints())+3 || in.Patience != 7*time.Second || in.Keeps < time.Hour {
 				t.Errorf("%s: %+v", path, in)
 			}
 			if len(kept.all) != 1 || kept.all[0].Route != "beyond" || kept.all[0].Status != c.status {

@@ -38,6 +38,7 @@ type call struct {
 	door    *door
 	began   time.Time
 	most    time.Duration // until its deadline
+	keeps   time.Duration // a permit, where an answer has no end
 	at      words.Time    // the node's, when it came in
 	key     event.Key     // that was shown; 0: none
 	over    bool          // it was somebody's, and is not any more

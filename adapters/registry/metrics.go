@@ -85,7 +85,7 @@ var Metrics = []Metric{
 // Absences are what the contract names and this node does not have.
 var Absences = []Absence{
 	{"bus_lagged_total", "there is no bus: a stream of changes is read from the index, at its reader's pace"},
-	{"upstream_fail_total, downstream_latency_seconds, circuit_open_total", "the node calls nobody"},
+	{"upstream_fail_total, downstream_latency_seconds, circuit_open_total", "of other services there are no series yet: explain tells of each request"},
 	{"facet_busy_total, shed_total", "admission_refused_total says why each was refused"},
 	{"facet_deadline_timeouts_total", "io_timeouts_total counts them"},
 	{"config_coalesced_total", "no key of the configuration changes while the node runs"},

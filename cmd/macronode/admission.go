@@ -67,12 +67,12 @@ func quotaName(c *config.Config, rule int) string {
 	return fmt.Sprintf("quotas-%d", rule)
 }
 
-// gate shares the slots of those who come: an eighth for the node's own, an eighth for
-// whoever has shown no key.
+// gate shares the slots of those who come: an eighth for the node's own, three for whoever
+// has shown no key.
 func gate(c *config.Config) loop.Door {
 	all := houseLimits(c).Places
 	part := max(1, all/8)
-	return loop.Door{words.Internal: part, words.Authed: all - 2*part, words.Anon: part}
+	return loop.Door{words.Internal: part, words.Authed: all - 4*part, words.Anon: 3 * part}
 }
 
 // versionOf names what a configuration says.

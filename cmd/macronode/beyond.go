@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"macronode/adapters/config"
 	"macronode/adapters/httpapi"
@@ -42,6 +43,16 @@ func routeLimits(c *config.Config) []int {
 		all = append(all, c.Routes[i].MaxInflight)
 	}
 	return all
+}
+
+// ownPaths refuses routes that nothing would ever take: what is under /v1/ is the node's.
+func ownPaths(c *config.Config) error {
+	for i := range c.Routes {
+		if p := c.Routes[i].Path; p == "/openapi.json" || p == "/v1" || strings.HasPrefix(p, "/v1/") {
+			return fmt.Errorf("routes[%d].path is %s: that is this node's own", i, p)
+		}
+	}
+	return nil
 }
 
 // asks is the node as the proxy sees it.

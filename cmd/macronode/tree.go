@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -112,7 +113,7 @@ func (c *console) load(own ...config.Flag) (*config.Config, error) {
 	}
 	cfg, err := config.Load(s)
 	if err == nil {
-		err = quota.CheckRules(quotas(cfg))
+		err = errors.Join(quota.CheckRules(quotas(cfg)), ownPaths(cfg))
 	}
 	return cfg, cannot(err)
 }

@@ -59,7 +59,7 @@ type row struct {
 	flow   words.Flow
 	cost   uint64
 	since  words.Instant // it came
-	end    words.Instant // of its caller's deadline
+	end    words.Instant // of its caller's deadline, or of what it may keep
 	until  words.Instant // something is to be done about it
 	due    int32         // where it stands among those; meaningless when free or lost
 }
@@ -129,7 +129,7 @@ func (a *Admit) Arrive(now words.Instant, in *event.Arrive) {
 	r := &a.rows[place]
 	words.Assert(r.state == free, "admit: a slot that is in use")
 	*r = row{ticket: in.Ticket, state: queued, facet: in.Facet, route: in.Route, flow: flow(in), cost: a.cost(in),
-		since: now, end: now.Plus(in.Patience), until: now.Plus(min(a.limits.Wait, in.Patience/4))}
+		since: now, end: now.Plus(max(in.Patience, in.Keeps)), until: now.Plus(min(a.limits.Wait, in.Patience/4))}
 	err := a.queues[in.Facet].Offer(r.flow, place, r.cost)
 	words.Assert(err == nil, "admit: queued what would be refused")
 	if int(in.Route) < len(a.routes) {

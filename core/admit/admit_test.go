@@ -130,7 +130,8 @@ func TestAgrees(t *testing.T) {
 			}
 			e := event.Arrive{Ticket: words.NewTicket(slot, uint32(len(used)+1)), Facet: words.Facet(rapid.IntRange(0, 1).Draw(t, "facet")),
 				Class: words.Class(rapid.IntRange(0, 2).Draw(t, "class")), Route: uint16(rapid.IntRange(0, 2).Draw(t, "route")),
-				Bytes: rapid.Int64Range(-1, 2*quantum).Draw(t, "bytes"), Patience: time.Duration(rapid.IntRange(1, 200).Draw(t, "patience")) * time.Millisecond}
+				Bytes: rapid.Int64Range(-1, 2*quantum).Draw(t, "bytes"), Patience: time.Duration(rapid.IntRange(1, 200).Draw(t, "patience")) * time.Millisecond,
+				Keeps: time.Duration(rapid.SampledFrom([]int{0, 0, 5000}).Draw(t, "keeps")) * time.Millisecond}
 			g := twin.Guest{Ticket: e.Ticket, Facet: e.Facet, Route: int(e.Route), Flow: words.Flow{Class: e.Class}}
 			if e.Class == words.Anon {
 				e.Peer[7] = byte(rapid.IntRange(1, 2).Draw(t, "peer"))
@@ -146,7 +147,7 @@ func TestAgrees(t *testing.T) {
 			}
 			if err == nil {
 				a.Arrive(now, &e)
-				m.Arrive(now, g, e.Patience)
+				m.Arrive(now, g, e.Patience, e.Keeps)
 			}
 		}
 		next := func(t *rapid.T) {

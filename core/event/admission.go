@@ -19,6 +19,7 @@ type Arrive struct {
 	Bytes    int64         // declared length of the body; -1: not said
 	Answer   uint32        // bytes of the answer, as the route has them in the mean
 	Patience time.Duration // what is left of the caller's deadline
+	Keeps    time.Duration // the permit at most, where that is longer: an answer without an end
 }
 
 // Settle gives back the permit of a request, or its place in a queue. It may come late,

@@ -70,8 +70,11 @@ func (h *House) Would(g Guest) string {
 }
 
 // Arrive lets a guest wait.
-func (h *House) Arrive(now words.Instant, g Guest, patience time.Duration) {
+func (h *House) Arrive(now words.Instant, g Guest, patience, keeps time.Duration) {
 	g.State, g.Since, g.End = "queued", now, now.Plus(patience)
+	if keeps > patience {
+		g.End = now.Plus(keeps)
+	}
 	g.Until = now.Plus(min(h.Wait, patience/4))
 	h.Guests = append(h.Guests, g)
 }

@@ -1,0 +1,96 @@
+package mutants
+
+// gateway are bugs of who is let in, whose turn it is, and who has had enough.
+func gateway() []Mutant {
+	const (
+		fair, admit, arrive, gate, in = "core/fair/fair.go", "core/admit/admit.go", "core/node/arrive.go", "adapters/loop/gate.go", "adapters/httpapi/arrive.go"
+
+		turns, turnsTwin = "./core/fair TestStory$", "./core/fair TestAgrees$"
+		house, houseTwin = "./core/admit TestStory$", "./core/admit TestAgrees$"
+		told             = "./core/node TestEveryArrivalIsTold$"
+		door             = "./adapters/httpapi TestArrive$"
+	)
+	return []Mutant{
+		one("the turn stays with who comes back", "k8s-95259: whoever waits is served", fair, "if name.Class == q.turn {", "if false {", turnsTwin, "./core/fair TestNobodyStarves$"),
+		one("no weight is a little weight", "k8s-134196: weight 0 admits nothing", fair, "case q.limits.Weights[of] == 0:\n\t\treturn ErrWeight", "case false:\n\t\treturn ErrWeight", turnsTwin, houseTwin),
+		one("who is idle saves", "F3", fair, "c.deficit, c.visited = 0, false", "c.visited = false", turnsTwin, houseTwin),
+		one("a flow is paid at each look", "F4", fair, "\t\t\tc.begun = true\n", "", turns, turnsTwin),
+		one("turns cost nothing", "classes by their weights", fair, "c.deficit -= cost\n", "", turns, "./core/fair TestShares$"),
+		one("a newcomer goes first", "flows take turns", fair, "f.prev, f.next = first.prev, c.first\n", "f.prev, f.next = first.prev, c.first\n\tc.first = at\n", turns, turnsTwin),
+		one("one more than fits", "F2", fair, "case q.queued >= q.limits.Queue:", "case q.queued > q.limits.Queue:", turns, turnsTwin),
+		one("a flow may fill its class", "F2", fair, "case waits && int(q.flows[at].queued) >= q.limits.Flow, q.limits.Flow == 0:", "case false:", turns, turnsTwin),
+		one("what was charged too much is kept", "corrected at settle", fair, "w.deficit = max(w.deficit, min(w.deficit+min(by, most), 2*most))", "_ = by", turns, turnsTwin),
+
+		one("permit given back twice", "A1: given back exactly once", admit, "\tr.state = free\n", "", house, houseTwin),
+		one("an earlier use gives it back", "a stale word changes nothing", admit, "if r.ticket != t {\n\t\treturn", "if r.ticket.Slot() != t.Slot() {\n\t\treturn", house, houseTwin, told),
+		one("kept for ever", "a ticket nobody settles is reclaimed", admit, "r.state = lost\n\t\ta.out[r.facet]--", "r.state = lost", house, houseTwin),
+		one("waits for ever", "a queued request waits at most so long", admit, "until: now.Plus(min(a.limits.Wait, in.Patience/4))", "until: now.Plus(in.Patience)", house, houseTwin),
+		one("a quarter of nothing", "never more than a quarter of its deadline", admit, "min(a.limits.Wait, in.Patience/4)", "a.limits.Wait", houseTwin, "./core/admit TestAgrees"),
+		one("a permit of another facet", "a plane that hangs keeps no permit of another", admit, "int(a.out[f]) < a.limits.Facets[f].Permits", "int(a.out[words.Money]) < a.limits.Facets[f].Permits", house, houseTwin),
+		one("route without an end", "max_inflight", admit, "int(a.routes[in.Route]) >= a.limits.Routes[in.Route]", "false", house, houseTwin, stories),
+
+		one("refused and charged", "all quotas are charged, or none", arrive, "if v.Why = n.bars(now.Mono, in); v.Why == event.Admitted {\n\t\tn.charges(now.Mono, in, &v)\n\t}", "v.Why = n.bars(now.Mono, in)\n\tif was := v.Why; true {\n\t\tn.charges(now.Mono, in, &v)\n\t\tv.Why = max(was, v.Why)\n\t}", stories, "./core/node TestStories/quotas"),
+		alone("the other is the real binary's: chaos/gate TestEquals", one("the instance refuses at the door", "an instance's quota is shared by turns", arrive, "if n.admit.Alone(in) {", "if false {", "./core/node TestLittleWaits$")),
+		alone("the other is the real binary's: chaos/gate TestEquals", one("the pace is no pace", "quota of the instance", arrive, "if at, _ := n.quota.Next(now, 0); at > now {\n\t\t\treturn\n\t\t}", "", stories)),
+		alone("soon after they are told that they waited for too long", one("drain that lets them wait", "D2: nothing new from draining on", "core/node/node.go", "\t\tn.shut(out)\n", "", stories)),
+		one("nobody is told that he is late", "a queued request waits at most so long", "core/node/node.go", "\tn.late(now.Mono, out)\n", "", stories, told),
+		one("due when nobody is", "Due", "core/node/due.go", "\tearlier(n.paced())\n", "", stories, "./core/node TestStories/quotas"),
+
+		one("who leaves keeps the slot", "a slot comes back", gate, "\tp.end = event.Settle{Ticket: v.Ticket}\n\tg.settled <- &p.end\n", "", "./adapters/loop TestGate$", "./adapters/loop TestGate"),
+		one("a slot is free before the node says so", "no slot is used twice at once", gate, "\tp.end = event.Settle{Ticket: t, Bytes: bytes}\n", "\tp.end = event.Settle{Ticket: t, Bytes: bytes}\n\tg.empty[p.class] <- t.Slot()\n", "./adapters/loop TestGate$", "./adapters/loop TestGateIsFull$"),
+		one("a guess is somebody's", "nobody unauthenticated moves a tenant's state", in, "match && found {", "match || found {", door, "./adapters/httpapi TestKeys|TestWho|TestArrive"),
+		one("a dead key has a class", "class by a verified credential", in, "case k.key.ID == 0, k.over:", "case k.key.ID == 0:", door, "./adapters/httpapi TestArrive|TestExpired|TestRevoked"),
+		alone("only what is said of peers shows it", one("any word about a peer is believed", "ron-gate forged peer", in, "k.trusts(a); {", "true; {", "./adapters/httpapi TestPeer$")),
+		alone("only an answer that is cut shows it", one("a call that failed keeps its permit", "given back exactly once, abort included", "adapters/httpapi/httpapi.go", "\t\tk.leave()\n", "\t\tif bug == nil {\n\t\t\tk.leave()\n\t\t}\n", "./adapters/httpapi TestBeyondIsCut$")),
+		alone("only a stream leaves before its end", one("settled twice", "given back exactly once", in, "\t\tk.pass = 0\n", "", "./adapters/httpapi TestStream")),
+	}
+}
+
+// quotas are bugs of who has had how much.
+func quotas() []Mutant {
+	const (
+		twin, sense = "./core/quota TestAgrees$", "./core/quota TestBounds$"
+		of, exact   = "core/quota/quota.go", "core/quota/exact.go"
+	)
+	return []Mutant{
+		one("busy row given away", "a newcomer takes a free row or an idle one", "core/quota/counters.go", "if c.taken(c.hand) && c.idle(c.hand, now) {", "if c.taken(c.hand) {", twin, "./core/quota TestRonGateForgedPeer$", "./core/quota TestSweep$"),
+		one("rate of nothing admits when idle", "k8s-134196", of, "wait := time.Duration(Never)", "wait := time.Duration(0)", twin, "./core/quota TestK8s134196$"),
+		one("charged though another rule refused", "all rules are charged, or none", of, "\tcase v.Retry > 0:\n", "\tcase v.Retry > 0:\n\t\tq.charge(&who, &Verdict{})\n", twin, "./core/quota TestRefusedChangesNothing$", "./core/quota TestRules$"),
+		one("rules of one subject share a counter", "kong-12003", of, "newGauge(r, slots[r.Scope])", "newGauge(r, 0*slots[r.Scope])", twin, "./core/quota TestKong12003$"),
+		one("counter of nobody's key", "nobody without a key reads or writes one", of, "return q.applies[who.Class] &^ q.keyed", "return q.applies[who.Class]", twin, "./core/quota TestStrangersChangeNothing$", "./core/quota TestRonGateForgedPeer$"),
+		one("told to come a little early", "Retry is exact", exact, "return time.Duration(e.ns + 1)", "return time.Duration(e.ns)", twin, sense, "./core/quota TestLongRun$"),
+		one("debt forgiven", "what is owed is not bounded by the burst", "core/quota/rule.go", "return smaller(after, g.most), wait", "return smaller(after, g.full), wait", twin, "./core/quota TestDebt$", "./core/quota TestPace$"),
+		one("parts of a nanosecond lost", "nothing is rounded", exact, "return exact{int64(ns), part}\n", "return exact{int64(ns), 0 * part}\n", twin, sense, "./core/quota TestLongRun$"),
+		one("time that goes back", "time does not go back", of, "q.last = max(now, q.last)\n\tf := &q.asked", "q.last = now\n\tf := &q.asked", twin, "./core/quota TestRules$"),
+		one("shadow that refuses", "a shadow refuses nobody", of, "case g.Shadow:\n\t\t\tv.Shadow", "case g.Shadow && false:\n\t\t\tv.Shadow", twin, "./core/quota TestRules$"),
+		one("more than a burst never fits", "who says how much comes is not worse off", "core/quota/rule.go", "if g.full.less(cost) {", "if false {", twin, "./core/quota TestDebt$"),
+		one("hand that does not go on", "the hand comes to every row", "core/quota/counters.go", "if c.hand++; int(c.hand) >= places {", "if c.hand = 1; int(c.hand) >= places {", twin, "./core/quota TestRonGateForgedPeer$", "./core/quota TestSweep$"),
+		one("newcomers who count nothing", "those without a row share one counter", of, "case shares:\n\t\tq.common[rule] = end\n", "case shares:\n", twin, "./core/quota TestRonGateForgedPeer$"),
+		one("instance paced too early", "the pace is exact", "core/quota/pace.go", "return at.Plus(longest), rule", "return at.Plus(longest - 1), rule", twin, "./core/quota TestAfter$", "./core/quota TestPace$"),
+		one("instance not charged for more", "what turned out to be more is the instance's too", of, "q.pace(now, bytes, q.bytes)\n", "q.pace(now, 0, q.bytes)\n", twin, "./core/quota TestPace$"),
+		one("the rule with the most left is told", "the rule that has used the largest part of its burst is told", of, "(told < 0 || lessOf(", "(told < 0 || !lessOf(", twin, "./core/quota TestRules$"),
+		one("the first that refuses is told", "who comes when it was told is admitted", of, "case wait > longest:", "case refuses < 0:", twin, "./core/quota TestRules$"),
+	}
+}
+
+// upstreams are bugs of where a request goes, and whether it is sent again.
+func upstreams() []Mutant {
+	const pick, report, breaker, budget = "core/upstream/upstream.go", "core/upstream/report.go", "core/upstream/breaker.go", "core/upstream/budget.go"
+	const twin, told, room = "./core/upstream TestAgrees", "./core/upstream TestStor", "./core/upstream"
+	return []Mutant{
+		one("call that nobody counts out", "U1", report, "\t\te.calls--\n\t\tc.phase = resting", "\t\tc.phase = resting", twin, told),
+		one("sick and asked", "a sick endpoint is asked nothing", pick, "!e.sick && rank < best", "rank < best", twin, told),
+		one("turns that never turn", "round robin among equals", pick, "u.next = (at + 1) % u.rules.Endpoints", "u.next = 0", twin, told),
+		one("POST sent again", "only idempotent methods are retried", report, "!c.again || in.Spent", "in.Spent", twin, told),
+		one("half a body sent again", "no retry once a byte is gone", report, "in.Spent || ", "", twin, told),
+		one("a fourth try", "U2", report, "c.tries >= u.rules.Tries", "c.tries > u.rules.Tries", twin, told),
+		one("retries for nothing", "U3", budget, "b.saved -= price", "b.saved -= 0", twin, told),
+		one("half-open admits all", "U4", pick, "b.out >= u.rules.Floor", "false", twin, told),
+		one("trials for floor", "envoy-38338", pick, "b.out >= u.rules.Floor", "b.out >= u.rules.Trials", twin, told),
+		one("floor for trials", "envoy-8337", breaker, "b.good >= u.rules.Trials", "b.good >= u.rules.Floor", twin, told),
+		one("a straggler opens it", "an epoch's tries tell of that epoch", report, "u.breaker.epoch == c.epoch && u.fails(now)", "u.fails(now)", twin, told),
+		one("a straggler closes it", "an epoch's tries tell of that epoch", breaker, "\tif b.epoch != epoch {\n\t\treturn\n\t}\n", "", told, room),
+		one("open for ever", "U5", report, "\t\tm.wake(u.breaker.until)\n", "", twin, told),
+		one("another's ticket", "a ticket is of one use", pick, "words.NewTicket(t.Slot(), c.generation) == t", "true", twin, room),
+	}
+}

@@ -1,0 +1,18 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestOwnPathsAreNobodyElses: a route that nothing would ever take is refused at the start.
+func TestOwnPathsAreNobodyElses(t *testing.T) {
+	for path, wrong := range map[string]bool{"/v1": true, "/v1/wallet": true, "/openapi.json": true, "/": false, "/v10": false, "/app": false} {
+		c := newDesk()
+		c.tree = &tree{Set: []string{`upstreams={"app":{"url":"http://127.0.0.1:9"}}`, `routes=[{"upstream":"app","path":"` + path + `"}]`}}
+		_, err := c.load()
+		if (err != nil) != wrong || wrong && !strings.Contains(err.Error(), "this node's own") {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
