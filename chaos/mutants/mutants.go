@@ -126,7 +126,7 @@ var complaint = regexp.MustCompile(`(?m)^\s*(\S+_test\.go:\d+: .*|panic: .*|\S+\
 func Try(root, built string, c Check, mutant int) Verdict {
 	args := []string{"-test.timeout=180s", "-test.failfast"}
 	if c.draws(root) { // a counterexample need not be small to be one
-		args = append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
+		args = append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks=400") // what is seen by chance is seen with much of it
 	}
 	if mutant > 0 {
 		args = append(args, "-mutant="+strconv.Itoa(mutant))

@@ -121,8 +121,15 @@ func TestAgrees(t *testing.T) {
 				t.Fatalf("next: %d, %v, the twin says %d, %v", place, ok, want, any)
 			}
 		}
+		many := func(f func(*rapid.T)) func(*rapid.T) {
+			return func(t *rapid.T) {
+				for range 6 {
+					f(t)
+				}
+			}
+		}
 		t.Repeat(map[string]func(*rapid.T){
-			"offer": offer, "offer again": offer, "offer more": offer, "next": next, "next again": next,
+			"offer": offer, "offer again": many(offer), "offer more": many(offer), "next": next, "next again": many(next),
 			"drop": func(t *rapid.T) {
 				place := rapid.Uint32Range(0, places-1).Draw(t, "place")
 				if waits := q.Queued(place); waits {

@@ -124,6 +124,9 @@ func TestEveryArrivalIsTold(t *testing.T) {
 				}
 				p.now.Mono = max(p.now.Mono, due) + 1
 				p.step(t, event.Tick{})
+				if still, any := p.node.Due(); any && still == due {
+					t.Fatalf("due at %d, and still so behind its tick", due)
+				}
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
