@@ -160,7 +160,7 @@ func TestQuota(t *testing.T) {
 		if went > most || went < burst || refused == 0 {
 			t.Errorf("%d callers: %d went, at most %d, %d were refused", callers, went, most, refused)
 		}
-		t.Logf("evidence: gate.quota.%d = %.4f of the quota, offered %.0fx", callers, float64(went)/float64(most), float64(went+refused)/float64(most))
+		t.Logf("evidence: gate.quota = %.4f of the quota by %d callers, offered %.0fx", float64(went)/float64(most), callers, float64(went+refused)/float64(most))
 	}
 }
 
