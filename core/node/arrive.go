@@ -67,7 +67,7 @@ func (n *Node) bars(now words.Instant, in *event.Arrive) event.Why {
 
 // charges asks the quotas, which charge all that apply, or none.
 func (n *Node) charges(now words.Instant, in *event.Arrive, v *event.Verdict) {
-	said := n.quota.Take(now, quota.Who{Class: in.Class, Peer: in.Peer, Key: in.Key, Tenant: in.Tenant}, uint64(max(in.Bytes, 0)))
+	said := n.quota.Take(now, quota.Who{Class: in.Class, Peer: in.Peer, Key: in.Key, Tenant: in.Tenant, Route: in.Route}, uint64(max(in.Bytes, 0)))
 	v.Rule, v.Left, v.Reset, v.Retry, v.Shadow = said.Rule, said.Left, said.Reset, said.Retry, said.Shadow
 	if said.Refused {
 		v.Why = event.OverQuota

@@ -25,16 +25,19 @@ func house() admit.Limits {
 	return l
 }
 
-// rule reads SCOPE/N/DURATION/BURST, with /shadow behind it.
+// rule reads SCOPE/N/DURATION/BURST, with /shadow behind it. That of a route is of route 1.
 func rule(t *testing.T, said string) quota.Rule {
 	t.Helper()
 	w := strings.Split(said, "/")
 	r := quota.Rule{Classes: quota.All, Shadow: len(w) > 4}
-	scopes := []string{"instance", "peer", "key", "tenant"}
+	scopes := []string{"instance", "peer", "key", "tenant", "route"}
 	r.Scope = words.Scope(slices.Index(scopes, w[0]))
 	every, err := time.ParseDuration(w[2])
 	if _, wrong := fmt.Sscan(w[1]+" "+w[3], &r.Rate, &r.Burst); wrong != nil || err != nil {
 		t.Fatal(said, wrong, err)
+	}
+	if r.Scope == words.OfRoute {
+		r.Route = 1
 	}
 	if r.Every = every; r.Scope == words.OfKey || r.Scope == words.OfTenant {
 		r.Classes = quota.Of(words.Internal, words.Authed)

@@ -27,6 +27,9 @@ func drawRule(t *rapid.T) quota.Rule {
 	if r.Scope == words.OfInstance {
 		r.Classes = quota.All
 	}
+	if r.Scope == words.OfRoute {
+		r.Route = uint16(rapid.IntRange(1, 2).Draw(t, "route"))
+	}
 	if r.Check() != nil { // a burst that takes years
 		r.Every = 7
 	}
@@ -50,7 +53,7 @@ func newTwins(t *rapid.T, saw map[string]int) *twins {
 	for range rapid.IntRange(1, 5).Draw(t, "rules") {
 		r := drawRule(t)
 		w.rules = append(w.rules, r)
-		m := model.Rule{Scope: r.Scope, Unit: r.Unit, Rate: r.Rate, Burst: r.Burst, Every: r.Every, Shadow: r.Shadow}
+		m := model.Rule{Scope: r.Scope, Unit: r.Unit, Rate: r.Rate, Burst: r.Burst, Every: r.Every, Shadow: r.Shadow, Route: r.Route}
 		for c := range words.Classes {
 			m.For[c] = r.Classes.Has(c)
 		}
@@ -66,7 +69,8 @@ func newTwins(t *rapid.T, saw map[string]int) *twins {
 }
 
 func (w *twins) drawWho() quota.Who {
-	who := quota.Who{Class: words.Class(rapid.IntRange(0, 2).Draw(w.T, "class")), Peer: words.ID{byte(rapid.IntRange(0, 3).Draw(w.T, "peer")), 15: 1}}
+	who := quota.Who{Class: words.Class(rapid.IntRange(0, 2).Draw(w.T, "class")), Peer: words.ID{byte(rapid.IntRange(0, 3).Draw(w.T, "peer")), 15: 1},
+		Route: uint16(rapid.IntRange(0, 2).Draw(w.T, "route"))}
 	if k := rapid.IntRange(0, 4).Draw(w.T, "key"); k > 0 {
 		who.Key, who.Tenant = words.KeyID(k), words.Tenant(1+k%2)
 	}
@@ -112,6 +116,8 @@ func (w *twins) take(*rapid.T) {
 
 func (w *twins) note(v quota.Verdict, bytes uint64) {
 	switch {
+	case v.Refused && w.rules[v.Rule-1].Scope == words.OfRoute:
+		w.saw["route"]++
 	case v.Refused && v.Retry == 0:
 		w.saw["never"]++
 	case v.Refused:
@@ -225,7 +231,7 @@ func TestAgrees(t *testing.T) {
 			"charge": w.charge, "spend": w.spend, "copy": w.copy, "": w.check,
 		})
 	})
-	for _, corner := range []string{"admitted", "refused", "never", "beyond the burst", "shadow", "shared", "paced", "back"} {
+	for _, corner := range []string{"admitted", "refused", "never", "beyond the burst", "shadow", "shared", "paced", "back", "route"} {
 		if saw[corner] == 0 {
 			t.Errorf("never saw: %s", corner)
 		}

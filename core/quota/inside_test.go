@@ -14,8 +14,11 @@ import (
 // rules are one of each scope; the rate of the first peer's rule does not divide.
 func rules() []Rule {
 	r := Rule{Rate: 7, Every: 3 * time.Second, Burst: 9, Classes: All}
-	list := make([]Rule, 0, 5)
+	list := make([]Rule, 0, 6)
 	for r.Scope = range words.Scopes {
+		if r.Route = 0; r.Scope == words.OfRoute {
+			r.Route = 1
+		}
 		list = append(list, r)
 	}
 	return append(list, Rule{Scope: words.OfPeer, Unit: words.Bytes, Rate: 1, Every: time.Second, Burst: 100, Classes: All})
@@ -24,7 +27,7 @@ func rules() []Rule {
 func some() Quota {
 	q := New(rules(), Limits{Peers: 2, Keys: 2, Tenants: 2}, 1)
 	for i := range 3 {
-		q.Take(words.Instant(10*i), Who{Class: words.Authed, Peer: words.ID{byte(i)}, Key: words.KeyID(i + 1), Tenant: 1}, 5)
+		q.Take(words.Instant(10*i), Who{Class: words.Authed, Peer: words.ID{byte(i)}, Key: words.KeyID(i + 1), Tenant: 1, Route: 1}, 5)
 	}
 	q.Spend(30, 0)
 	return q
@@ -39,7 +42,7 @@ func TestHashForgetsNothing(t *testing.T) {
 		t.Error("two rules of a subject hash as one")
 	}
 	q := some()
-	not := []string{"gauges: configuration", "applies: configuration", "keyed: configuration", "bytes: configuration",
+	not := []string{"gauges: configuration", "applies: configuration", "keyed: configuration", "routed: configuration", "bytes: configuration",
 		"shared: told, never decides", "asked: nothing of it is read in another step", "tables[].width: configuration", "tables[].ends: held by their sum"}
 	for _, field := range []string{"seed: places rows, and is another in every process", "sum: the same subjects, whose counters the other sum holds",
 		"index: where rows are found, which Check holds", "rows: held by the sum of their counters", "free: where no row is"} {
@@ -157,7 +160,7 @@ func TestBytes(t *testing.T) {
 	for scope, rows := range l.rows() {
 		c := &q.tables[scope]
 		want += int64(cap(c.ends)) * int64(unsafe.Sizeof(exact{}))
-		if scope > 0 {
+		if s := words.Scope(scope); s != words.OfInstance && s != words.OfRoute {
 			row := unsafe.Sizeof(struct {
 				subject
 				nothing

@@ -1,12 +1,13 @@
 // Package quota counts who has had how much, and says no before anything dear is done:
 // GCRA, one point in time a counter.
 //
-//	peer, key, tenant:  Take ──all have room──► charged, all of them ──► go; Charge when it was more
-//	                     └──one has not──► none is charged ──► which, and when to come again
-//	instance:           Next ──► when the next one may go; Spend when it goes
+//	peer, key, tenant, route:  Take ──all have room──► charged, all of them ──► go; Charge when it was more
+//	                            └──one has not──► none is charged ──► which, and when to come again
+//	instance:                  Next ──► when the next one may go; Spend when it goes
 //
 // A rule of the instance refuses nobody at the door, where a flood of strangers would
-// empty it for everybody: it paces the queue, which decides who is next.
+// empty it for everybody: it paces the queue, which decides who is next. One of a route is
+// what its service bears, whoever asks; where strangers may ask, a rule of peers is for them.
 package quota
 
 import (
@@ -36,7 +37,7 @@ type Limits struct {
 }
 
 func (l Limits) rows() [words.Scopes]int {
-	return [...]int{words.OfInstance: 0, words.OfPeer: l.Peers, words.OfKey: l.Keys, words.OfTenant: l.Tenants}
+	return [...]int{words.OfInstance: 0, words.OfPeer: l.Peers, words.OfKey: l.Keys, words.OfTenant: l.Tenants, words.OfRoute: 0}
 }
 
 // Who asks, as far as that was verified.
@@ -45,9 +46,10 @@ type Who struct {
 	Key    words.KeyID  // that was verified; 0: none was, and no counter of a key or a tenant is looked at
 	Tenant words.Tenant // of that key
 	Class  words.Class
+	Route  uint16 // number of what is asked for; 0: no rule of a route is for it
 }
 
-// A Verdict is what the rules of peers, keys and tenants say of a request.
+// A Verdict is what the rules of all scopes but the instance say of a request.
 type Verdict struct {
 	Refused bool
 	Rule    uint8         // from 1: that refused, the longest; or that has used the largest part of its burst; 0: none
@@ -70,11 +72,12 @@ type Quota struct {
 	gauges  []gauge
 	applies [words.Classes]uint16 // bit i: rule i is for that class, and not of the instance
 	keyed   uint16                // bit i: rule i is of keys or tenants
+	routed  uint16                // bit i: rule i is of a route
 	bytes   uint16                // bit i: rule i counts bytes
 
 	last   words.Instant          // the latest now: time does not go back
-	tables [words.Scopes]counters // of the instance none
-	common [MaxRules]exact        // of a rule of the instance its counter, of others what those share who have no row
+	tables [words.Scopes]counters // of the instance and of routes none
+	common [MaxRules]exact        // of a rule of the instance or of a route its counter, of others what those share who have no row
 
 	shared [MaxRules]uint64 // how often a rule's common counter was asked: told, never decides
 	asked  found            // what is asked in this step: nothing of it is read in another
@@ -98,6 +101,9 @@ func New(rules []Rule, l Limits, seed words.Hash64) Quota {
 		}
 		if r.Scope == words.OfKey || r.Scope == words.OfTenant {
 			q.keyed |= bit
+		}
+		if r.Scope == words.OfRoute {
+			q.routed |= bit
 		}
 		if r.Unit == words.Bytes {
 			q.bytes |= bit
@@ -162,10 +168,16 @@ func (q *Quota) Rows(scope words.Scope) int { return q.tables[scope].rows.Len() 
 // rulesFor are the rules that apply to one.
 func (q *Quota) rulesFor(who *Who) uint16 {
 	words.Assert(who.Key == 0 || who.Tenant != 0, "quota: a key of nobody")
+	rules := q.applies[who.Class]
 	if who.Key == 0 {
-		return q.applies[who.Class] &^ q.keyed
+		rules &^= q.keyed
 	}
-	return q.applies[who.Class]
+	for m := rules & q.routed; m != 0; m &= m - 1 {
+		if i := bits.TrailingZeros16(m); q.gauges[i].Route != who.Route {
+			rules &^= 1 << i
+		}
+	}
+	return rules
 }
 
 // found is where the counters of a request stand, and where they would.
@@ -180,6 +192,7 @@ const (
 	unknown = math.MaxUint32     // not looked for
 	fresh   = math.MaxUint32 - 1 // there is none, and there is room for one
 	shares  = math.MaxUint32 - 2 // there is none, nor room
+	single  = math.MaxUint32 - 3 // the rule has one counter, whoever asks
 )
 
 // find looks for the counters of a request, and for room where there are none yet. It
@@ -188,7 +201,7 @@ func (q *Quota) find(now words.Instant, who *Who, bytes uint64, rules uint16) {
 	q.last = max(now, q.last)
 	f := &q.asked
 	f.bytes, f.rules = bytes, rules
-	f.places = [...]uint32{unknown, unknown, unknown, unknown}
+	f.places = [...]uint32{unknown, unknown, unknown, unknown, words.OfRoute: single}
 	for m := rules; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
 		g := &q.gauges[i]
@@ -213,7 +226,7 @@ func (q *Quota) used(rule int) exact {
 	switch place := q.asked.places[g.Scope]; place {
 	case fresh:
 		return exact{}
-	case shares:
+	case shares, single:
 		return g.used(q.common[rule], q.last)
 	default:
 		return g.used(q.tables[g.Scope].row(place)[g.slot], q.last)
@@ -290,7 +303,7 @@ func (q *Quota) put(who *Who, rule int, used exact) {
 	end := exact{ns: int64(q.last)}.plus(used, g.Rate)
 	t, place := &q.tables[g.Scope], &q.asked.places[g.Scope]
 	switch *place {
-	case shares:
+	case shares, single:
 		q.common[rule] = end
 		return
 	case fresh:

@@ -22,8 +22,9 @@ const _ = uint64(1<<63 - 1 - (100*366*24*time.Hour + MaxSpan + 2*(MaxSpan+MaxDeb
 // Why a rule makes no sense, or rules do not together.
 var (
 	ErrMany    = errors.New("quota: more than 16 rules")
-	ErrScope   = errors.New("quota: scope is none of instance, peer, key, tenant")
+	ErrScope   = errors.New("quota: scope is none of instance, peer, key, tenant, route")
 	ErrUnit    = errors.New("quota: unit is none of requests, bytes")
+	ErrRoute   = errors.New("quota: a rule of a route names one, and no other does")
 	ErrNobody  = errors.New("quota: no class that it names can have such a counter")
 	ErrWhole   = errors.New("quota: a rule of the instance is for all classes")
 	ErrRate    = errors.New("quota: rate is more than 2^50")
@@ -58,6 +59,7 @@ type Rule struct {
 	Every   time.Duration
 	Burst   uint64
 	Classes Classes // whom it is for
+	Route   uint16  // of scope OfRoute: its number, from 1
 	Shadow  bool    // refuses nobody, and says whom it would have refused
 }
 
@@ -69,6 +71,8 @@ func (r Rule) Check() error {
 		return ErrScope
 	case r.Unit > words.Bytes:
 		return ErrUnit
+	case (r.Scope == words.OfRoute) != (r.Route != 0):
+		return ErrRoute
 	case r.Classes&^All != 0, r.Classes == 0, keyed && r.Classes == Of(words.Anon):
 		return ErrNobody
 	case r.Scope == words.OfInstance && r.Classes != All:

@@ -16,6 +16,7 @@ func TestRules(t *testing.T)                { play(t, "testdata/rules") }
 func TestDebt(t *testing.T)                 { play(t, "testdata/debt") }
 func TestPace(t *testing.T)                 { play(t, "testdata/pace") }
 func TestKong12003(t *testing.T)            { play(t, "testdata/kong-12003") }
+func TestRoutes(t *testing.T)               { play(t, "testdata/routes") }
 func TestK8s134196(t *testing.T)            { play(t, "testdata/k8s-134196") }
 func TestRonGateForgedPeer(t *testing.T)    { play(t, "testdata/ron-gate-forged-peer") }
 func TestRulesThatMakeNoSense(t *testing.T) { play(t, "testdata/sense") }
@@ -31,6 +32,7 @@ func TestRulesThatMakeNoSense(t *testing.T) { play(t, "testdata/sense") }
 //	flood anon 1000             so many requests, each of another peer
 //	shared 1, rows              how often the common counter of a rule was asked; how many rows there are
 //	next, next 10B              when the instance lets one go; spend lets it
+//	                            r2 behind who asks, and at the end of a rule of a route: route 2
 //	sense RULE
 type teller struct {
 	t     *testing.T
@@ -163,6 +165,8 @@ func (s *teller) rule(line []string) (r quota.Rule) {
 			r.Shadow = true
 		case "all":
 			r.Classes = quota.All
+		case "r1", "r2":
+			r.Route = uint16(s.number(word[1:]))
 		default:
 			r.Classes |= quota.Of(s.class(word))
 		}
@@ -190,6 +194,8 @@ func (s *teller) who(line []string) (who quota.Who, bytes uint64, times int) {
 			who.Key = words.KeyID(s.number(word[1:]))
 		case word[0] == 't':
 			who.Tenant = words.Tenant(s.number(word[1:]))
+		case word[0] == 'r':
+			who.Route = uint16(s.number(word[1:]))
 		case strings.HasSuffix(word, "B"):
 			bytes = uint64(s.number(strings.TrimSuffix(word, "B")))
 		case strings.HasSuffix(word, "x"):

@@ -48,11 +48,12 @@ const (
 	OfPeer
 	OfKey
 	OfTenant
+	OfRoute // all who ask for it together
 	Scopes
 )
 
 func (s Scope) String() string {
-	return [...]string{"instance", "peer", "key", "tenant", "?"}[min(s, Scopes)]
+	return [...]string{"instance", "peer", "key", "tenant", "route", "?"}[min(s, Scopes)]
 }
 
 // A Unit is what a quota counts.

@@ -18,6 +18,7 @@ type Rule struct {
 	Every       time.Duration
 	For         [words.Classes]bool
 	Shadow      bool
+	Route       uint16
 }
 
 // Who asks.
@@ -26,6 +27,7 @@ type Who struct {
 	Key    words.KeyID
 	Tenant words.Tenant
 	Class  words.Class
+	Route  uint16
 }
 
 // bucket is what one subject has drawn by one rule and what has not come back.
@@ -115,6 +117,8 @@ func (s *State) subject(rule int, who Who) (string, bool) {
 		return "", false
 	case r.Scope == words.OfPeer:
 		return string(who.Peer[:]), true
+	case r.Scope == words.OfRoute:
+		return "all", r.Route == who.Route
 	case who.Key == 0:
 		return "", false
 	case r.Scope == words.OfKey:
@@ -145,7 +149,7 @@ func (s *State) find(who Who, only func(Rule) bool) []*bucket {
 			continue
 		}
 		own, many := s.own(r.Scope, name)
-		if r.Rate > 0 && !own && many >= s.Subjects[r.Scope] {
+		if r.Rate > 0 && r.Scope != words.OfRoute && !own && many >= s.Subjects[r.Scope] {
 			found[i] = s.commonOf(i)
 			s.Shared[i]++
 			continue

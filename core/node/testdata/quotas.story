@@ -63,3 +63,18 @@ in 1ms: true
 1.1: busy, for route
 > arrive money 2.1 joy 7
 2.1 goes; rule 1 has 0 left
+
+# What one route's service bears is counted of all who ask for it, and of nothing else.
+> with quota none
+> with quota route/1/1h/2
+> ready
+> arrive money 0.1 kit /1
+0.1 goes; rule 1 has 1 left
+> settle 0.1
+> arrive money 0.2 lea 7 /1
+0.2 goes; rule 1 has 0 left
+> settle 0.2
+> arrive money 0.3 mo 8 /1
+0.3: busy, for quota; rule 1 has 0 left, come in 1h0m0s
+> arrive money 0.4 mo 8
+0.4 goes
