@@ -75,5 +75,11 @@ func (a *Asks) Failed(in event.Tried) event.Onward {
 
 func (a *Asks) Tell(in event.Tried) { a.Failed(in) }
 
+// Look says how an upstream looks now; false: the node has ended.
+func (a *Asks) Look(upstream uint16) (event.Standing, bool) {
+	told, ok := a.ask(event.Ask{What: event.AskLook, Look: upstream})
+	return told.Standing, ok
+}
+
 // Asking is how many ask now, and how many may.
 func (a *Asks) Asking() (depth, limit int) { return cap(a.free) - len(a.free), cap(a.free) }

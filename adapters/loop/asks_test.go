@@ -27,6 +27,8 @@ func (o *oracle) Step(now words.Now, in event.Event, out *event.Effects) {
 		told.Picked.Ticket = ask.Retry.Ticket + 1
 	case event.AskTried:
 		told.Onward.Again = ask.Tried.Spent
+	case event.AskLook:
+		told.Standing.Calls = uint32(ask.Look)
 	}
 	out.Told = append(out.Told, told)
 }
@@ -51,6 +53,9 @@ func TestAsks(t *testing.T) {
 					if p := k.Asks.Retry(event.Retry{Ticket: words.Ticket(up)}); p.Ticket != words.Ticket(up)+1 {
 						t.Errorf("retried %v for %d", p.Ticket, up)
 					}
+					if s, ok := k.Asks.Look(up); !ok || s.Calls != uint32(up) {
+						t.Errorf("%+v, %v of %d", s, ok, up)
+					}
 					if on := k.Asks.Failed(event.Tried{Spent: n%2 == 0}); on.Again != (n%2 == 0) {
 						t.Errorf("%+v", on)
 					}
@@ -71,6 +76,9 @@ func TestAsks(t *testing.T) {
 				t.Error("goes through a node that has ended")
 			}
 			k.Asks.Tell(event.Tried{})
+			if _, ok := k.Asks.Look(0); ok {
+				t.Error("looks like something in a node that has ended")
+			}
 		}
 	})
 }

@@ -21,6 +21,8 @@ type Picked struct {
 	Ticket   words.Ticket  // of the request, whatever the try
 	Endpoint uint8         // number in the upstream
 	Stop     Stop          // Through: it goes
+	Circuit  Circuit       // of the upstream, as it was found
+	Out      bool          // the endpoint is out for its failures, as all are that no check calls sick
 	Wait     time.Duration // where it does not, until it is worth to come again; 0: it is not known
 }
 
@@ -36,7 +38,26 @@ type Tried struct {
 // Onward is what becomes of a request after a try that failed.
 type Onward struct {
 	Again bool          // a Retry, after Wait; otherwise what was seen is told
+	Halt  Halt          // why not
 	Wait  time.Duration // at least
+}
+
+// A Halt is why a request is not sent again after a try that failed.
+type Halt uint8
+
+const (
+	NoHalt     Halt = iota // it is, or nothing has failed
+	HaltMethod             // its method is not idempotent
+	HaltBody               // some of its body is gone
+	HaltTries              // it has had all that it is given
+	HaltOpen               // the breaker is open
+	HaltTime               // the pause would be longer than what is left of its deadline, or nothing is left
+	HaltBudget             // its upstream has no retry to spare
+	Halts
+)
+
+func (h Halt) String() string {
+	return [...]string{"", "method", "body", "tries", "breaker", "time", "budget", "?"}[min(h, Halts)]
 }
 
 // Probed is what a health check saw of an endpoint.
@@ -99,10 +120,25 @@ func (c Circuit) String() string {
 	return [...]string{"closed", "open", "half-open", "?"}[min(c, 3)]
 }
 
+// A Standing is how an upstream looks now.
+type Standing struct {
+	Circuit Circuit
+	Epoch   uint32 // times that the circuit has changed
+	Opened  uint64 // times that it has opened
+	Retries uint64 // ever
+	Dry     uint64 // retries that there was no budget for
+	Proven  bool   // an endpoint that was seen well is not sick
+	Calls   uint32 // with it now
+	Well    uint8  // endpoints that are neither out nor sick
+	Out     uint8  // that are out for their failures
+	Sick    uint8  // that health checks call so; one may be both
+}
+
 // Ask is what the shell wants to know about upstreams, or tells of them. → Told
 type Ask struct {
 	Slot  uint32 // of the shell, until it is told
 	What  Question
+	Look  uint16 // number of the upstream
 	Pick  Pick
 	Retry Retry
 	Tried Tried
@@ -115,11 +151,13 @@ const (
 	AskPick Question = iota
 	AskRetry
 	AskTried
+	AskLook
 )
 
 // Told is the answer to an Ask.
 type Told struct {
-	Slot   uint32
-	Picked Picked // to a Pick or a Retry
-	Onward Onward // to a Tried
+	Slot     uint32
+	Picked   Picked   // to a Pick or a Retry
+	Onward   Onward   // to a Tried
+	Standing Standing // to a Look
 }

@@ -82,6 +82,7 @@ func (s *stage) admission(w []string) string {
 //	pick 0            where does a request to upstream 0 go?
 //	tried failed      the last try: answered, turned, unsent, failed, late, left, whole, cut
 //	retry             where does its next try go?
+//	look 1            how does upstream 1 look?
 func (s *stage) ask(w []string) string {
 	in := &event.Ask{Slot: 7}
 	switch w[0] {
@@ -89,6 +90,8 @@ func (s *stage) ask(w []string) string {
 		in.Pick = event.Pick{Upstream: uint16(s.number(w[1])), Again: true}
 	case "retry":
 		in.What, in.Retry = event.AskRetry, event.Retry{Ticket: s.trip}
+	case "look":
+		in.What, in.Look = event.AskLook, uint16(s.number(w[1]))
 	case "tried":
 		in.What, in.Tried = event.AskTried, event.Tried{Ticket: s.trip, Patience: time.Second}
 		for in.Tried.Ending.String() != w[1] {

@@ -15,6 +15,8 @@ func (n *Node) ask(now words.Instant, in *event.Ask, out *event.Effects) {
 		told.Picked = n.beyond.Retry(now, in.Retry)
 	case event.AskTried:
 		told.Onward = n.beyond.Report(now, in.Tried)
+	case event.AskLook:
+		told.Standing = n.beyond.Look(in.Look)
 	}
 	out.Told = append(out.Told, told)
 }

@@ -119,6 +119,10 @@ func (s *stage) step(e event.Event) string {
 		s.said.WriteString(verdict(v))
 	}
 	for _, t := range s.out.Told {
+		if l := t.Standing; l.Well+l.Out+l.Sick > 0 {
+			fmt.Fprintf(&s.said, "%d: %v, %d calls, %d retries, %d well, %d out, %d sick\n", t.Slot, l.Circuit, l.Calls, l.Retries, l.Well, l.Out, l.Sick)
+			continue
+		}
 		fmt.Fprintf(&s.said, "%d: endpoint %d, %v; again %v\n", t.Slot, t.Picked.Endpoint, t.Picked.Stop, t.Onward.Again)
 		if t.Picked.Ticket != 0 {
 			s.trip = t.Picked.Ticket
@@ -156,7 +160,7 @@ func (s *stage) say(w []string) string {
 		return ""
 	case "arrive", "settle":
 		return s.admission(w)
-	case "pick", "retry", "tried":
+	case "pick", "retry", "tried", "look":
 		return s.ask(w)
 	case "boot":
 		return s.step(event.Boot{Found: event.Recovery{Journal: 9, Cut: number(1)}})

@@ -43,8 +43,11 @@ func TestAgrees(t *testing.T) {
 			if got.Stop.String() != stop || stop == "through" && int(got.Endpoint) != c.At {
 				t.Fatalf("picked %+v, the twin says %s, %d", got, stop, c.At)
 			}
-			if open := got.Stop == event.StopBroken; open != (got.Wait > 0) {
+			if open := got.Stop == event.StopBroken; open != (got.Wait > 0) || open && got.Circuit == event.Closed {
 				t.Fatalf("picked %+v", got)
+			}
+			if got.Stop != event.StopStale && got.Circuit.String() != w.Circuit || stop == "through" && got.Out != w.Endpoints[c.At].Out {
+				t.Fatalf("picked %+v, the twin says %s, %+v", got, w.Circuit, w.Endpoints[c.At])
 			}
 		}
 		one := func(t *rapid.T) held {
@@ -57,9 +60,9 @@ func TestAgrees(t *testing.T) {
 			in := event.Tried{Ticket: h.ticket, Ending: ending, Spent: rapid.IntRange(0, 5).Draw(t, "spent") == 0,
 				Patience: time.Duration(rapid.SampledFrom([]int64{0, 100e6, 100e6 + 1, 5e9}).Draw(t, "patience"))}
 			got := m.Report(now, in)
-			want := w.Report(int64(now), h.call, ending.String(), in.Spent, int64(in.Patience))
-			if got.Again != (want >= 0) || got.Again && int64(got.Wait) != want {
-				t.Fatalf("%v: %+v, the twin says %v", ending, got, want)
+			want, why := w.Report(int64(now), h.call, ending.String(), in.Spent, int64(in.Patience))
+			if got.Again != (want >= 0) || got.Again && int64(got.Wait) != want || got.Halt.String() != why {
+				t.Fatalf("%v: %+v, the twin says %v %q", ending, got, want, why)
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -139,7 +142,7 @@ func agrees(t *rapid.T, now words.Instant, m *upstream.Upstreams, w *twin.Upstre
 		t.Fatal(err)
 	}
 	v := m.Look(0)
-	if v.Circuit.String() != w.Circuit || int(v.Epoch) != w.Era {
+	if v.Circuit.String() != w.Circuit || int(v.Epoch) != w.Era || int(v.Opened) != w.Opened {
 		t.Fatalf("%v in epoch %d, the twin says %s in %d", v.Circuit, v.Epoch, w.Circuit, w.Era)
 	}
 	proven := false

@@ -12,7 +12,8 @@ import (
 type breaker struct {
 	state   event.Circuit
 	epoch   uint32        // one more with each change of state
-	strikes uint8         // times that it opened since it was closed
+	opened  uint64        // times that it opened
+	strikes uint8         // of them, since it was closed
 	until   words.Instant // open ends
 	out     uint32        // half-open: tries that have told nothing
 	good    uint32        // half-open: tries that were answered
@@ -28,7 +29,7 @@ func (b *breaker) enter(s event.Circuit) {
 
 func (b *breaker) open(until words.Instant) {
 	b.enter(event.Open)
-	b.until, b.strikes = until, min(b.strikes+1, strikes)
+	b.until, b.opened, b.strikes = until, b.opened+1, min(b.strikes+1, strikes)
 }
 
 // rests is what is left of being open.

@@ -7,26 +7,13 @@ import (
 	"macronode/core/words"
 )
 
-// A View is what an upstream looks like.
-type View struct {
-	Circuit  event.Circuit
-	Epoch    uint32 // times that the circuit has changed
-	Retries  uint64 // ever
-	Dry      uint64 // retries that there was no budget for
-	Proven   bool   // an endpoint that was seen well is not sick
-	Calls    uint32 // with it now
-	Out      uint8  // endpoints that are out for their failures
-	Sick     uint8  // that health checks call so
-	Standing uint8  // that are neither
-}
-
 // Count is how many upstreams there are.
 func (m *Upstreams) Count() int { return len(m.upstreams) }
 
 // Look is what an upstream looks like now.
-func (m *Upstreams) Look(of uint16) (v View) {
+func (m *Upstreams) Look(of uint16) (v event.Standing) {
 	u := &m.upstreams[of]
-	v = View{Circuit: u.breaker.state, Epoch: u.breaker.epoch, Retries: u.budget.spent, Dry: u.budget.dry}
+	v = event.Standing{Circuit: u.breaker.state, Epoch: u.breaker.epoch, Opened: u.breaker.opened, Retries: u.budget.spent, Dry: u.budget.dry}
 	for _, e := range m.of(u) {
 		v.Calls += e.calls
 		v.Proven = v.Proven || e.proven && !e.sick
@@ -37,7 +24,7 @@ func (m *Upstreams) Look(of uint16) (v View) {
 			v.Sick++
 		}
 		if !e.out && !e.sick {
-			v.Standing++
+			v.Well++
 		}
 	}
 	return v
@@ -92,7 +79,7 @@ func (e *endpoint) mix(h words.Hash64) words.Hash64 {
 }
 
 func (b *breaker) mix(h words.Hash64) words.Hash64 {
-	h = h.Mix(uint64(b.state)).Mix(uint64(b.epoch)).Mix(uint64(b.strikes)).Mix(uint64(b.until)).Mix(uint64(b.out)).Mix(uint64(b.good)).Mix(uint64(b.last))
+	h = h.Mix(uint64(b.state)).Mix(uint64(b.epoch)).Mix(b.opened).Mix(uint64(b.strikes)).Mix(uint64(b.until)).Mix(uint64(b.out)).Mix(uint64(b.good)).Mix(uint64(b.last))
 	for i := range span {
 		h = h.Mix(uint64(b.wells[i])).Mix(uint64(b.ills[i]))
 	}

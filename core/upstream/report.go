@@ -92,17 +92,31 @@ func (m *Upstreams) ill(now words.Instant, c *call) {
 	}
 }
 
-// onward says whether a request is tried again. Only what is idempotent is, when none of
+// onward says whether a request is tried again, and why not. Only what is idempotent is, when none of
 // its body is gone, the breaker lets it through and its upstream has a retry to spare.
 func (m *Upstreams) onward(now words.Instant, c *call, in event.Tried) (on event.Onward) {
 	u := &m.upstreams[c.of]
-	mend := in.Ending == event.Turned || in.Ending == event.Unsent || in.Ending == event.Failed
-	if !mend || !c.again || in.Spent || c.tries >= u.rules.Tries || u.breaker.state == event.Open {
-		return on
-	}
 	most := grown(BackoffMost, BackoffCap, c.tries-1)
 	least := min(grown(BackoffLeast, BackoffCap, c.tries-1), most)
-	if in.Patience <= most || !u.spend(now) {
+	switch {
+	case in.Ending == event.Left:
+		return on // nothing failed
+	case in.Ending == event.Late:
+		on.Halt = event.HaltTime
+	case !c.again:
+		on.Halt = event.HaltMethod
+	case in.Spent:
+		on.Halt = event.HaltBody
+	case c.tries >= u.rules.Tries:
+		on.Halt = event.HaltTries
+	case u.breaker.state == event.Open:
+		on.Halt = event.HaltOpen
+	case in.Patience <= most:
+		on.Halt = event.HaltTime
+	case !u.spend(now):
+		on.Halt = event.HaltBudget
+	}
+	if on.Halt != event.NoHalt {
 		return on
 	}
 	return event.Onward{Again: true, Wait: least + time.Duration(m.dice.Below(uint64(most-least)+1))}

@@ -119,7 +119,7 @@ func (m *Upstreams) Retry(now words.Instant, in event.Retry) event.Picked {
 func (m *Upstreams) begin(now words.Instant, slot uint32) event.Picked {
 	c := &m.calls[slot]
 	u := &m.upstreams[c.of]
-	said := event.Picked{Ticket: words.NewTicket(slot, c.generation)}
+	said := event.Picked{Ticket: words.NewTicket(slot, c.generation), Circuit: u.breaker.state}
 	if b := &u.breaker; b.state == event.Open {
 		said.Stop, said.Wait = event.StopBroken, b.rests(now)
 	} else if b.state == event.HalfOpen && b.out >= u.rules.Floor {
@@ -140,7 +140,7 @@ func (m *Upstreams) begin(now words.Instant, slot uint32) event.Picked {
 		u.breaker.out++
 	}
 	m.at(c).calls++
-	said.Endpoint = at
+	said.Endpoint, said.Out = at, m.at(c).out
 	return said
 }
 

@@ -112,6 +112,8 @@ func (s *scene) report(ending string, names []string) string {
 		in.Ticket = s.tickets[name]
 		if on := s.m.Report(s.now, in); on.Again {
 			said = append(said, fmt.Sprintf("again in %v", on.Wait))
+		} else if on.Halt != event.NoHalt {
+			said = append(said, "no more for "+on.Halt.String())
 		}
 	}
 	return strings.Join(append(said, s.look()), ", ")
@@ -119,6 +121,8 @@ func (s *scene) report(ending string, names []string) string {
 
 func (s *scene) where(p event.Picked) string {
 	switch {
+	case p.Stop == event.Through && p.Out:
+		return string('a'+rune(p.Endpoint)) + ", though out"
 	case p.Stop == event.Through:
 		return string('a' + rune(p.Endpoint))
 	case p.Wait > 0:

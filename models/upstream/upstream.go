@@ -59,6 +59,7 @@ type Upstream struct {
 	Seconds   int64
 	Circuit   string
 	Era       int
+	Opened    int
 	Strikes   int
 	Until     int64
 	Facts     []Fact // of this era
@@ -161,8 +162,9 @@ func (u *Upstream) trials() (n int) {
 	return n
 }
 
-// Report hears how a try ended; wait is less than nothing when there is no other.
-func (u *Upstream) Report(now int64, c *Call, ending string, spent bool, patience int64) (wait int64) {
+// Report hears how a try ended; wait is less than nothing when there is no other, and why
+// says why there is none after a failure.
+func (u *Upstream) Report(now int64, c *Call, ending string, spent bool, patience int64) (wait int64, why string) {
 	u.Pass(now)
 	was := c.Is
 	switch ending {
@@ -170,7 +172,7 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent bool, patienc
 		if was == "answered" {
 			c.Is = "gone"
 		}
-		return -1
+		return -1, ""
 	case "cut":
 		if was == "answered" {
 			if !c.Ill {
@@ -178,13 +180,13 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent bool, patienc
 			}
 			c.Is = "gone"
 		}
-		return -1
+		return -1, ""
 	case "left":
 		c.Is = "gone"
-		return -1
+		return -1, ""
 	}
 	if was != "trying" {
-		return -1
+		return -1, ""
 	}
 	if ending == "answered" {
 		c.Is = "answered"
@@ -196,25 +198,34 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent bool, patienc
 				u.Strikes = 0
 			}
 		}
-		return -1
+		return -1, ""
 	}
 	c.Ill = true
 	u.ill(now, c)
-	if ending != "late" && c.Again && !spent && len(c.Tried) < u.Rules.Tries && u.Circuit != "open" {
-		low, high := int64(50*ms), int64(100*ms)
-		for range len(c.Tried) - 1 {
-			low, high = min(2*low, 2*second), min(2*high, 2*second)
+	low, high := int64(50*ms), int64(100*ms)
+	for range len(c.Tried) - 1 {
+		low, high = min(2*low, 2*second), min(2*high, 2*second)
+	}
+	for _, no := range []struct {
+		is  bool
+		why string
+	}{
+		{ending == "late", "time"}, {!c.Again, "method"}, {spent, "body"}, {len(c.Tried) >= u.Rules.Tries, "tries"},
+		{u.Circuit == "open", "breaker"}, {patience <= high, "time"}, {u.Saved < 100, "budget"},
+	} {
+		if no.is && why == "" {
+			why = no.why
 		}
-		if patience > high && u.Saved >= 100 {
-			u.Saved -= 100
-			c.Is, c.Ill = "resting", false
-			return low + int64(u.Dice.Below(uint64(high-low)+1))
-		}
+	}
+	if why == "" {
+		u.Saved -= 100
+		c.Is, c.Ill = "resting", false
+		return low + int64(u.Dice.Below(uint64(high-low)+1)), ""
 	}
 	if c.Is = "gone"; ending == "turned" {
 		c.Is = "answered"
 	}
-	return -1
+	return -1, why
 }
 
 func (u *Upstream) ill(now int64, c *Call) {
@@ -244,6 +255,7 @@ func (u *Upstream) ill(now int64, c *Call) {
 		rest := doubled(u.Rules.Rest, u.Rules.RestMost, u.Strikes)
 		rest -= int64(u.Dice.Below(uint64(rest / 2)))
 		u.turn("open")
+		u.Opened++
 		u.Until = now + rest
 		u.Strikes++
 	}

@@ -26,3 +26,7 @@
 7: endpoint 0, through; again true
 > retry
 7: endpoint 0, through; again false
+
+# How an upstream looks: one call is with it, and there was one retry.
+> look 1
+7: closed, 1 calls, 1 retries, 1 well, 0 out, 0 sick
