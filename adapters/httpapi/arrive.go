@@ -38,6 +38,7 @@ type Decision struct {
 	Code    string // of the problem; empty: it was done
 	Bytes   uint64 // of both bodies
 	Took    time.Duration
+	Under   *Face // what it saw of the configuration
 }
 
 // A Policy is a quota, as callers are told of it.
@@ -129,10 +130,10 @@ var refused = [event.Whys]string{
 // limits tells a caller how it stands with its quotas.
 func (k *call) limits() {
 	v := &k.verdict
-	if v.Rule == 0 || int(v.Rule) > len(k.policies) {
+	if v.Rule == 0 || int(v.Rule) > len(k.face.policies) || k.face.Quotas[v.Rule-1].Name == "" {
 		return
 	}
-	h, p := k.Header(), &k.policies[v.Rule-1]
+	h, p := k.Header(), &k.face.policies[v.Rule-1]
 	h["Ratelimit-Policy"] = p.header
 	line := append(make([]byte, 0, 64), p.quoted...)
 	line = strconv.AppendUint(append(line, ";r="...), uint64(v.Left), 10)
@@ -196,7 +197,7 @@ func (k *call) peer() words.ID {
 
 // trusts reports that a is of a network whose proxies are taken at their word.
 func (k *call) trusts(a netip.Addr) bool {
-	return slices.ContainsFunc(k.Trusted, func(p netip.Prefix) bool { return p.Contains(a.WithZone("")) })
+	return slices.ContainsFunc(k.face.Trusted, func(p netip.Prefix) bool { return p.Contains(a.WithZone("")) })
 }
 
 // subject is an address as quotas count it: of IPv6 the network that one customer is given.
@@ -216,7 +217,7 @@ func (k *call) decided() {
 		return
 	}
 	k.Decisions.Keep(Decision{ID: string(k.id[:]), At: k.at, Route: k.door.name, Class: k.of, Facet: k.door.facet, Tenant: k.key.Tenant, Key: k.key.ID,
-		Peer: k.r.RemoteAddr, Verdict: k.verdict, Status: k.status, Code: k.code, Bytes: uint64(max(k.r.ContentLength, 0)) + k.sent, Took: time.Since(k.began)})
+		Peer: k.r.RemoteAddr, Verdict: k.verdict, Status: k.status, Code: k.code, Bytes: uint64(max(k.r.ContentLength, 0)) + k.sent, Took: time.Since(k.began), Under: &k.face.Face})
 }
 
 // Write counts what is sent. Whoever has said no status says 200.

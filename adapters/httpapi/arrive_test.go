@@ -78,7 +78,7 @@ func TestArrive(t *testing.T) {
 func TestPeer(t *testing.T) {
 	h := build(t)
 	s := serve(t, h, func(c *httpapi.Config) {
-		c.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
+		c.Face.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
 	})
 	peer := func(s *street, said ...string) words.ID {
 		h.arrived = nil
@@ -119,7 +119,7 @@ func TestPeer(t *testing.T) {
 func TestRefusedAtTheGate(t *testing.T) {
 	h, kept := build(t), new(diary)
 	s := serve(t, h, func(c *httpapi.Config) {
-		c.Decisions, c.Quotas = kept, []httpapi.Policy{{Name: "all", Quota: 9, Window: time.Second}, {Name: "each", Quota: 1 << 20, Window: time.Minute, Bytes: true}}
+		c.Decisions, c.Face.Quotas = kept, []httpapi.Policy{{Name: "all", Quota: 9, Window: time.Second}, {Name: "each", Quota: 1 << 20, Window: time.Minute, Bytes: true}}
 	})
 	for _, c := range []struct {
 		v        event.Verdict

@@ -41,7 +41,7 @@ func (a *API) sendOn(k *call) {
 	}
 	s := a.Node.Status()
 	k.door, k.at = d, s.At
-	way, why := a.Beyond.Match(k.r)
+	way, why := k.face.Beyond.Match(k.r)
 	if !s.Reads {
 		why = event.Unavailable
 	}

@@ -43,7 +43,7 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 // TestBeyond: what is no path of ours is admitted as all else, and served elsewhere.
 func TestBeyond(t *testing.T) {
 	h, kept := build(t), new(diary)
-	s := serve(t, h, func(c *httpapi.Config) { c.Beyond, c.Decisions = far{}, kept })
+	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond, c.Decisions = far{}, kept })
 	bare := func(path string) *http.Request {
 		r := s.get(path)
 		r.Header.Del("Authorization")
@@ -107,7 +107,7 @@ func TestBeyond(t *testing.T) {
 // TestBeyondIsCut: an answer that breaks off is no whole one, and gives its permit back.
 func TestBeyondIsCut(t *testing.T) {
 	h := build(t)
-	s := serve(t, h, func(c *httpapi.Config) { c.Beyond = far{} })
+	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = far{} })
 	plain := &http.Client{Transport: new(http.Transport)} // the other holds whole answers to the document
 	defer plain.CloseIdleConnections()
 	resp, err := plain.Do(s.get("/cut"))

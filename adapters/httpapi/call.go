@@ -33,6 +33,7 @@ var (
 type call struct {
 	http.ResponseWriter
 	*API
+	face    *face
 	r       *http.Request
 	params  []string // of the path, as they were written there
 	door    *door

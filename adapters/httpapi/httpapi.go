@@ -14,7 +14,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -41,9 +40,7 @@ type Config struct {
 	Audit Audit // nil: nobody keeps who did what
 	// Decisions keeps what became of requests. Nil: nobody does.
 	Decisions interface{ Keep(d Decision) }
-	Quotas    []Policy       // by their numbers, from 1
-	Trusted   []netip.Prefix // of proxies whose word about who asks is taken
-	Beyond    Beyond         // serves what is no path of ours; nil: nobody does
+	Face      Face // until it is changed
 	Log       *slog.Logger
 	Boot      uint64        // random; half of the ids of decisions that are no record
 	Random    io.Reader     // what new API keys are drawn from; nil: the machine's
@@ -57,17 +54,17 @@ type Config struct {
 // API answers requests.
 type API struct {
 	Config
-	policies []policy
-	echo     *echo.Echo
-	other    map[string]*door  // by method: what no endpoint is
-	stream   *door             // of changes, without an end
-	away     map[string]*door  // by method: what goes to other services
-	takes    map[string]string // the methods of a path
-	numbers  uint16            // of endpoints
-	count    atomic.Uint64     // of decisions that are no record
-	large    chan struct{}     // who came with a large body, and is not answered
-	streams  chan struct{}     // who is sent a stream
-	veil     cipher.AEAD       // of cursors
+	face    atomic.Pointer[face]
+	echo    *echo.Echo
+	other   map[string]*door  // by method: what no endpoint is
+	stream  *door             // of changes, without an end
+	away    map[string]*door  // by method: what goes to other services
+	takes   map[string]string // the methods of a path
+	numbers uint16            // of endpoints
+	count   atomic.Uint64     // of decisions that are no record
+	large   chan struct{}     // who came with a large body, and is not answered
+	streams chan struct{}     // who is sent a stream
+	veil    cipher.AEAD       // of cursors
 }
 
 // New is an API whose endpoints are all known.
@@ -85,9 +82,7 @@ func New(c Config) *API {
 		large: make(chan struct{}, c.Large), streams: make(chan struct{}, c.Streams)}
 	a.veil = newVeil()
 	a.echo.HTTPErrorHandler = a.refuse
-	for _, p := range c.Quotas {
-		a.policies = append(a.policies, newPolicy(p))
-	}
+	a.Change(c.Face)
 	for _, r := range routes() {
 		a.open(r)
 	}
@@ -196,7 +191,7 @@ func (a *API) open(r route) {
 // ServeHTTP answers one request. It is the one place where a bug that panicked is
 // caught: its request is told so, and the node goes on.
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	k := &call{ResponseWriter: w, API: a, r: r, began: time.Now(), most: a.Deadline, door: a.otherDoor(r.Method)}
+	k := &call{ResponseWriter: w, API: a, face: a.face.Load(), r: r, began: time.Now(), most: a.Deadline, door: a.otherDoor(r.Method)}
 	defer func() {
 		bug := recover()
 		if k.lent {
@@ -215,7 +210,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(http.ErrAbortHandler) // the connection must end
 		}
 	}()
-	if a.Beyond != nil && !ours(r.URL.Path) {
+	if k.face.Beyond != nil && !ours(r.URL.Path) {
 		a.sendOn(k)
 		return
 	}

@@ -29,7 +29,7 @@ func BenchmarkProxy(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		b.Cleanup(p.Close)
+		b.Cleanup(p.Retire)
 		return p
 	})
 }

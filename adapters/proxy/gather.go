@@ -31,11 +31,11 @@ type Part struct {
 	Required bool   // without it there is no answer
 }
 
-func checkParts(parts []Part, upstreams int) error {
+func checkParts(parts []Part, has func(upstream int) bool) error {
 	names := map[string]bool{"_missing": true}
 	for _, p := range parts {
 		ok := p.Name != "" && strings.Trim(p.Name, "abcdefghijklmnopqrstuvwxyz0123456789_") == "" && !names[p.Name] &&
-			p.Upstream >= 0 && p.Upstream < upstreams && inside(p.Path) && (p.Missing == "" || json.Valid([]byte(p.Missing))) && len(p.Missing) <= maxGather/8
+			has(p.Upstream) && inside(p.Path) && (p.Missing == "" || json.Valid([]byte(p.Missing))) && len(p.Missing) <= maxGather/8
 		if !ok || len(parts) > maxParts {
 			return ErrParts
 		}
@@ -123,7 +123,12 @@ func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bo
 		if picked.Stop != event.Through {
 			return missing(picked.Stop.Problem())
 		}
-		one, ending := p.part(ctx, r, of, p.config.Upstreams[of.Upstream].URLs[picked.Endpoint])
+		to := endpoint(p.config.Upstreams[of.Upstream].URLs, picked.Endpoint)
+		if to == nil {
+			p.port.Tell(event.Tried{Ticket: picked.Ticket, Ending: event.Left})
+			return missing(event.Unavailable)
+		}
+		one, ending := p.part(ctx, r, of, to)
 		end, _ := ctx.Deadline()
 		in := event.Tried{Ticket: picked.Ticket, Ending: ending, Patience: time.Until(end)}
 		switch {

@@ -20,6 +20,9 @@ func (p *Proxy) Run(ctx context.Context) error {
 			continue
 		}
 		for n, at := range u.URLs {
+			if at == nil {
+				continue
+			}
 			p.running.Add(1)
 			go func() {
 				defer p.running.Done()

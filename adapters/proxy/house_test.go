@@ -135,8 +135,10 @@ type house struct {
 	t     *testing.T
 	proxy *proxy.Proxy
 	port  *stepper
-	front *httptest.Server
-	http  *http.Client
+
+	tunnels *proxy.Tunnels
+	front   *httptest.Server
+	http    *http.Client
 }
 
 // build makes one; to are the endpoints of the only upstream, or what change makes of it.
@@ -149,6 +151,7 @@ func build(t *testing.T, change func(*proxy.Config), to ...string) *house {
 func timed(t *testing.T, write time.Duration, change func(*proxy.Config), to ...string) *house {
 	t.Helper()
 	c := proxy.Default()
+	c.Tunnels = proxy.NewTunnels()
 	c.Fail = func(w http.ResponseWriter, _ *http.Request, p event.Problem) {
 		w.Header().Set("Content-Type", "application/problem+json")
 		w.WriteHeader(p.Status())
@@ -173,6 +176,7 @@ func timed(t *testing.T, write time.Duration, change func(*proxy.Config), to ...
 	if h.proxy, err = proxy.New(c, h.port); err != nil {
 		t.Fatal(err)
 	}
+	h.tunnels = c.Tunnels
 	h.front = httptest.NewUnstartedServer(h.proxy)
 	h.front.Config.ReadTimeout = time.Minute
 	h.front.Config.WriteTimeout = write
@@ -181,7 +185,10 @@ func timed(t *testing.T, write time.Duration, change func(*proxy.Config), to ...
 	h.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	t.Cleanup(func() {
 		h.http.CloseIdleConnections()
-		h.proxy.Close()
+		over, cut := context.WithCancel(context.Background())
+		cut()
+		h.tunnels.Drain(over)
+		h.proxy.Retire()
 		h.front.Close()
 		h.port.idle(t)
 	})

@@ -9,7 +9,6 @@
 package proxy
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -39,7 +38,9 @@ type Port interface {
 	Probed(event.Probed)
 }
 
-// An Upstream is some endpoints that serve the same. Its number is its place.
+// An Upstream is some endpoints that serve the same. Its number is its place, and that of
+// an endpoint is its place in URLs: so numbers may keep their meaning from one Proxy to the
+// next, one without a name is none, and an endpoint that is nil is none.
 type Upstream struct {
 	Name string
 	URLs []*url.URL // http or https; the path, without a slash at its end, is put before each request's
@@ -77,6 +78,7 @@ type Config struct {
 	Rate      int64          // bytes a second that a client takes or sends at least
 	Grace     time.Duration  // that it may be behind
 	TLS       *tls.Config    // to https endpoints; nil: the machine's roots
+	Tunnels   *Tunnels       // where its tunnels are kept; nil: with itself
 	// Fail answers with a problem. Retry-After is set before, where it is known.
 	Fail func(http.ResponseWriter, *http.Request, event.Problem)
 	Log  *slog.Logger
@@ -94,7 +96,7 @@ type Proxy struct {
 	routes    []route // the one that fits first wins
 	transport *http.Transport
 	checker   *http.Transport
-	tunnels   tunnels
+	tunnels   *Tunnels
 	running   sync.WaitGroup
 }
 
@@ -124,8 +126,10 @@ func New(c Config, port Port) (*Proxy, error) {
 			return nil, fmt.Errorf("%w: %d, %q", err, i, c.Upstreams[i].Name)
 		}
 	}
-	p := &Proxy{config: c, port: port}
-	p.tunnels.open = make(map[*tunnel]struct{})
+	if c.Tunnels == nil {
+		c.Tunnels = NewTunnels()
+	}
+	p := &Proxy{config: c, port: port, tunnels: c.Tunnels}
 	if err := p.lay(); err != nil {
 		return nil, err
 	}
@@ -139,12 +143,19 @@ func New(c Config, port Port) (*Proxy, error) {
 }
 
 func (u *Upstream) check() error {
-	ok := u.Name != "" && len(u.URLs) > 0 && (u.Check == "" || u.Check[0] == '/' && u.Every > 0 && u.Wait > 0)
+	if u.Name == "" && len(u.URLs) == 0 {
+		return nil
+	}
+	ok, some := u.Name != "" && (u.Check == "" || u.Check[0] == '/' && u.Every > 0 && u.Wait > 0), false
 	for _, at := range u.URLs {
-		ok = ok && at != nil && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && at.RawQuery == "" && at.User == nil &&
+		if at == nil {
+			continue
+		}
+		some = true
+		ok = ok && (at.Scheme == "http" || at.Scheme == "https") && at.Host != "" && at.RawQuery == "" && at.User == nil &&
 			!strings.HasSuffix(at.Path, "/")
 	}
-	if !ok {
+	if !ok || !some {
 		return ErrUpstream
 	}
 	return nil
@@ -168,21 +179,11 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, problem event.Probl
 	p.config.Fail(w, r, problem)
 }
 
-// Close ends what is idle and every tunnel.
-func (p *Proxy) Close() {
-	p.tunnels.cut()
+// Retire lets go of connections that nothing uses: another Proxy serves what comes from now
+// on, this one what it has, and its tunnels.
+func (p *Proxy) Retire() {
 	p.transport.CloseIdleConnections()
 	p.checker.CloseIdleConnections()
-}
-
-// Drain takes no new tunnel, waits until those that are there are over, and cuts what is
-// left when ctx ends: it returns how many that were.
-func (p *Proxy) Drain(ctx context.Context) (cut int) {
-	select {
-	case <-p.tunnels.last():
-	case <-ctx.Done():
-	}
-	return p.tunnels.cut()
 }
 
 // idempotent reports that a method may be asked twice.

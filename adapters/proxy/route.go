@@ -29,13 +29,16 @@ type Match struct {
 // lay checks the routes and puts them into the order in which they are tried.
 func (p *Proxy) lay() error {
 	for i, r := range p.config.Routes {
-		if !inside(r.Prefix) || r.Rewrite && !inside(r.Put) || r.Upstream < 0 || r.Upstream >= len(p.config.Upstreams) {
+		if !inside(r.Prefix) || r.Rewrite && !inside(r.Put) || len(r.Parts) == 0 && !p.has(r.Upstream) {
 			return ErrRoute
 		}
-		if err := checkParts(r.Parts, len(p.config.Upstreams)); err != nil {
+		if err := checkParts(r.Parts, p.has); err != nil {
 			return err
 		}
-		one := route{Route: r, number: i, endpoints: p.config.Upstreams[r.Upstream].URLs, deadline: cmp.Or(r.Deadline, p.config.Deadline)}
+		one := route{Route: r, number: i, deadline: cmp.Or(r.Deadline, p.config.Deadline)}
+		if len(r.Parts) == 0 {
+			one.endpoints = p.config.Upstreams[r.Upstream].URLs
+		}
 		one.Header = http.CanonicalHeaderKey(r.Header)
 		one.suffix, _ = strings.CutPrefix(r.Host, "*")
 		if !strings.HasPrefix(r.Host, "*.") {
@@ -49,6 +52,20 @@ func (p *Proxy) lay() error {
 			cmp.Compare(len(b.Prefix), len(a.Prefix)), cmp.Compare(b.wants(), a.wants()))
 	})
 	return nil
+}
+
+// has reports that there is an upstream of that number.
+func (p *Proxy) has(upstream int) bool {
+	return upstream >= 0 && upstream < len(p.config.Upstreams) && p.config.Upstreams[upstream].Name != ""
+}
+
+// endpoint is that of a number. It is nil where a try that goes on after a change is given
+// an endpoint that only the Proxy behind the change has.
+func endpoint(all []*url.URL, number uint8) *url.URL {
+	if int(number) >= len(all) {
+		return nil
+	}
+	return all[number]
 }
 
 // inside reports a path that leads nowhere else.

@@ -120,7 +120,13 @@ func (t *trip) serve(mark func(*http.Request)) {
 			return
 		}
 		t.ticket = picked.Ticket
-		again, ok := t.try(t.route.endpoints[picked.Endpoint], mark)
+		to := endpoint(t.route.endpoints, picked.Endpoint)
+		if to == nil {
+			t.port.Tell(event.Tried{Ticket: t.ticket, Ending: event.Left})
+			t.fail(t.w, t.r, event.Unavailable, 0)
+			return
+		}
+		again, ok := t.try(to, mark)
 		if !ok {
 			return
 		}

@@ -13,9 +13,9 @@ import (
 	"macronode/core/event"
 )
 
-// tunnels are the connections that have been taken from the server: an end of the node
+// Tunnels are the connections that have been taken from the server: an end of the node
 // must know them, because no server does.
-type tunnels struct {
+type Tunnels struct {
 	mu   sync.Mutex
 	open map[*tunnel]struct{}
 	none chan struct{} // closed once there is none, and none comes; nil: not ending
@@ -34,14 +34,27 @@ func (t *tunnel) close() {
 	_ = t.far.Close()
 }
 
+// NewTunnels has none.
+func NewTunnels() *Tunnels { return &Tunnels{open: make(map[*tunnel]struct{})} }
+
+// Drain takes no new tunnel, waits until those that are there are over, and cuts what is
+// left when ctx ends: it returns how many that were.
+func (s *Tunnels) Drain(ctx context.Context) (cut int) {
+	select {
+	case <-s.last():
+	case <-ctx.Done():
+	}
+	return s.cut()
+}
+
 // ending reports that no tunnel is taken any more.
-func (s *tunnels) ending() bool {
+func (s *Tunnels) ending() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.none != nil
 }
 
-func (s *tunnels) add(t *tunnel) bool {
+func (s *Tunnels) add(t *tunnel) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.none != nil {
@@ -51,7 +64,7 @@ func (s *tunnels) add(t *tunnel) bool {
 	return true
 }
 
-func (s *tunnels) remove(t *tunnel) {
+func (s *Tunnels) remove(t *tunnel) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.open, t)
@@ -59,7 +72,7 @@ func (s *tunnels) remove(t *tunnel) {
 }
 
 // last takes no tunnel any more: what it returns is closed when there is none.
-func (s *tunnels) last() <-chan struct{} {
+func (s *Tunnels) last() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.none == nil {
@@ -69,7 +82,7 @@ func (s *tunnels) last() <-chan struct{} {
 	return s.none
 }
 
-func (s *tunnels) settle() {
+func (s *Tunnels) settle() {
 	if s.none == nil || len(s.open) > 0 {
 		return
 	}
@@ -81,7 +94,7 @@ func (s *tunnels) settle() {
 }
 
 // cut ends all of them, and waits until they have.
-func (s *tunnels) cut() (n int) {
+func (s *Tunnels) cut() (n int) {
 	done := s.last()
 	s.mu.Lock()
 	for t := range s.open {
@@ -93,11 +106,11 @@ func (s *tunnels) cut() (n int) {
 	return n
 }
 
-// Tunnels is how many there are.
-func (p *Proxy) Tunnels() int {
-	p.tunnels.mu.Lock()
-	defer p.tunnels.mu.Unlock()
-	return len(p.tunnels.open)
+// Open is how many there are.
+func (s *Tunnels) Open() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.open)
 }
 
 // upgrade is the protocol that a request asks for; empty: none. It is false of one that

@@ -52,7 +52,7 @@ func (h *house) opens() (net.Conn, *bufio.Reader) {
 func TestTunnel(t *testing.T) {
 	h := build(t, nil, shouts(t))
 	c, in := h.opens()
-	if n := h.proxy.Tunnels(); n != 1 {
+	if n := h.tunnels.Open(); n != 1 {
 		t.Errorf("%d tunnels", n)
 	}
 	_, _ = fmt.Fprint(c, "one\ntwo\n")
@@ -68,8 +68,8 @@ func TestTunnel(t *testing.T) {
 		t.Errorf("%q, %v", rest, err)
 	}
 	h.port.idle(t)
-	if got := h.port.endings(); got != " answered whole" || h.proxy.Tunnels() != 0 {
-		t.Errorf("%s, %d tunnels", got, h.proxy.Tunnels())
+	if got := h.port.endings(); got != " answered whole" || h.tunnels.Open() != 0 {
+		t.Errorf("%s, %d tunnels", got, h.tunnels.Open())
 	}
 }
 
@@ -80,7 +80,7 @@ func TestDrain(t *testing.T) {
 	_, in := h.opens()
 	ctx, over := context.WithCancel(t.Context())
 	cut := make(chan int, 1)
-	go func() { cut <- h.proxy.Drain(ctx) }()
+	go func() { cut <- h.tunnels.Drain(ctx) }()
 	for { // until the drain has begun
 		_, in := h.raw(wants)
 		res, err := http.ReadResponse(in, nil)
@@ -107,11 +107,11 @@ func TestDrain(t *testing.T) {
 	if rest, err := io.ReadAll(in); len(rest) > 0 && string(rest) != "bye\n" {
 		t.Errorf("%q, %v", rest, err)
 	}
-	if n := h.proxy.Tunnels(); n != 0 {
+	if n := h.tunnels.Open(); n != 0 {
 		t.Errorf("%d are left", n)
 	}
 	// With none open, it is over at once.
-	if n := build(t, nil, shouts(t)).proxy.Drain(t.Context()); n != 0 {
+	if n := build(t, nil, shouts(t)).tunnels.Drain(t.Context()); n != 0 {
 		t.Errorf("cut %d of none", n)
 	}
 }

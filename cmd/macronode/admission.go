@@ -49,12 +49,13 @@ func quotas(c *config.Config) (rules []quota.Rule) {
 }
 
 // policies are what callers are told of them.
-func policies(c *config.Config) (all []httpapi.Policy) {
+func policies(c *config.Config, n numbering) []httpapi.Policy {
+	all := make([]httpapi.Policy, len(n.rules.names))
 	for i := range c.Quotas {
 		q := &c.Quotas[i]
 		units, every := q.Rate()
 		window := time.Duration(float64(every) / float64(max(units, 1)) * float64(q.Burst.Units))
-		all = append(all, httpapi.Policy{Name: quotaName(c, i+1), Quota: q.Burst.Units, Window: window, Bytes: q.Unit() == words.Bytes})
+		all[n.rule[i]] = httpapi.Policy{Name: quotaName(c, i+1), Quota: q.Burst.Units, Window: window, Bytes: q.Unit() == words.Bytes}
 	}
 	return all
 }
@@ -89,13 +90,13 @@ func (k keeps) Keep(d httpapi.Decision) {
 	out := decisions.Decision{ID: d.ID, At: time.UnixMilli(int64(d.At)).UTC(), Route: d.Route, Class: d.Class.String(), Facet: d.Facet.String(),
 		Tenant: uint32(d.Tenant), Peer: d.Peer, Status: d.Status, Code: d.Code, Why: v.Why.String(), Left: v.Left,
 		ResetMS: v.Reset.Milliseconds(), RetryMS: v.Retry.Milliseconds(), Ahead: v.Ahead, WaitedUS: v.Waited.Microseconds(),
-		Bytes: d.Bytes, TookUS: d.Took.Microseconds(), Config: k.version}
-	if v.Rule > 0 {
-		out.Rule = quotaName(k.config, int(v.Rule))
-	}
-	for rule := 1; rule <= len(k.config.Quotas); rule++ {
-		if v.Shadow>>(rule-1)&1 == 1 {
-			out.Shadow = append(out.Shadow, quotaName(k.config, rule))
+		Bytes: d.Bytes, TookUS: d.Took.Microseconds(), Config: d.Under.Version}
+	for i, q := range d.Under.Quotas {
+		if int(v.Rule) == i+1 {
+			out.Rule = q.Name
+		}
+		if v.Shadow>>i&1 == 1 {
+			out.Shadow = append(out.Shadow, q.Name)
 		}
 	}
 	if d.Key != 0 {

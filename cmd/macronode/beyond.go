@@ -66,41 +66,43 @@ func (a asks) Probed(saw event.Probed) { a.say(context.Background(), saw) }
 // beyond is the proxy as the public API sees it.
 type beyond struct {
 	*proxy.Proxy
-	config *config.Config
+	config  *config.Config
+	numbers numbering
 }
 
 // newBeyond is nil where nothing is sent on.
-func (l *life) newBeyond() (*beyond, error) {
-	c := l.config
+func (l *life) newBeyond(c *config.Config, n numbering) (*beyond, error) {
 	if len(c.Routes) == 0 {
 		return nil, nil
 	}
 	of := proxy.Default()
-	of.Trusted, of.Fail, of.Log = c.HTTP.TrustedProxies, httpapi.Fail, l.log
+	of.Trusted, of.Fail, of.Log, of.Tunnels = c.HTTP.TrustedProxies, httpapi.Fail, l.log, l.tunnels
+	of.Upstreams = make([]proxy.Upstream, len(n.upstreams.names))
 	for i := range c.Upstreams {
 		u := &c.Upstreams[i]
-		up := proxy.Upstream{Name: u.Name, Host: u.Host, Check: u.Health.Path, Every: u.Health.Interval, Wait: u.Health.Timeout}
-		for _, text := range u.URLs {
+		up := proxy.Upstream{Name: u.Name, Host: u.Host, Check: u.Health.Path, Every: u.Health.Interval, Wait: u.Health.Timeout,
+			URLs: make([]*url.URL, len(n.endpoints[u.Name].names))}
+		for j, text := range u.URLs {
 			at, err := url.Parse(text)
 			if err != nil {
 				return nil, fmt.Errorf("upstream %s: %w", u.Name, err)
 			}
-			up.URLs = append(up.URLs, at)
+			up.URLs[n.endpoint[i][j]] = at
 		}
-		of.Upstreams = append(of.Upstreams, up)
+		of.Upstreams[n.upstream[i]] = up
 	}
 	for i := range c.Routes {
-		of.Routes = append(of.Routes, routeOf(c, &c.Routes[i]))
+		of.Routes = append(of.Routes, routeOf(c, n, &c.Routes[i]))
 	}
 	p, err := proxy.New(of, asks{l.desk.Asks, l.ear.say})
-	return &beyond{p, c}, err
+	return &beyond{p, c, n}, err
 }
 
 // routeOf is a route as the proxy knows it.
-func routeOf(c *config.Config, r *config.Route) proxy.Route {
+func routeOf(c *config.Config, n numbering, r *config.Route) proxy.Route {
 	at := func(name string) int {
 		i, _ := c.Upstream(name) // the configuration was checked: it is there
-		return i
+		return n.upstream[i]
 	}
 	to := proxy.Route{Host: r.Host, Prefix: r.Path, Methods: r.Methods, Header: r.Header.Name, Value: r.Header.Value,
 		Rewrite: r.Rewrite != "", Put: r.Rewrite, Deadline: r.Deadline}
@@ -121,20 +123,19 @@ func (b *beyond) Match(r *http.Request) (httpapi.Way, event.Problem) {
 		return httpapi.Way{}, why
 	}
 	of := &b.config.Routes[m.Route]
-	return httpapi.Way{Number: uint16(m.Route), Key: of.Auth == "key", Deadline: of.Deadline,
+	return httpapi.Way{Number: uint16(b.numbers.route[m.Route]), Key: of.Auth == "key", Deadline: of.Deadline,
 		Serve: func(w http.ResponseWriter, r *http.Request) { b.Serve(w, r, m) }}, event.None
 }
 
 // endBeyond waits for tunnels that are open, no longer than what is in may take, and cuts
 // what is left.
 func (l *life) endBeyond(hard context.Context) {
-	if l.beyond == nil {
-		return
-	}
 	ctx, stop := context.WithTimeout(hard, l.publicServer().Finish)
 	defer stop()
-	if cut := l.beyond.Drain(ctx); cut > 0 {
+	if cut := l.tunnels.Drain(ctx); cut > 0 {
 		l.log.Warn("tunnels were cut", "tunnels", cut)
 	}
-	l.beyond.Close()
+	if e := l.edition.Load(); e.beyond != nil {
+		e.beyond.Retire()
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"macronode/adapters/audit"
@@ -25,6 +26,7 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/adapters/loop"
 	"macronode/adapters/metrics"
+	"macronode/adapters/proxy"
 	"macronode/adapters/rundir"
 	"macronode/core/event"
 	"macronode/core/node"
@@ -52,7 +54,7 @@ const waiters = 256
 //
 //	open ─► listeners up ─► recover ─► loop ─► key ─► ready … drained ─► journal closed ─► admin down
 type life struct {
-	config *config.Config
+	config *config.Config // that it began with: what a change does not change
 	log    *slog.Logger
 	dir    fs.Dir
 	began  words.Instant
@@ -67,8 +69,8 @@ type life struct {
 	index     *indexer.Indexer
 	audit     *audit.Log
 	decisions *decisions.Ring
-	beyond    *beyond // nil: nothing is sent on
-	version   string  // of the configuration
+	tunnels   *proxy.Tunnels
+	edition   atomic.Pointer[edition]
 	ear       ear
 	board     board
 	seen      event.Status // by the sampler, when it last told of a change

@@ -23,6 +23,7 @@ import (
 	"macronode/adapters/httpserver"
 	"macronode/adapters/loop"
 	"macronode/adapters/metrics"
+	"macronode/adapters/proxy"
 	"macronode/adapters/rundir"
 	"macronode/core/event"
 	"macronode/core/ready"
@@ -36,14 +37,15 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryBound(cfg).Total())
 	}
-	l.version = versionOf(cfg)
 	l.ear.start = ready.New(l.began, nodeConfig(cfg).Start)
 	l.metrics = metrics.New(l.ear.status)
 	l.desk, l.decisions = loop.NewDesk(door(cfg), gate(cfg), calls(cfg)), decisions.New()
-	var err error
-	if l.beyond, err = l.newBeyond(); err != nil {
+	l.tunnels = proxy.NewTunnels()
+	first, err := l.edit(cfg, &edition{})
+	if err != nil {
 		return cannot(err)
 	}
+	l.edition.Store(first)
 	l.children = children.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
 	for _, address := range []string{cfg.Listen.HTTP, cfg.Listen.Admin} {
 		if err := free(address); err != nil {
@@ -93,8 +95,8 @@ func (l *life) live(ctx context.Context, o options) error {
 	l.showBooks(running)
 	l.ear.hear(ctx, running)
 	go l.enrol(ctx, found.Damaged)
-	if l.beyond != nil {
-		go l.beyond.Run(ctx) //nolint:errcheck // it ends with ctx
+	if b := l.edition.Load().beyond; b != nil {
+		go b.Run(ctx) //nolint:errcheck // it ends with ctx
 	}
 	go watchdog(ctx, l.log, l.turns()) //nolint:errcheck // the same
 	announcing, hush := context.WithCancel(ctx)
@@ -216,12 +218,9 @@ func (l *life) adminServer() httpserver.Config {
 }
 
 func (l *life) publicHandler() http.Handler {
-	c := httpapi.Config{Node: front{l}, Gate: l.desk.Gate, Decisions: keeps{l}, Quotas: policies(l.config), Trusted: l.config.HTTP.TrustedProxies, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
+	c := httpapi.Config{Node: front{l}, Gate: l.desk.Gate, Decisions: keeps{l}, Face: l.edition.Load().face, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
 		Audit: auditor{l.audit}, Log: l.log, Streams: streams,
 		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline, Large: largeBodies}
-	if l.beyond != nil {
-		c.Beyond = l.beyond
-	}
 	a := httpapi.New(c)
 	l.showAPI(a)
 	return a
