@@ -46,9 +46,10 @@ func (c *Config) quota(at int, refuse refuser) {
 	switch {
 	case q.Scope == words.OfInstance && len(q.Classes) < int(words.Classes):
 		refuse(".classes", "leaves out some: a quota of the instance is for all classes")
-	case q.Scope >= words.OfKey && slices.Equal(q.Classes, []words.Class{words.Anon}):
+	case (q.Scope == words.OfKey || q.Scope == words.OfTenant) && slices.Equal(q.Classes, []words.Class{words.Anon}):
 		refuse(".classes", "has anon alone, which has neither key nor tenant: a quota of those wants internal or authed")
 	}
+	c.counts(q, refuse)
 	units, every := q.Rate()
 	switch {
 	case q.Burst.Sized && q.Unit() == words.Requests:
@@ -64,8 +65,37 @@ func (c *Config) quota(at int, refuse refuser) {
 	}
 }
 
+// counts sees that the route of a quota is there, and takes whom the quota is for.
+func (c *Config) counts(q *Quota, refuse refuser) {
+	at, ok := c.Route(q.Route)
+	switch {
+	case q.Scope != words.OfRoute && q.Route == "":
+	case q.Scope != words.OfRoute:
+		refuse(".route", "is %q: a quota of scope %v is for all routes", q.Route, q.Scope)
+	case q.Route == "":
+		refuse("", "has no route: scope route wants the name of one")
+	case !ok:
+		var names []string
+		for i := range c.Routes {
+			if name := c.Routes[i].Name; name != "" {
+				names = append(names, name)
+			}
+		}
+		if len(names) == 0 {
+			refuse(".route", "is %q: no route has a name", q.Route)
+			return
+		}
+		refuse(".route", "is %q, which is no route: the nearest is %s, there are %s", q.Route, nearest(q.Route, names), strings.Join(names, ", "))
+	case c.Routes[at].Auth == "key" && slices.Equal(q.Classes, []words.Class{words.Anon}):
+		refuse(".classes", "has anon alone, which routes[%d] does not take: it wants internal or authed", at)
+	}
+}
+
 func (c *Config) route(at int, refuse refuser) {
 	r := &c.Routes[at]
+	if other, named := c.Route(r.Name); named && other < at {
+		refuse(".name", "is %q, as that of routes[%d]: each wants a name of its own", r.Name, other)
+	}
 	if r.Upstream != "" {
 		c.serves(r.Upstream, ".upstream", refuse)
 	}

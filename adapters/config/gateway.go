@@ -11,11 +11,12 @@ import (
 // Burst at once when it has been idle. When it was loaded, Burst and Classes are set.
 type Quota struct {
 	Name     string        `key:"name" form:"label" doc:"What it is called where it is told of."`
-	Scope    words.Scope   `key:"scope" one:"instance peer key tenant" need:"yes" doc:"Whom it counts: all, each peer, each key, or each tenant."`
+	Scope    words.Scope   `key:"scope" one:"instance peer key tenant route" need:"yes" doc:"Whom it counts: all, each peer, each key, each tenant, or all who ask for one route."`
+	Route    string        `key:"route" form:"label" doc:"Name of the route, of a quota whose scope that is."`
 	Requests Rate          `key:"requests_per_second" min:"0.000001" max:"1000000000" either:"rate" doc:"Requests that it gives back in a second."`
 	Bytes    Bytes         `key:"bytes_per_second" min:"1B" max:"1024GiB" either:"rate" doc:"Bytes that it gives back in a second."`
 	Burst    Burst         `key:"burst" min:"1" max:"1099511627776" doc:"What may be had at once by who was idle; when it is not set, what a second gives back, and at least 1."`
-	Classes  []words.Class `key:"classes" one:"internal authed anon" most:"3" takes:"classes" doc:"Whom it is for; when it is not set, all who have what it counts."`
+	Classes  []words.Class `key:"classes" one:"internal authed anon" most:"3" takes:"classes" doc:"Whom it is for; when it is not set, all who have what it counts, or whom its route takes."`
 	Shadow   bool          `key:"shadow" default:"false" doc:"Refuses nobody, and counts whom it would have refused."`
 }
 
@@ -35,8 +36,8 @@ func (q *Quota) Rate() (units uint64, every time.Duration) {
 	return q.Requests.Units, q.Requests.Every
 }
 
-// complete gives q what nobody said.
-func (q *Quota) complete() {
+// completeQuota gives q what nobody said.
+func (c *Config) completeQuota(q *Quota) {
 	if q.Burst.Units == 0 {
 		units, every := q.Rate()
 		second := uint64(every / time.Second)
@@ -44,7 +45,8 @@ func (q *Quota) complete() {
 	}
 	if len(q.Classes) == 0 {
 		q.Classes = []words.Class{words.Internal, words.Authed}
-		if q.Scope == words.OfInstance || q.Scope == words.OfPeer {
+		at, _ := c.Route(q.Route)
+		if q.Scope == words.OfInstance || q.Scope == words.OfPeer || q.Scope == words.OfRoute && (at < 0 || c.Routes[at].Auth == "none") {
 			q.Classes = append(q.Classes, words.Anon)
 		}
 	}
@@ -79,6 +81,7 @@ func (u *Upstream) complete() {
 
 // A Route says which requests go to an upstream, and how.
 type Route struct {
+	Name        string        `key:"name" form:"label" doc:"What it is called by a quota."`
 	Host        string        `key:"host" form:"host" doc:"Host that is asked for, without a port; *.example.com is all below it; when it is not set, any."`
 	Path        string        `key:"path" default:"/" form:"path" doc:"Path that a request's begins with, in whole segments."`
 	Methods     []string      `key:"methods" form:"method" most:"16" takes:"methods" doc:"Methods; when it is not set, any."`
@@ -113,10 +116,16 @@ func (c *Config) Upstream(name string) (at int, ok bool) {
 	return at, at >= 0
 }
 
+// Route is the place of the route of that name in Routes; false when there is none.
+func (c *Config) Route(name string) (at int, ok bool) {
+	at = slices.IndexFunc(c.Routes, func(r Route) bool { return r.Name == name && name != "" })
+	return at, at >= 0
+}
+
 // complete gives the entries of lists what nobody said of them.
 func (c *Config) complete() {
 	for i := range c.Quotas {
-		c.Quotas[i].complete()
+		c.completeQuota(&c.Quotas[i])
 	}
 	for i := range c.Upstreams {
 		c.Upstreams[i].complete()

@@ -31,12 +31,13 @@ func TestTheFileInFrontOfAService(t *testing.T) {
 func TestEntriesSayAll(t *testing.T) {
 	const (
 		quotas = `[{"name": "few", "scope": "key", "bytes_per_second": "1MiB", "burst": "3MiB", "classes": ["authed", "internal"], "shadow": true},` +
-			` {"scope": "peer", "requests_per_second": 0.25}, {"scope": "tenant", "bytes_per_second": "1B"}, {"scope": "peer", "requests_per_second": 1.5}]`
+			` {"scope": "peer", "requests_per_second": 0.25}, {"scope": "tenant", "bytes_per_second": "1B"}, {"scope": "peer", "requests_per_second": 1.5}` +
+			`, {"scope": "route", "route": "x", "requests_per_second": 50}, {"scope": "route", "route": "both", "requests_per_second": 5}]`
 		upstreams = `{"b": {"urls": ["https://b.example:8443/base", "http://[::1]:80"], "host": "b.example:8443", "tries": 1,` +
 			` "health": {"path": "/healthz", "interval": "2s", "timeout": "500ms", "fall": 1, "rise": 4}}, "a": {"url": "http://a"}}`
-		routes = `[{"host": "*.example.com", "path": "/v1/x", "methods": ["GET", "POST"], "header": {"name": "X-Version", "value": "2"}, "upstream": "b",` +
+		routes = `[{"name": "x", "host": "*.example.com", "path": "/v1/x", "methods": ["GET", "POST"], "header": {"name": "X-Version", "value": "2"}, "upstream": "b",` +
 			` "rewrite": "/", "deadline": "1m30s", "max_inflight": 7},` +
-			` {"hydrate": [{"name": "one", "upstream": "a", "path": "/one"}, {"name": "two", "upstream": "b", "path": "/two", "missing": "{\"a\": []}", "required": true}]}]`
+			` {"name": "both", "auth": "none", "hydrate": [{"name": "one", "upstream": "a", "path": "/one"}, {"name": "two", "upstream": "b", "path": "/two", "missing": "{\"a\": []}", "required": true}]}]`
 		trusted = `["10.0.0.0/8", "fd00::/8", "192.0.2.7/32"]`
 	)
 	want := &Config{
@@ -45,6 +46,8 @@ func TestEntriesSayAll(t *testing.T) {
 			{Scope: words.OfPeer, Requests: Rate{25, 100 * time.Second}, Burst: Burst{Units: 1}, Classes: []words.Class{words.Internal, words.Authed, words.Anon}},
 			{Scope: words.OfTenant, Bytes: 1, Burst: Burst{1, true}, Classes: []words.Class{words.Internal, words.Authed}},
 			{Scope: words.OfPeer, Requests: Rate{15, 10 * time.Second}, Burst: Burst{Units: 2}, Classes: []words.Class{words.Internal, words.Authed, words.Anon}},
+			{Scope: words.OfRoute, Route: "x", Requests: Rate{50, time.Second}, Burst: Burst{Units: 50}, Classes: []words.Class{words.Internal, words.Authed}},
+			{Scope: words.OfRoute, Route: "both", Requests: Rate{5, time.Second}, Burst: Burst{Units: 5}, Classes: []words.Class{words.Internal, words.Authed, words.Anon}},
 		},
 		Upstreams: []Upstream{
 			{Name: "a", URLs: []string{"http://a"}, Tries: 3, Health: Health{"", 5 * time.Second, time.Second, 3, 2}},
@@ -52,9 +55,9 @@ func TestEntriesSayAll(t *testing.T) {
 				Health: Health{"/healthz", 2 * time.Second, 500 * time.Millisecond, 1, 4}},
 		},
 		Routes: []Route{
-			{Host: "*.example.com", Path: "/v1/x", Methods: []string{"GET", "POST"}, Header: Header{"X-Version", "2"}, Upstream: "b", Auth: "key", Rewrite: "/",
+			{Name: "x", Host: "*.example.com", Path: "/v1/x", Methods: []string{"GET", "POST"}, Header: Header{"X-Version", "2"}, Upstream: "b", Auth: "key", Rewrite: "/",
 				Deadline: 90 * time.Second, MaxInflight: 7},
-			{Path: "/", Hydrate: []Part{{"one", "a", "/one", "null", false}, {"two", "b", "/two", `{"a": []}`, true}}, Auth: "key", Deadline: 5 * time.Second},
+			{Name: "both", Path: "/", Hydrate: []Part{{"one", "a", "/one", "null", false}, {"two", "b", "/two", `{"a": []}`, true}}, Auth: "none", Deadline: 5 * time.Second},
 		},
 	}
 	want.HTTP.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.0.2.7/32")}
@@ -94,11 +97,11 @@ func TestListsRefuse(t *testing.T) {
 	for _, c := range []struct{ yaml, want string }{
 		{"quotas:", `quotas (file node.yaml) is empty: it wants a list of at most 16 quotas`},
 		{"quotas: {scope: peer}", `quotas (file node.yaml) is a section: it wants a list of at most 16 quotas`},
-		{"quotas: [peer]", `quotas[0] (file node.yaml) is "peer": it wants a section, it has burst, bytes_per_second, classes, name, requests_per_second, scope, shadow`},
+		{"quotas: [peer]", `quotas[0] (file node.yaml) is "peer": it wants a section, it has burst, bytes_per_second, classes, name, requests_per_second, route, scope, shadow`},
 		{"quotas: [" + strings.Repeat("{},", 17) + "]", `quotas (file node.yaml) has 17: it wants a list of at most 16 quotas`},
-		{"quotas: [{scope: peer, requests_per_second: 1, brust: 1}]", `quotas[0].brust (file node.yaml) is no key: the nearest is burst, it has burst, bytes_per_second, classes, name, requests_per_second, scope, shadow`},
-		{"quotas: [{scope: peer, requests_per_second: 1}, {requests_per_second: 1}]", `quotas[1] (file node.yaml) has no scope: it wants one of instance, peer, key, tenant`},
-		{"quotas: [{scope: moon, requests_per_second: 1}]", `quotas[0].scope (file node.yaml) is "moon": it wants one of instance, peer, key, tenant`},
+		{"quotas: [{scope: peer, requests_per_second: 1, brust: 1}]", `quotas[0].brust (file node.yaml) is no key: the nearest is burst, it has burst, bytes_per_second, classes, name, requests_per_second, route, scope, shadow`},
+		{"quotas: [{scope: peer, requests_per_second: 1}, {requests_per_second: 1}]", `quotas[1] (file node.yaml) has no scope: it wants one of instance, peer, key, tenant, route`},
+		{"quotas: [{scope: moon, requests_per_second: 1}]", `quotas[0].scope (file node.yaml) is "moon": it wants one of instance, peer, key, tenant, route`},
 		{"quotas: [{scope: peer}]", `quotas[0] (file node.yaml) has 0 of requests_per_second, bytes_per_second: it wants one of them`},
 		{"quotas: [{scope: peer, requests_per_second: 1, bytes_per_second: 1B}]", `quotas[0] (file node.yaml) has 2 of requests_per_second, bytes_per_second: it wants one of them`},
 		{"quotas: [{scope: peer, requests_per_second: 0}]", `quotas[0].requests_per_second (file node.yaml) is 0: it wants a number such as 0.5 or 5000, with at most 6 decimals, from 0.000001 to 1000000000`},
@@ -125,6 +128,12 @@ func TestListsRefuse(t *testing.T) {
 		{"quotas: [{scope: peer, requests_per_second: 1, name: a}, {scope: peer, requests_per_second: 1, name: a}]", `quotas[1].name (file node.yaml) is "a", as that of another quota: each wants a name of its own`},
 		{"quotas: [{scope: peer, requests_per_second: 1, name: a b}]", `quotas[0].name (file node.yaml) is "a b": it wants a name of at most 64 letters, digits, dashes and underscores`},
 		{"quotas: [{scope: peer, requests_per_second: 1, name: ''}]", `quotas[0].name (file node.yaml) is "": it wants a name of at most 64 letters, digits, dashes and underscores`},
+		{up + "quotas: [{scope: route, requests_per_second: 1}]", `quotas[0] (file node.yaml) has no route: scope route wants the name of one`},
+		{up + "quotas: [{scope: key, route: a, requests_per_second: 1}]", `quotas[0].route (file node.yaml) is "a": a quota of scope key is for all routes`},
+		{up + "quotas: [{scope: route, route: a, requests_per_second: 1}]", `quotas[0].route (file node.yaml) is "a": no route has a name`},
+		{up + "quotas: [{scope: route, route: shp, requests_per_second: 1}]\nroutes: [{name: shop, upstream: app}, {name: blog, upstream: app, path: /b}]", `quotas[0].route (file node.yaml) is "shp", which is no route: the nearest is shop, there are shop, blog`},
+		{up + "quotas: [{scope: route, route: shop, requests_per_second: 1, classes: [anon]}]\nroutes: [{name: shop, upstream: app}]", `quotas[0].classes (file node.yaml) has anon alone, which routes[0] does not take: it wants internal or authed`},
+		{up + "routes: [{name: a, upstream: app}, {name: a, upstream: app, path: /b}]", `routes[1].name (file node.yaml) is "a", as that of routes[0]: each wants a name of its own`},
 
 		{"upstreams: []", `upstreams (file node.yaml) is a list: it wants a mapping of names to at most 64 upstreams`},
 		{"upstreams: {a.b: {url: 'http://a'}}", `upstreams (file node.yaml) has "a.b": it wants a name of at most 64 letters, digits, dashes and underscores`},
@@ -163,7 +172,7 @@ func TestListsRefuse(t *testing.T) {
 		{up + "routes: [{upstream: app, auth: jwt}]", `routes[0].auth (file node.yaml) is "jwt": it wants one of none, key`},
 		{up + "routes: [{upstream: app, deadline: 5}]", `routes[0].deadline (file node.yaml) is 5: it wants a duration such as 200ms, 5s or 24h, from 10ms to 5m`},
 		{up + "routes: [{upstream: app, max_inflight: -1}]", `routes[0].max_inflight (file node.yaml) is -1: it wants a whole number from 0 to 65536`},
-		{up + "routes: [{upstream: app, max_rps: 1}]", `routes[0].max_rps (file node.yaml) is no key: the nearest is methods, it has auth, deadline, header, host, hydrate, max_inflight, methods, path, rewrite, upstream`},
+		{up + "routes: [{upstream: app, max_rps: 1}]", `routes[0].max_rps (file node.yaml) is no key: the nearest is methods, it has auth, deadline, header, host, hydrate, max_inflight, methods, name, path, rewrite, upstream`},
 		{up + "routes: [{upstream: web}, {upstream: web}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
 		{up + "routes: [{upstream: web, path: /a}, {upstream: app, path: /a/}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
 		{up + "routes: [{upstream: web, methods: [GET, PUT], header: {name: x-a}}, {upstream: app, methods: [PUT], header: {name: X-A}}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
@@ -206,6 +215,7 @@ func TestListsTake(t *testing.T) {
 		"quotas: [{scope: key, requests_per_second: 1, classes: [anon, authed]}]",
 		"quotas: [{scope: instance, requests_per_second: 1, classes: [anon, authed, internal]}]",
 		up + "routes: [{upstream: '1'}, {upstream: app, path: /a}]",
+		up + "quotas: [{scope: route, route: a, requests_per_second: 1, classes: [anon]}]\nroutes: [{name: a, auth: none, upstream: app}]",
 		up + "routes: [{upstream: app}, {upstream: app, methods: [GET]}, {upstream: app, methods: [PUT]}, {upstream: app, header: {name: a}}, {upstream: app, header: {name: a, value: b}}, {upstream: app, host: a}]",
 		up + "routes: [{methods: [GET, HEAD], hydrate: [{name: a, upstream: app, path: /}]}]",
 	} {

@@ -102,6 +102,9 @@ func mended(c *Config) bool {
 		if q.Scope == words.OfInstance {
 			q.Classes = nil
 		}
+		if q.Route = ""; q.Scope == words.OfRoute && len(c.Routes) > 0 && c.Routes[0].Name != "" {
+			q.Route = c.Routes[0].Name
+		}
 	}
 	for i := range c.Routes {
 		r := &c.Routes[i]

@@ -42,7 +42,11 @@ func quotas(c *config.Config) (rules []quota.Rule) {
 	for i := range c.Quotas {
 		q := &c.Quotas[i]
 		units, every := q.Rate()
-		rules = append(rules, quota.Rule{Scope: q.Scope, Unit: q.Unit(), Rate: units, Every: every, Burst: q.Burst.Units,
+		route := uint16(0)
+		if at, ok := c.Route(q.Route); ok {
+			route = uint16(httpapi.Endpoints() + at)
+		}
+		rules = append(rules, quota.Rule{Scope: q.Scope, Route: route, Unit: q.Unit(), Rate: units, Every: every, Burst: q.Burst.Units,
 			Classes: quota.Of(q.Classes...), Shadow: q.Shadow})
 	}
 	return rules
