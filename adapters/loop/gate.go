@@ -30,6 +30,16 @@ type pass struct {
 	says  chan event.Verdict
 }
 
+// NewGate is a gate that stands alone, with rings of its own: for a world without goroutines,
+// where Enter, Hear and Leave are one caller's moves, and Comes, Free and Deliver the loop's.
+func NewGate(d Door) *Gate {
+	var rings [words.Classes]chan event.Event
+	for c, n := range d {
+		rings[c] = make(chan event.Event, n)
+	}
+	return newGate(d, &rings)
+}
+
 func newGate(d Door, rings *[words.Classes]chan event.Event) *Gate {
 	g := &Gate{slots: make([]pass, d.All()), rings: rings, empty: numbered(d), settled: make(chan *event.Settle, d.All())}
 	for i := range g.slots {
@@ -42,11 +52,27 @@ func newGate(d Door, rings *[words.Classes]chan event.Event) *Gate {
 // ok is false where there is no room even to ask, or where ctx ends first: then nothing is
 // to be settled.
 func (g *Gate) Arrive(ctx context.Context, in event.Arrive) (v event.Verdict, ok bool) {
-	var at uint32
+	at, ok := g.Enter(in)
+	if !ok {
+		return v, false
+	}
+	select {
+	case v = <-g.slots[at].says:
+		g.heard(v)
+		return v, true
+	case <-ctx.Done():
+		g.Leave(at)
+		return v, false
+	}
+}
+
+// Enter takes a slot and asks; ok is false where there is no room even for that. Whoever has
+// entered hears the verdict, or leaves.
+func (g *Gate) Enter(in event.Arrive) (at uint32, ok bool) {
 	select {
 	case at = <-g.empty[in.Class]:
 	default:
-		return v, false
+		return 0, false
 	}
 	p := &g.slots[at]
 	p.mu.Lock()
@@ -55,20 +81,30 @@ func (g *Gate) Arrive(ctx context.Context, in event.Arrive) (v event.Verdict, ok
 	p.in.Ticket = words.NewTicket(at, p.uses)
 	p.mu.Unlock()
 	g.rings[in.Class] <- &p.in // has room for every slot of the class
+	return at, true
+}
+
+// Hear is the verdict of who has entered, if it is there.
+func (g *Gate) Hear(at uint32) (v event.Verdict, ok bool) {
 	select {
-	case v = <-p.says:
-		if v.Problem != event.None {
-			g.empty[p.class] <- at
-		}
+	case v = <-g.slots[at].says:
+		g.heard(v)
 		return v, true
-	case <-ctx.Done():
-		return g.leave(at)
+	default:
+		return v, false
 	}
 }
 
-// leave ends the waiting for a verdict. One that has come meanwhile is dealt with here, one
+// heard gives the slot of one who is refused back.
+func (g *Gate) heard(v event.Verdict) {
+	if at := v.Ticket.Slot(); v.Problem != event.None {
+		g.empty[g.slots[at].class] <- at
+	}
+}
+
+// Leave ends the waiting for a verdict. One that has come meanwhile is dealt with here, one
 // that comes later where it comes.
-func (g *Gate) leave(at uint32) (event.Verdict, bool) {
+func (g *Gate) Leave(at uint32) {
 	p := &g.slots[at]
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,7 +114,6 @@ func (g *Gate) leave(at uint32) (event.Verdict, bool) {
 	default:
 		p.left = true
 	}
-	return event.Verdict{}, false
 }
 
 // abandon deals with a verdict for which nobody waits.
@@ -91,8 +126,8 @@ func (g *Gate) abandon(p *pass, v event.Verdict) {
 	g.settled <- &p.end
 }
 
-// deliver hands a verdict to whoever waits for it.
-func (g *Gate) deliver(v event.Verdict) {
+// Deliver hands a verdict to whoever waits for it.
+func (g *Gate) Deliver(v event.Verdict) {
 	p := &g.slots[v.Ticket.Slot()]
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,8 +145,26 @@ func (g *Gate) Settle(t words.Ticket, bytes uint64) {
 	g.settled <- &p.end
 }
 
-// free gives the slots back whose Settle the node has stepped.
-func (g *Gate) free(stepped []event.Event) {
+// Comes is what is on its way to the node, in the order in which the loop takes it; nil:
+// nothing is.
+func (g *Gate) Comes() event.Event {
+	select {
+	case end := <-g.settled:
+		return end
+	default:
+	}
+	for _, ring := range g.rings {
+		select {
+		case in := <-ring:
+			return in
+		default:
+		}
+	}
+	return nil
+}
+
+// Free gives the slots back whose Settle the node has stepped.
+func (g *Gate) Free(stepped []event.Event) {
 	for _, e := range stepped {
 		if end, ok := e.(*event.Settle); ok {
 			at := end.Ticket.Slot()

@@ -133,13 +133,13 @@ func (l *Loop) run(ctx context.Context, first event.Event) error {
 	for {
 		now := l.clock.Now()
 		Turn(l.node, now, l.events, &l.out)
-		l.desk.Gate.free(l.events)
+		l.desk.Gate.Free(l.events)
 		l.next.Add(&l.out)
 		for _, r := range l.out.Replies {
 			l.desk.Deliver(r)
 		}
 		for _, v := range l.out.Verdicts {
-			l.desk.Gate.deliver(v)
+			l.desk.Gate.Deliver(v)
 		}
 		for _, t := range l.out.Told {
 			l.desk.Asks.slots[t.Slot].told <- t
