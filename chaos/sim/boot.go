@@ -97,7 +97,7 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	followed := state.New(limits(), 1)
 	st.CopyTo(&followed)
 	w.fol = follower.New(followed, 8, 4, w.jour.Read)
-	w.trace = trace.New(config())
+	w.trace = trace.New(w.config)
 	if last := int(w.audit.last); last == 0 || last > len(frames) || frames[last-1].Root != w.audit.root {
 		w.audit, w.said.frames = newAudit(), nil // else all up to there are what they were
 	}
@@ -110,9 +110,9 @@ func (w *World) recover() (found journalfile.Found, err error) {
 		}
 	}
 	dice := words.NewDice(uint64(w.c.Choose("dice", 1000)))
-	w.node = node.New(config(), st, w.now.Mono, dice)
+	w.node = node.New(w.config, st, w.now.Mono, dice)
 	if w.copied == nil {
-		w.copied = node.New(config(), state.New(limits(), 0), 0, dice)
+		w.copied = node.New(w.config, state.New(limits(), 0), 0, dice)
 	}
 	return found, nil
 }
@@ -244,8 +244,9 @@ func (w *World) begin(found journalfile.Found) {
 	w.asked, w.twins, w.childs = map[words.Ticket]*client{}, map[words.Ticket]second{}, [words.Children]bool{}
 	w.clerk.reset()
 	w.clerk.held(w)
+	w.opens()
 	for _, c := range w.clients {
-		c.doubts, c.out, c.asking = c.doubts || c.out != 0, 0, nil
+		c.doubts, c.out, c.asking, c.pass = c.doubts || c.out != 0, 0, nil, pass{}
 		if _, next := w.balance(c.account, "EUR/2"); next < c.told {
 			w.fail("nonce-goes-back", "%s was told nonce %d, now %d", c.account, c.told, next)
 		}

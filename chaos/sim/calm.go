@@ -17,6 +17,9 @@ func (w *World) calm() {
 	w.disk.Fuse, w.disk.FailRead, w.disk.FailWrite, w.disk.FailSync, w.disk.FailDir = -1, false, false, false, false
 	w.disk.Leave(plenty)
 	w.odds, w.goal, w.now.Synced, w.rate, w.swayed = odds{}, goal{}, true, even, true
+	if !w.disk.Dead() {
+		w.beat("calm: all leave", w.empties)
+	}
 	w.beat("calm: a start", w.boot)
 	for quiet := 0; quiet < 5 && w.calmed < patience; w.calmed++ {
 		if w.err != nil {

@@ -23,6 +23,7 @@ type client struct {
 	past      []*event.Request
 	holds     []hold         // that it has opened
 	asking    *event.Request // has read how far the index is, and not yet asked it
+	pass      pass           // at the gate
 	caller    words.KeyID
 	class     Class          // of what it wants
 	aims      bool           // at the goal
@@ -82,6 +83,7 @@ func (c *client) leave(w *World) {
 	w.promise.left[c.out] = true
 	delete(w.asked, c.out)
 	c.out, c.doubts = 0, true
+	w.settles(&c.pass, 0)
 }
 
 // giveUp leaves what is not known as it is: only the journal knows what became of it.
@@ -112,6 +114,12 @@ func (c *client) ask(w *World) {
 			return
 		}
 	}
+	if !w.admitted(&c.pass, c.arrival()) {
+		if c.pass.why == event.NoWeight { // strangers are not served here
+			c.want, c.asking, c.doubts = nil, nil, false
+		}
+		return
+	}
 	in := c.asking
 	c.asking = nil
 	if blind := w.c.Choose("blind", 6); blind == 1 || blind > 2 && w.goal.wants(event.LookAgain) {
@@ -139,15 +147,21 @@ type second struct {
 	want  *event.Request
 	of    *client
 	class Class
+	pass  *pass
 }
 
 // double sends a request a second time, as a proxy does that lost patience.
 func (w *World) double(c *client, in *event.Request) {
+	p := new(pass)
+	if !w.admitted(p, c.arrival()) {
+		w.leaves(p)
+		return
+	}
 	again := *in
 	again.Items = slices.Clone(in.Items)
 	w.ticket++
 	again.Ticket = words.NewTicket(uint32(w.ticket%8), w.ticket)
-	w.enter, w.twins[again.Ticket] = append(w.enter, &again), second{&again, c, c.class}
+	w.enter, w.twins[again.Ticket] = append(w.enter, &again), second{&again, c, c.class, p}
 	w.clerk.bar(&again)
 	w.said.calls(c.number, &again)
 	w.tell(clients, nobody, trouble, "%s is sent twice", in.Key.Text)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"macronode/core/event"
+	"macronode/core/words"
 )
 
 // A never is cells that nobody can come to, and why. One that is hit all the same is an
@@ -84,6 +85,17 @@ func (c Cell) Never() string {
 		if n.is(c) {
 			return n.why
 		}
+	}
+	return ""
+}
+
+// Never says why a cell of the gate is empty for ever; nothing, of one that can be filled.
+func (c GateCell) Never() string {
+	switch {
+	case c.Why == event.NoWeight && c.Class != words.Anon:
+		return "who has shown a key is served"
+	case c.Why == event.FlowFull && c.Facet == words.Money:
+		return "of money, one flow may fill its class, whose bound is looked at first"
 	}
 	return ""
 }

@@ -10,6 +10,7 @@ type odds struct {
 	sync, dir, write, read, full int
 	slow, pause, twin, reorder   int
 	drain                        int
+	gate                         int // narrowPermits, smallQuotas
 	snapshot                     int
 	busy                         int // no trouble at all, and much to do
 }
@@ -22,7 +23,7 @@ func (o *odds) draw(c world.Chooser) {
 	}{
 		{"odds/crash", 4, &o.crash}, {"odds/leave", 4, &o.leave}, {"odds/clock", 4, &o.clock},
 		{"odds/sync", 3, &o.sync}, {"odds/dir", 3, &o.dir}, {"odds/write", 3, &o.write}, {"odds/read", 3, &o.read}, {"odds/full", 3, &o.full},
-		{"odds/slow", 3, &o.slow}, {"odds/pause", 3, &o.pause}, {"odds/twin", 4, &o.twin}, {"odds/reorder", 4, &o.reorder}, {"odds/snapshot", 4, &o.snapshot}, {"odds/drain", 3, &o.drain},
+		{"odds/slow", 3, &o.slow}, {"odds/pause", 3, &o.pause}, {"odds/twin", 4, &o.twin}, {"odds/reorder", 4, &o.reorder}, {"odds/snapshot", 4, &o.snapshot}, {"odds/drain", 3, &o.drain}, {"odds/gate", 4, &o.gate},
 	} {
 		*kind.to = c.Choose(kind.site, kind.n)
 	}

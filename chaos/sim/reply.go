@@ -31,6 +31,7 @@ func (w *World) reply(r event.Reply) {
 	}
 	if two, ok := w.twins[r.Ticket]; ok {
 		delete(w.twins, r.Ticket)
+		w.settles(two.pass, 300)
 		w.again(two, r)
 		return
 	}
@@ -43,6 +44,7 @@ func (w *World) reply(r event.Reply) {
 	}
 	delete(w.asked, r.Ticket)
 	c.out = 0
+	w.settles(&c.pass, 300)
 	if at := w.promise.saw[r.Ticket]; !blank(r.Problem) && !r.Replayed && at > w.fol.Mark() {
 		w.fail("refusal-before-frame", "%v tells of %v, folded %v", r.Problem, at, w.fol.Mark())
 	}

@@ -16,7 +16,7 @@ import (
 // New is a world that begins with an empty disk. All that happens in it is what c
 // answers.
 func New(c world.Chooser) *World {
-	w := &World{c: c, disk: world.NewDisk(), kept: world.NewDisk(), now: words.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}, Saw: map[string]int{}, Cells: map[Cell]int{},
+	w := &World{c: c, disk: world.NewDisk(), kept: world.NewDisk(), now: words.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}, Saw: map[string]int{}, Cells: map[Cell]int{}, GateCells: map[GateCell]int{},
 		asked: map[words.Ticket]*client{}, twins: map[words.Ticket]second{}, rate: even}
 	w.disk.Hurt = w.hurt
 	w.clients, w.index, w.clerk = people(), newIndex(), newClerk()
@@ -91,6 +91,10 @@ func (w *World) live() {
 	moves := w.c.Choose("moves", mostMoves)
 	w.odds.draw(w.c)
 	w.aim()
+	w.config, w.narrow = gateway(config(), w.odds.gate), w.odds.gate
+	if w.odds.gate > 0 && w.c.Choose("gate/unserved", 6) == 1 {
+		w.config.Admit.Weights[words.Anon] = 0
+	}
 	if w.c.Choose("checks", 4) != 0 {
 		w.checks = 8
 	}

@@ -23,7 +23,7 @@ func lied(t *testing.T) (all []world.Log) {
 	const lives = 16
 	for seed := range uint64(lives) {
 		var l world.Log
-		if err := liar(world.Recorded(world.Given(world.Given(Life(seed, 300), "odds/crash", 3), "goal", 0), &l)).Run(); Rule(err) != "" {
+		if err := liar(world.Recorded(world.Given(world.Given(world.Given(Life(seed, 300), "odds/crash", 3), "goal", 0), "odds/gate", 0), &l)).Run(); Rule(err) != "" {
 			all = append(all, l)
 		}
 	}

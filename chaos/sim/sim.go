@@ -38,9 +38,9 @@ func limits() state.Limits {
 }
 
 func config() node.Config {
-	return node.Config{State: limits(), Held: 4, Waiters: 1, Share: 3, Backlog: 40 << 10, Reserve: 4096, Patience: 3 * time.Second,
+	return gateway(node.Config{State: limits(), Held: 4, Waiters: 1, Share: 3, Backlog: 40 << 10, Reserve: 4096, Patience: 3 * time.Second,
 		Stall: 200 * time.Millisecond, Fail: 5 * time.Second, Vouch: time.Second, Sweep: time.Second, Start: 30 * time.Second,
-		Drain: drain.Times{LameDuck: 500 * time.Millisecond, Drain: 3 * time.Second, Abort: time.Second}}
+		Drain: drain.Times{LameDuck: 500 * time.Millisecond, Drain: 3 * time.Second, Abort: time.Second}}, 0)
 }
 
 // boss is the key that the node makes at its first start.
@@ -48,17 +48,22 @@ var boss = event.Key{ID: 77, Tenant: words.DefaultTenant, Hash: [32]byte{1}, Sco
 
 // World is one run.
 type World struct {
-	c      world.Chooser
-	disk   *world.Disk
-	kept   *world.Disk // of the snapshots
-	now    words.Now
-	odds   odds
-	goal   goal
-	Saw    map[string]int // how often what was to be seen was seen
-	Cells  map[Cell]int   // how the requests of clients ended
-	Steps  int            // of the node
-	checks int            // steps without a frame from one Check of all to the next; 0: it is done at each
+	c     world.Chooser
+	disk  *world.Disk
+	kept  *world.Disk // of the snapshots
+	now   words.Now
+	odds  odds
+	goal  goal
+	Saw   map[string]int // how often what was to be seen was seen
+	Cells map[Cell]int   // how the requests of clients ended
 
+	GateCells map[GateCell]int // what all who came to the gate were told
+
+	Steps  int // of the node
+	checks int // steps without a frame from one Check of all to the next; 0: it is done at each
+
+	config node.Config
+	narrow int // how its gate is
 	node   *node.Node
 	copied *node.Node // memory that CopyTo reuses
 	fol    *follower.Follower
@@ -72,9 +77,15 @@ type World struct {
 	synced [][]record.Sealed // durable, not folded
 	late   []event.Event
 	enter  []*event.Request
+	gate   *loop.Gate
+	places []spot               // of the gate, by slot
+	taken  uint64               // permits that were taken back in this life of the process
+	broken uint64               // upstreams whose breakers keep anybody away
 	childs [words.Children]bool // asked to run
 
 	clients  []*client
+	visitors [14]visitor
+	moods    [upstreams * endpoints]mood
 	asked    map[words.Ticket]*client
 	twins    map[words.Ticket]second // sent twice: the second of each
 	rate     int                     // of the wall clock, in hundredths
@@ -101,7 +112,7 @@ func (w *World) move() {
 	if w.draining {
 		w.ended()
 	}
-	m := moves[w.c.Choose("move", len(moves))]
+	m := w.choose()
 	if w.story == nil {
 		m.do(w)
 		return
@@ -109,11 +120,26 @@ func (w *World) move() {
 	w.beat(fmt.Sprintf("%d %s", w.moved, m.name), func() { m.do(w) })
 }
 
-// moves are what may come next, each as often as it stands here; the first is the dull one.
-var moves = [...]struct {
+// choose draws the next move. Where the gate is narrow, every other one is a visitor's.
+func (w *World) choose() move {
+	most := len(moves)
+	if w.odds.gate > 0 {
+		most *= 2
+	}
+	if at := w.c.Choose("move", most); at < len(moves) {
+		return moves[at]
+	}
+	return move{"a visitor", (*World).visit}
+}
+
+// A move is what may come next.
+type move struct {
 	name string
 	do   func(*World)
-}{
+}
+
+// moves are all but the visitors', each as often as it stands here; the first is the dull one.
+var moves = [...]move{
 	{"a round", (*World).round},
 	{"a client", (*World).client}, {"a client", (*World).client}, {"a client", (*World).client}, {"a client", (*World).client}, {"a client", (*World).client},
 	{"a turn", (*World).some}, {"a turn", (*World).some}, {"a turn", (*World).some},
@@ -158,6 +184,9 @@ func (w *World) turn(arrivals int) {
 	events := w.late
 	w.late = nil
 	w.overtake()
+	for e := w.gate.Comes(); e != nil; e = w.gate.Comes() {
+		events = append(events, e)
+	}
 	for ; arrivals > 0 && len(w.enter) > 0; arrivals-- {
 		events, w.enter = append(events, w.enter[0]), w.enter[1:]
 	}
@@ -170,6 +199,7 @@ func (w *World) step(events ...event.Event) {
 	loop.Turn(watched{w}, w.now, events, &w.out)
 	w.swayed = false
 	w.next.Add(&w.out)
+	w.verdicts(events)
 	for _, r := range w.out.Replies {
 		w.reply(r)
 	}

@@ -41,10 +41,10 @@ func kept(t *testing.T, seed uint64) string {
 }
 
 // lives plays seeds on all processors. It ends the test with the first that fails.
-func lives(t *testing.T, from, to uint64) (saw map[string]int, cells map[sim.Cell]int, steps int) {
+func lives(t *testing.T, from, to uint64) (saw map[string]int, cells map[sim.Cell]int, gated map[sim.GateCell]int, steps int) {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(800)) // a world is small: it would collect all the time
-	saw, cells = map[string]int{}, map[sim.Cell]int{}
+	saw, cells, gated = map[string]int{}, map[sim.Cell]int{}, map[sim.GateCell]int{}
 	var next, failed atomic.Uint64
 	next.Store(from)
 	failed.Store(to + 1)
@@ -66,6 +66,9 @@ func lives(t *testing.T, from, to uint64) (saw map[string]int, cells map[sim.Cel
 				for cell, n := range w.Cells {
 					cells[cell] += n
 				}
+				for cell, n := range w.GateCells {
+					gated[cell] += n
+				}
 				mu.Unlock()
 			}
 		})
@@ -73,7 +76,7 @@ func lives(t *testing.T, from, to uint64) (saw map[string]int, cells map[sim.Cel
 	if wg.Wait(); failed.Load() <= to {
 		t.Fatalf("%v\n%s", sim.New(sim.Life(failed.Load(), *moves)).Run(), kept(t, failed.Load()))
 	}
-	return saw, cells, steps
+	return saw, cells, gated, steps
 }
 
 // TestSeeds: whatever the disk, the clock, the clients and the power do, nothing
@@ -84,7 +87,7 @@ func TestSeeds(t *testing.T) {
 	if *seed > 0 {
 		from, to = *seed, *seed
 	}
-	saw, cells, steps := lives(t, uint64(from), uint64(to))
+	saw, cells, gated, steps := lives(t, uint64(from), uint64(to))
 	var all []string
 	for what, n := range saw {
 		all = append(all, fmt.Sprintf("%s %d", what, n))
@@ -100,6 +103,7 @@ func TestSeeds(t *testing.T) {
 		}
 	}
 	workload(t, cells)
+	callers(t, gated)
 	faults := map[string]bool{}
 	for _, p := range sim.Probes() {
 		faults[p.Fault] = true
@@ -136,4 +140,27 @@ func workload(t *testing.T, cells map[sim.Cell]int) {
 	if 2*filled < whole {
 		t.Errorf("%d cells of %d are filled: less than half", filled, whole)
 	}
+}
+
+// callers: every class has come to every facet, and was told all that it can be told there.
+func callers(t *testing.T, cells map[sim.GateCell]int) {
+	t.Helper()
+	whole, filled, least := 0, 0, 1<<30
+	for _, c := range sim.GateCells() {
+		if why := c.Never(); why != "" {
+			if cells[c] > 0 {
+				t.Errorf("%v was seen %d times, and should never be: %s", c, cells[c], why)
+			}
+			continue
+		}
+		whole++
+		least = min(least, cells[c])
+		switch n := cells[c]; {
+		case n > 0:
+			filled++
+		case *seeds >= 1500:
+			t.Errorf("nobody came to %v", c)
+		}
+	}
+	t.Logf("evidence: sim.gate = %d of %d that can be; the rarest %d times", filled, whole, least)
 }

@@ -34,7 +34,7 @@ func (w *World) pass(gone time.Duration) {
 	swayed := w.swayed // which no Due could foresee
 	lsn, told := w.node.LSN(), len(w.asked)
 	w.step(event.Tick{})
-	acted := w.node.LSN() != lsn || len(w.asked) != told || len(w.out.Childs) > 0
+	acted := w.node.LSN() != lsn || len(w.asked) != told || len(w.out.Childs) > 0 || len(w.out.Verdicts) > 0
 	if acted && !swayed && (!any || due > w.now.Mono) {
 		w.fail("tick-before-due", "a tick acted at %v, due %v %v: %+v", w.now.Mono, due, any, w.out)
 	}
@@ -59,6 +59,13 @@ func (w *World) ails() {
 	if s.Fault != 0 {
 		w.Saw["fault: "+s.Fault.String()]++
 	}
+	if s.Taken > w.taken {
+		w.Saw["a permit was taken back"]++
+	}
+	if s.Broken == 0 && w.broken != 0 {
+		w.Saw["upstream: closed again"]++
+	}
+	w.taken, w.broken = s.Taken, s.Broken
 	if s.Offset < -time.Second {
 		w.Saw["time stood its ground"]++
 	}

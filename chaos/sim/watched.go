@@ -13,7 +13,7 @@ import (
 type watched struct{ *World }
 
 func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
-	frames, replies := len(out.Frames), len(out.Replies)
+	frames, replies, verdicts := len(out.Frames), len(out.Replies), len(out.Verdicts)
 	forgot := w.forgot()
 	w.Steps++
 	w.trace.Before(w.node, out)
@@ -39,6 +39,7 @@ func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
 		told = &h
 	}
 	w.stepped(in, told)
+	w.toldAtGate(in, out.Verdicts[verdicts:])
 	w.outlived(in, out.Replies[replies:], forgot)
 	if r, ok := in.(*event.Request); ok {
 		w.promise.decided(r.Ticket, w.node.LSN())

@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// Upstreams are two, of two endpoints each.
+const (
+	upstreams = 2
+	endpoints = 2
+)
+
+// A mood is how an endpoint is today.
+type mood uint8
+
+const (
+	well  mood = iota
+	dead       // there is no connection
+	hangs      // no answer comes
+	turns      // it answers 503
+	lies       // it breaks its answers off
+	moods
+)
+
+// A trip is a visitor's request on its way to an upstream.
+type trip struct {
+	is      leg
+	ticket  words.Ticket
+	of      int // the endpoint, among all
+	repeats bool
+	tries   int
+	rests   words.Instant // it is not to be tried again before that
+}
+
+type leg uint8
+
+const (
+	home leg = iota
+	trying
+	resting
+	answered
+)
+
+// ask is a question about upstreams, and what the node says.
+func (w *World) ask(in event.Ask) event.Told {
+	w.step(&in)
+	if len(w.out.Told) != 1 || w.out.Told[0].Slot != in.Slot {
+		w.fail("ask", "%+v is told %+v", in, w.out.Told)
+		return event.Told{}
+	}
+	return w.out.Told[0]
+}
+
+// travels: one who works beyond goes on with its request.
+func (w *World) travels() {
+	v := w.any(works)
+	if v == nil || v.in.Facet != words.Beyond {
+		return
+	}
+	t := &v.trip
+	switch {
+	case t.is == home && t.tries == 0:
+		t.of, t.repeats = w.c.Choose("trip/upstream", upstreams)*endpoints, w.c.Choose("trip/repeats", 3) != 1
+		w.picked(v, w.ask(event.Ask{Slot: uint32(v.number), Pick: event.Pick{Upstream: uint16(t.of / endpoints), Again: t.repeats}}))
+	case t.is == resting && t.rests <= w.now.Mono:
+		w.picked(v, w.ask(event.Ask{Slot: uint32(v.number), What: event.AskRetry, Retry: event.Retry{Ticket: t.ticket}}))
+	case t.is == trying:
+		w.tries(v)
+	case t.is == answered:
+		how := event.Whole
+		if w.moods[t.of] == lies {
+			how = event.Cut
+		}
+		w.tried(v, how)
+		t.is = home
+	}
+}
+
+// picked is where a try goes, or that it goes nowhere.
+func (w *World) picked(v *visitor, told event.Told) {
+	t, p := &v.trip, told.Picked
+	w.Saw["upstream: "+p.Stop.String()]++
+	if t.tries++; p.Stop != event.Through {
+		open := 0
+		for i := range w.visitors {
+			if w.visitors[i].trip.is != home {
+				open++
+			}
+		}
+		if p.Stop == event.StopStale || p.Stop == event.StopFull && open < gateway(config(), 0).Calls {
+			w.fail("trip-stopped", "%v, with %d calls open", p.Stop, open)
+		}
+		t.is = home
+		return
+	}
+	if t.tries > 1 {
+		w.Saw["upstream: tried again"]++
+		if t.ticket != p.Ticket || !t.repeats || t.tries > int(gateway(config(), 0).Beyond[0].Tries) {
+			w.fail("sent-again", "try %d, repeats %v, as %v of %v", t.tries, t.repeats, p.Ticket, t.ticket)
+		}
+	}
+	t.is, t.ticket, t.of = trying, p.Ticket, t.of/endpoints*endpoints+int(p.Endpoint)
+}
+
+// tries is what comes of a try, by how the endpoint is.
+func (w *World) tries(v *visitor) {
+	t := &v.trip
+	how := [moods]event.Ending{event.Answered, event.Unsent, event.Late, event.Turned, event.Answered}[w.moods[t.of]]
+	if w.moods[t.of] == hangs && w.c.Choose("trip/patient", 3) != 1 {
+		return
+	}
+	on := w.tried(v, how)
+	switch {
+	case on.Again:
+		t.is, t.rests = resting, w.now.Mono.Plus(on.Wait)
+	case how == event.Answered || how == event.Turned:
+		t.is = answered
+	default:
+		t.is = home
+	}
+}
+
+// tried tells of a try, sometimes twice.
+func (w *World) tried(v *visitor, how event.Ending) event.Onward {
+	in := event.Ask{Slot: uint32(v.number), What: event.AskTried, Tried: event.Tried{Ticket: v.trip.ticket, Ending: how, Patience: time.Second}}
+	on := w.ask(in).Onward
+	w.Saw["upstream: "+how.String()]++
+	if on.Again && !v.trip.repeats {
+		w.fail("sent-again", "%v, of what is not to be repeated", how)
+	}
+	if w.odd("trip/twice", 6, 1) {
+		w.Saw["upstream: told twice"]++
+		if twice := w.ask(in).Onward; twice.Again {
+			w.fail("trip-twice", "%v is told twice, and is tried again", how)
+		}
+	}
+	return on
+}
+
+// turnsMood: an endpoint is otherwise than it was, and a health check may see it.
+func (w *World) turnsMood() {
+	at := w.c.Choose("trip/endpoint", len(w.moods))
+	if w.moods[at] = mood(w.c.Choose("trip/mood", int(moods))); w.moods[at] == well {
+		w.Saw["upstream: came back"]++
+	}
+	for range w.c.Choose("trip/checks", 4) {
+		w.step(event.Probed{Upstream: uint16(at / endpoints), Endpoint: uint8(at % endpoints), Well: w.moods[at] == well})
+	}
+}
+
+// comesHome gives a trip up.
+func (w *World) comesHome(v *visitor) {
+	if v.trip.is != home {
+		w.tried(v, event.Left)
+		v.trip.is = home
+	}
+}
+
+// calls wants as many calls to be free as there are, now that nobody has one.
+func (w *World) calls() {
+	var open []words.Ticket
+	for n := range gateway(config(), 0).Calls {
+		p := w.ask(event.Ask{Pick: event.Pick{Upstream: uint16(n % upstreams)}}).Picked
+		if p.Stop == event.StopFull {
+			w.fail("call-lost", "nobody has a call, and %d is one too many", n+1)
+		}
+		if p.Stop == event.Through {
+			open = append(open, p.Ticket)
+		}
+	}
+	for _, t := range open {
+		w.ask(event.Ask{What: event.AskTried, Tried: event.Tried{Ticket: t, Ending: event.Left}})
+	}
+}

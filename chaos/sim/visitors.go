@@ -1,0 +1,198 @@
+package sim
+
+import (
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// A visitor wants something else than money: it comes through the gate, keeps its permit for
+// as long as it likes, and goes.
+type visitor struct {
+	pass
+	number int
+	trip   trip
+	stalls bool // keeps its permit until the end of the life
+	again  bool // was refused, and has come again at once
+}
+
+// visits are what visitors may do next; the first is the dull one.
+var visits = [...]func(*World){
+	func(w *World) { w.turn(0) },
+	(*World).comes, (*World).comes, (*World).comes, (*World).comes, (*World).bursts, (*World).bursts, (*World).floods, (*World).crowds,
+	(*World).ends, (*World).ends, (*World).ends, (*World).ends,
+	(*World).turnsAway, (*World).holdsOn, (*World).awhile, (*World).awhile,
+	(*World).travels, (*World).travels, (*World).travels, (*World).travels, (*World).turnsMood,
+}
+
+// visit is a move at the gate.
+func (w *World) visit() {
+	if w.c.Choose("gate/deaf", 4) != 1 {
+		w.listens()
+	}
+	visits[w.c.Choose("gate/what", len(visits))](w)
+}
+
+// listens lets all hear who were told.
+func (w *World) listens() {
+	for i := range w.visitors {
+		v := &w.visitors[i]
+		if v.is != knocks {
+			continue
+		}
+		switch said, ok := w.hears(&v.pass); {
+		case !ok:
+		case said.Problem == event.None:
+			v.again = false
+		case v.again:
+			w.Saw["came again at once, and was refused again"]++
+			v.again = false
+		case w.c.Choose("gate/again", 3) == 1: // whatever it was told of when to come
+			w.knock(&v.pass, v.in)
+			v.again = true
+		}
+	}
+}
+
+// arrives has one come, if anybody is left to do so.
+func (w *World) arrives(in event.Arrive) *visitor {
+	for i := range w.visitors {
+		if v := &w.visitors[i]; v.is == away {
+			*v = visitor{number: i}
+			w.knock(&v.pass, in)
+			return v
+		}
+	}
+	return nil
+}
+
+// stranger is an arrival from an address.
+func stranger(peer int) (in event.Arrive) {
+	in = event.Arrive{Class: words.Anon, Bytes: 100, Patience: time.Second}
+	in.Peer[7] = byte(peer)
+	return in
+}
+
+// arrival makes up who comes, and for what.
+func (w *World) arrival() (in event.Arrive) {
+	in = stranger(1 + w.c.Choose("gate/peer", 6))
+	if who := w.c.Choose("gate/who", 8); who > 2 { // of three tenants, the first is that of the clients
+		in.Class, in.Tenant = words.Authed, words.Tenant(1+who%3)
+		if in.Key = words.KeyID(200 + in.Tenant); who == 7 {
+			in.Class, in.Tenant, in.Key = words.Internal, boss.Tenant, boss.ID
+		}
+	}
+	in.Facet, in.Route = words.Facet(w.c.Choose("gate/facet", int(words.Facets))), uint16(w.c.Choose("gate/route", 4))
+	in.Bytes = []int64{100, 2000, 9000, -1}[w.c.Choose("gate/bytes", 4)]
+	in.Patience = []time.Duration{time.Second, 40 * time.Millisecond, 4 * time.Second}[w.c.Choose("gate/patience", 3)]
+	in.Keeps = []time.Duration{0, 3 * time.Second}[w.c.Choose("gate/keeps", 2)]
+	return in
+}
+
+// decides mostly has the node decide at once.
+func (w *World) decides() {
+	if w.c.Choose("gate/at-once", 3) != 1 {
+		w.lets()
+	}
+}
+
+func (w *World) comes() {
+	w.arrives(w.arrival())
+	w.decides()
+}
+
+// bursts: one caller asks for the same many times at once.
+func (w *World) bursts() {
+	in := w.arrival()
+	for range 2 + w.c.Choose("gate/burst", 6) {
+		w.arrives(in)
+	}
+	w.decides()
+}
+
+// floods: strangers come from as many addresses as they like to make up.
+func (w *World) floods() {
+	in := stranger(0)
+	in.Facet = words.Facet(w.c.Choose("gate/facet", int(words.Facets)))
+	for n := range 4 + w.c.Choose("gate/burst", 6) {
+		in.Peer[6], in.Peer[7] = 1, byte(n)
+		w.arrives(in)
+	}
+	w.Saw["strangers flood"]++
+	w.decides()
+}
+
+// crowds: all classes come to one facet, each with several callers.
+func (w *World) crowds() {
+	facet, first := words.Facet(w.c.Choose("gate/facet", int(words.Facets))), w.c.Choose("gate/first", int(words.Classes))
+	for n := range 3 * int(words.Classes) {
+		in := stranger(1 + n)
+		if c := words.Class((first + n) % int(words.Classes)); c != words.Anon {
+			in.Class, in.Tenant = c, words.Tenant(1+n/int(words.Classes))
+			in.Key = words.KeyID(200 + in.Tenant)
+		}
+		in.Facet = facet
+		w.arrives(in)
+	}
+	w.lets()
+}
+
+// any is a visitor, by chance, of those that are somewhere.
+func (w *World) any(is visit) *visitor {
+	from := w.c.Choose("gate/which", len(w.visitors))
+	for n := range w.visitors {
+		if v := &w.visitors[(from+n)%len(w.visitors)]; v.is == is && !(is == works && v.stalls) {
+			return v
+		}
+	}
+	return nil
+}
+
+// ends: one is done. What went through may be what it said, or much more.
+func (w *World) ends() {
+	v := w.any(works)
+	if v == nil || v.trip.is != home {
+		return
+	}
+	bytes := uint64(max(v.in.Bytes, 0))
+	if more := w.c.Choose("gate/more", 40_000); w.c.Choose("gate/lies", 3) == 1 {
+		bytes += uint64(more)
+		var s event.Status
+		if w.node.Status(&s); s.Queued[v.in.Facet][v.in.Class] > 0 {
+			w.Saw["lied about its length, and others of its class wait"]++
+		}
+	}
+	w.settles(&v.pass, bytes)
+	w.decides()
+}
+
+// turnsAway: one leaves before it has heard.
+func (w *World) turnsAway() {
+	if v := w.any(knocks); v != nil {
+		w.Saw["left the gate"]++
+		w.leaves(&v.pass)
+		w.decides()
+	}
+}
+
+// holdsOn: one will not end, whatever time goes by.
+func (w *World) holdsOn() {
+	if v := w.any(works); v != nil {
+		v.stalls = true
+	}
+}
+
+// awhile: so much time goes by as counts at the gate.
+func (w *World) awhile() {
+	w.pass(time.Duration(w.c.Choose("gate/gone", 60)) * time.Millisecond)
+}
+
+// goes ends whatever v does.
+func (v *visitor) goes(w *World) {
+	w.comesHome(v)
+	if w.leaves(&v.pass); v.is == works && w.now.Mono >= w.places[v.at].until {
+		w.Saw["ended when its permit had been taken back"]++
+	}
+	w.settles(&v.pass, 0)
+}
