@@ -21,7 +21,7 @@ func (c *Config) Check() (wrong []error) {
 			}
 		}
 	}
-	for _, rule := range [...]func() error{c.places, c.addresses, c.ceilings, c.rooms, c.times, c.turns, c.tickets} {
+	for _, rule := range [...]func() error{c.places, c.addresses, c.tls, c.ceilings, c.rooms, c.times, c.turns, c.tickets} {
 		if err := rule(); err != nil {
 			wrong = append(wrong, err)
 		}
@@ -55,19 +55,44 @@ func (c *Config) places() error {
 }
 
 func (c *Config) addresses() error {
-	for _, a := range [...]struct{ key, text string }{{"listen.http", c.Listen.HTTP}, {"listen.admin", c.Listen.Admin}} {
+	for _, a := range [...]struct {
+		key, text string
+		proves    bool
+	}{{"listen.http", c.Listen.HTTP, c.Listen.TLS.Cert != ""}, {"listen.admin", c.Listen.Admin, c.Listen.TLS.Admin}} {
 		local, ok := address(a.text)
 		switch {
 		case !ok:
 			return fmt.Errorf("%s (%s) is %q: it wants host:port, with a port from 0 to 65535, or unix:PATH", a.key, c.layer(a.key), a.text)
-		case !local && !c.Listen.Insecure:
-			return fmt.Errorf("%s (%s) is %q, which is beyond loopback: that wants listen.insecure: true, for there is no TLS",
+		case !local && !a.proves && !c.Listen.Insecure:
+			return fmt.Errorf("%s (%s) is %q, which is beyond loopback: that wants listen.tls, or listen.insecure: true, for it has no TLS",
 				a.key, c.layer(a.key), a.text)
 		}
 	}
 	if c.Listen.HTTP == c.Listen.Admin && !strings.HasSuffix(c.Listen.HTTP, ":0") {
 		return fmt.Errorf("listen.admin (%s) is listen.http (%s): each listener wants an address of its own",
 			c.layer("listen.admin"), c.layer("listen.http"))
+	}
+	return nil
+}
+
+// tls sees that there is a certificate with its key, or nothing that wants one.
+func (c *Config) tls() error {
+	t := &c.Listen.TLS
+	without := func(key, value string, lacks string) error {
+		return fmt.Errorf("%s (%s) is %s: that wants %s too", key, c.layer(key), value, lacks)
+	}
+	switch {
+	case strings.ContainsRune(t.Cert+t.Key, 0):
+		return fmt.Errorf("listen.tls.cert (%s) or listen.tls.key (%s) has a zero byte: each wants the path of a file",
+			c.layer("listen.tls.cert"), c.layer("listen.tls.key"))
+	case t.Cert != "" && t.Key == "":
+		return without("listen.tls.cert", strconv.Quote(t.Cert), "listen.tls.key")
+	case t.Key != "" && t.Cert == "":
+		return without("listen.tls.key", strconv.Quote(t.Key), "listen.tls.cert")
+	case t.Cert == "" && t.Admin:
+		return without("listen.tls.admin", "true", "listen.tls.cert")
+	case t.Cert == "" && t.Quantum == "required":
+		return without("listen.tls.post_quantum", "required", "listen.tls.cert")
 	}
 	return nil
 }

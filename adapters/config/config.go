@@ -61,7 +61,16 @@ type Listen struct {
 	HTTP     string `key:"http" default:"127.0.0.1:8080" takes:"host:port, with a port from 0 to 65535, or unix:PATH" change:"restart" doc:"Address of the public listener; port 0 takes a free one."`
 	Admin    string `key:"admin" default:"127.0.0.1:8081" takes:"host:port, with a port from 0 to 65535, or unix:PATH" change:"restart" doc:"Address of the admin listener; port 0 takes a free one."`
 	Insecure bool   `key:"insecure" default:"false" change:"restart" doc:"Says aloud that a listener beyond loopback serves without TLS."`
+	TLS      TLS    `key:"tls" doc:"What is reached by TCP proves who it is, by TLS 1.3 alone."`
 	MaxConns int    `key:"max_conns" default:"8192" min:"1" max:"65536" change:"restart" doc:"Connections that one listener holds at once."`
+}
+
+// TLS is how listeners prove who they are.
+type TLS struct {
+	Cert    string `key:"cert" default:"" takes:"the path of a file, or nothing" change:"restart" doc:"File of the certificate chain, in PEM, the server's first; nothing is no TLS."`
+	Key     string `key:"key" default:"" takes:"the path of a file, or nothing" change:"restart" doc:"File of its private key, in PEM."`
+	Quantum string `key:"post_quantum" default:"preferred" one:"preferred required" change:"restart" doc:"Whether clients must agree on keys by a way that a quantum computer cannot break, such as X25519MLKEM768, or only do if they know one."`
+	Admin   bool   `key:"admin" default:"false" change:"restart" doc:"Has the admin listener prove who it is, too."`
 }
 
 // HTTP is how long the public listener waits.

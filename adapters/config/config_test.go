@@ -77,7 +77,7 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		yaml, environ, set, want string
 	}{
-		{yaml: "listen: {htp: x}", want: `listen.htp (file node.yaml) is no key: listen has admin, http, insecure, max_conns`},
+		{yaml: "listen: {htp: x}", want: `listen.htp (file node.yaml) is no key: listen has admin, http, insecure, max_conns, tls`},
 		{yaml: "listen.http: x", want: `listen.http (file node.yaml) is "x": it wants host:port, with a port from 0 to 65535, or unix:PATH`},
 		{yaml: "lissen: {http: x}", want: `lissen (file node.yaml) is no key: the tree has api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas, quotas_room, routes, upstreams, wallet`},
 		{yaml: "wallet: {limits: {day: {a: 1}}}", want: `wallet.limits.day (file node.yaml) is a section: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
@@ -89,7 +89,7 @@ func TestRefusals(t *testing.T) {
 		{yaml: "listen: {insecure: yes please}", want: `listen.insecure (file node.yaml) is "yes please": it wants true or false`},
 		{yaml: "listen: {insecure: 'true'}", want: `listen.insecure (file node.yaml) is "true": it wants true or false`},
 		{yaml: "data: 5", want: `data (file node.yaml) is 5: it wants the path of a directory`},
-		{yaml: "listen: 5", want: `listen (file node.yaml) is 5: it wants a section, listen has admin, http, insecure, max_conns`},
+		{yaml: "listen: 5", want: `listen (file node.yaml) is 5: it wants a section, listen has admin, http, insecure, max_conns, tls`},
 		{yaml: "listen:\n  http: a\n  http: b", want: `file node.yaml has the key http twice, in lines 2 and 3: once is allowed`},
 		{yaml: "a: 1\n---\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
 		{yaml: "---\n---\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
@@ -98,8 +98,8 @@ func TestRefusals(t *testing.T) {
 		{yaml: "- 1", want: `file node.yaml has no keys: it wants one YAML mapping of sections`},
 		{yaml: "\tx: 1", want: `file node.yaml is not YAML: found character that cannot start any token`},
 		{environ: "MACRONODE_DATA=a\xff", want: `data (environment MACRONODE_DATA) is "a\xff": it wants the path of a directory`},
-		{environ: "MACRONODE_LISTEN__HTP=x", want: `MACRONODE_LISTEN__HTP (environment) is no key: listen has admin, http, insecure, max_conns`},
-		{environ: "MACRONODE_listen__http=x", want: `MACRONODE_listen__http (environment) is no key: listen has admin, http, insecure, max_conns`},
+		{environ: "MACRONODE_LISTEN__HTP=x", want: `MACRONODE_LISTEN__HTP (environment) is no key: listen has admin, http, insecure, max_conns, tls`},
+		{environ: "MACRONODE_listen__http=x", want: `MACRONODE_listen__http (environment) is no key: listen has admin, http, insecure, max_conns, tls`},
 		{environ: "MACRONODE_NODE__DRAIN=3", want: `node.drain (environment MACRONODE_NODE__DRAIN) is "3": it wants a duration such as 200ms, 5s or 24h, from 0s to 5s`},
 		{environ: "MACRONODE_LISTEN__INSECURE=1", want: `listen.insecure (environment MACRONODE_LISTEN__INSECURE) is "1": it wants true or false`},
 		{set: "node.drain=6s", want: `node.drain (flag --set node.drain=6s) is 6s: it wants a duration such as 200ms, 5s or 24h, from 0s to 5s`},

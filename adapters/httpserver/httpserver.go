@@ -8,6 +8,7 @@ package httpserver
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -33,6 +34,7 @@ type Config struct {
 	Idle      time.Duration // for a connection without a request
 	Grace     time.Duration // of telling clients to close, while taking what they still send
 	Finish    time.Duration // for what is in, after the grace
+	TLS       *TLS          // where Address is of TCP; nil: none
 }
 
 // Default is the contract's numbers, at an address.
@@ -93,7 +95,11 @@ func (s *Server) Run(ctx context.Context) error {
 		s.hooks.Up(l.Addr())
 	}
 	served := make(chan error, 1)
-	go func() { served <- srv.Serve(l) }()
+	var door net.Listener = l
+	if s.config.TLS != nil && l.Addr().Network() == "tcp" {
+		door = tls.NewListener(l, s.config.TLS.config)
+	}
+	go func() { served <- srv.Serve(door) }()
 	select {
 	case err := <-served:
 		return errors.Join(fmt.Errorf("serve %s: %w", s.bound, err), srv.Close())

@@ -63,6 +63,8 @@ var Metrics = []Metric{
 	{Name: "tasks_aborted_total", Type: Counter, Help: "Runs of a child that ended by themselves, and requests that met a bug.",
 		Labels: []Label{{"kind", append(children(), "request")}}, Sampled: true},
 
+	{Name: "certificate_end_seconds", Type: Gauge, Help: "When the certificate that listeners show is over, in seconds since 1970; 0: there is none.", Sampled: true},
+
 	{Name: "journal_sync_seconds", Type: Histogram, Help: "Time to write a batch and make it durable.", Buckets: seconds},
 	{Name: "journal_batch_frames", Type: Histogram, Help: "Frames that one flush made durable.",
 		Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}},

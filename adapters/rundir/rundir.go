@@ -40,6 +40,15 @@ type Run struct {
 type Listen struct {
 	HTTP  string `json:"http"`
 	Admin string `json:"admin"`
+	TLS   TLS    `json:"tls,omitzero"`
+}
+
+// TLS says which listeners speak it, where they are reached by TCP, and the SHA-256 of the
+// certificate that they show.
+type TLS struct {
+	HTTP        bool   `json:"http"`
+	Admin       bool   `json:"admin"`
+	Certificate string `json:"certificate"`
 }
 
 // Write leaves r in dir, in the place of an older one.

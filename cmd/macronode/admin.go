@@ -12,7 +12,7 @@ import (
 func (l *life) adminHandler() http.Handler {
 	return adminapi.New(adminapi.Config{
 		Status: l.ear.status, Want: l.want, Metrics: l.metrics.Handler(), Queues: l.queues, Effective: l.config.Effective, Decision: l.decision,
-		Insecure: l.config.Listen.Insecure, Token: l.run.Token, Boot: random64(), Log: l.log,
+		Insecure: l.config.Listen.Insecure && !l.config.Listen.TLS.Admin, Token: l.run.Token, Boot: random64(), Log: l.log,
 	})
 }
 

@@ -54,7 +54,10 @@ func (c *console) node(r reach) (*client.Client, error) {
 		}
 		key = own.Text()
 	}
-	return client.New(dialed(is.Listen.HTTP), key, o)
+	if is.Listen.TLS.HTTP {
+		o.TLS = only(is.Listen.TLS.Certificate)
+	}
+	return client.New(dialed(is.Listen.HTTP, is.Listen.TLS.HTTP), key, o)
 }
 
 // options are how the node that r names is spoken to.
@@ -68,11 +71,18 @@ func (c *console) options(r reach) client.Options {
 
 // dialed is an address as a node of this machine tells it, host:port or unix:path, as
 // clients take it.
-func dialed(address string) string {
+func dialed(address string, tls bool) string {
 	if strings.HasPrefix(address, "unix:") {
 		return address
 	}
-	return "http://" + address
+	return scheme(tls) + address
+}
+
+func scheme(tls bool) string {
+	if tls {
+		return "https://"
+	}
+	return "http://"
 }
 
 // key is the API key that was given, if one was.
@@ -130,7 +140,10 @@ func (t told) ok() bool { return t.status >= 200 && t.status < 300 }
 func (c *console) admin(ctx context.Context, is rundir.Run, method, path string, limit time.Duration) (t told, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	wire, base := &http.Transport{DisableKeepAlives: true}, "http://"+is.Listen.Admin
+	wire, base := &http.Transport{DisableKeepAlives: true}, scheme(is.Listen.TLS.Admin)+is.Listen.Admin
+	if is.Listen.TLS.Admin {
+		wire.TLSClientConfig = only(is.Listen.TLS.Certificate)
+	}
 	if socket, ok := strings.CutPrefix(is.Listen.Admin, "unix:"); ok {
 		base = "http://localhost"
 		wire.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {

@@ -20,7 +20,7 @@ type greeting struct {
 
 // greet prints it; a key that cannot be read is not worth an end.
 func (c *console) greet(log *slog.Logger, dir string, r rundir.Run, show bool) {
-	g := greeting{HTTP: "http://" + r.Listen.HTTP, Admin: "http://" + r.Listen.Admin, Data: dir}
+	g := greeting{HTTP: scheme(r.Listen.TLS.HTTP) + r.Listen.HTTP, Admin: scheme(r.Listen.TLS.Admin) + r.Listen.Admin, Data: dir}
 	if show {
 		k, err := rundir.ReadKey(dir)
 		if err != nil {

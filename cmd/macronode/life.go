@@ -22,6 +22,7 @@ import (
 	"macronode/adapters/follower"
 	"macronode/adapters/fs"
 	"macronode/adapters/hostclock"
+	"macronode/adapters/httpserver"
 	"macronode/adapters/indexer"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/loop"
@@ -73,7 +74,9 @@ type life struct {
 	edition   atomic.Pointer[edition]
 	ear       ear
 	board     board
-	seen      event.Status // by the sampler, when it last told of a change
+	tls       *httpserver.TLS // nil: no listener has it
+	seen      event.Status    // by the sampler, when it last told of a change
+	aged      age             // of the certificate, the same
 
 	mu  sync.Mutex // of run alone
 	run rundir.Run // as it is told to others
@@ -180,6 +183,7 @@ func (l *life) sample(ctx context.Context, up func()) error {
 			return nil
 		}
 		l.watch(last)
+		l.watchCertificate(time.Now())
 	}
 }
 

@@ -37,6 +37,11 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryBound(cfg).Total())
 	}
+	var err error
+	if l.tls, err = newTLS(cfg); err != nil {
+		return cannot(err)
+	}
+	l.run.Listen.TLS = l.proves()
 	l.ear.start = ready.New(l.began, nodeConfig(cfg).Start)
 	l.metrics = metrics.New(l.ear.status)
 	l.desk, l.decisions = loop.NewDesk(door(cfg), gate(cfg), calls(cfg)), decisions.New()
@@ -205,7 +210,7 @@ func reached(a net.Addr) string {
 func (l *life) publicServer() httpserver.Config {
 	h, c := l.config.HTTP, httpserver.Default(l.config.Listen.HTTP)
 	c.MaxConns, c.Header, c.Read, c.Write, c.Idle = l.config.Listen.MaxConns, h.HeaderTimeout, h.ReadTimeout, h.WriteTimeout, h.IdleTimeout
-	c.MaxHeader = int(h.HeaderBytes)
+	c.MaxHeader, c.TLS = int(h.HeaderBytes), l.tls
 	c.Request, c.Finish = h.RequestDeadline, max(0, l.config.Node.Drain-c.Grace-100*time.Millisecond) // it says itself whom it cut
 	return c
 }
@@ -214,6 +219,9 @@ func (l *life) adminServer() httpserver.Config {
 	c := httpserver.Default(l.config.Listen.Admin)
 	c.MaxConns, c.Grace, c.Finish = adminConns(l.config), 0, time.Second
 	c.Request = time.Minute // a profile takes its time
+	if l.config.Listen.TLS.Admin {
+		c.TLS = l.tls
+	}
 	return c
 }
 

@@ -106,6 +106,12 @@ func (l *life) showDoor(s *signals) {
 	l.metrics.Sample("audit_lines_total", func() float64 { return float64(l.audit.Counts().Written) })
 	l.metrics.Sample("audit_lost_total", func() float64 { return float64(l.audit.Counts().Lost) })
 	l.metrics.Sample("audit_errors_total", func() float64 { return float64(l.audit.Counts().Failed) })
+	l.metrics.Sample("certificate_end_seconds", func() float64 {
+		if l.tls == nil {
+			return 0
+		}
+		return float64(l.tls.Shown().Ends().Unix())
+	})
 	for c := range words.Children {
 		l.metrics.Sample("tasks_spawned_total", func() float64 { return float64(l.children.Counts(c).Started) }, c.String())
 		l.metrics.Sample("tasks_completed_total", func() float64 { return float64(l.children.Counts(c).Stopped) }, c.String())

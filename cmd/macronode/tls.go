@@ -1,0 +1,119 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"time"
+
+	"macronode/adapters/config"
+	"macronode/adapters/httpserver"
+	"macronode/adapters/rundir"
+)
+
+// soon is how long before its end a certificate is warned of.
+const soon = 7 * 24 * time.Hour
+
+// readCertificate reads what the configuration names.
+func readCertificate(c *config.Config) (*httpserver.Certificate, error) {
+	t := &c.Listen.TLS
+	read, err := httpserver.ReadCertificate(t.Cert, t.Key, time.Now())
+	if err != nil {
+		return nil, fmt.Errorf("listen.tls: %w", err)
+	}
+	return read, nil
+}
+
+// newTLS is how the listeners prove who they are; nil: they do not.
+func newTLS(c *config.Config) (*httpserver.TLS, error) {
+	if c.Listen.TLS.Cert == "" {
+		return nil, nil
+	}
+	read, err := readCertificate(c)
+	if err != nil {
+		return nil, err
+	}
+	return httpserver.NewTLS(read, c.Listen.TLS.Quantum == "required"), nil
+}
+
+// renew reads the certificate again, and has whoever connects from now on see it. When
+// anything is wrong with it, they see the one that they have seen so far.
+func (l *life) renew() error {
+	if l.tls == nil {
+		return nil
+	}
+	read, err := readCertificate(l.config)
+	if err != nil {
+		return err
+	}
+	was := l.tls.Shown()
+	l.tls.Show(read)
+	if !read.Same(was) {
+		l.told(func(r *rundir.Run) { r.Listen.TLS.Certificate = read.Print() })
+		l.log.Info("the certificate is another", "ends", read.Ends(), "before", was.Ends())
+	}
+	return nil
+}
+
+// proves is what run.json says of it.
+func (l *life) proves() (t rundir.TLS) {
+	if l.tls != nil {
+		t = rundir.TLS{HTTP: true, Admin: l.config.Listen.TLS.Admin, Certificate: l.tls.Shown().Print()}
+	}
+	return t
+}
+
+// age is how near a certificate is to its end.
+type age int
+
+const (
+	young age = iota
+	old
+	over
+)
+
+func (a age) String() string { return [...]string{"young", "old", "over"}[a] }
+
+func ageOf(ends, now time.Time) age {
+	switch {
+	case !now.Before(ends):
+		return over
+	case now.Add(soon).After(ends):
+		return old
+	}
+	return young
+}
+
+// watchCertificate says once that it ends soon, and once that it is over.
+func (l *life) watchCertificate(now time.Time) {
+	if l.tls == nil {
+		return
+	}
+	ends := l.tls.Shown().Ends()
+	is := ageOf(ends, now)
+	if is == l.aged {
+		return
+	}
+	l.aged = is
+	switch is {
+	case over:
+		l.log.Error("the certificate is over: clients refuse it until there is another", "ended", ends, "file", l.config.Listen.TLS.Cert)
+	case old:
+		l.log.Warn("the certificate ends soon", "ends", ends, "left", ends.Sub(now).Round(time.Minute), "file", l.config.Listen.TLS.Cert)
+	case young:
+	}
+}
+
+var errStranger = errors.New("another certificate is shown there than that of the node: if it was just renewed, try again")
+
+// only speaks to who shows a certificate, whoever signed it: a node of this machine says
+// in its directory which one it has.
+func only(print string) *tls.Config {
+	return &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true, //nolint:gosec // it is compared below
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if len(s.PeerCertificates) == 0 || httpserver.Print(s.PeerCertificates[0].Raw) != print {
+				return errStranger
+			}
+			return nil
+		}}
+}

@@ -1,0 +1,192 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/adapters/fs"
+	"macronode/adapters/rundir"
+)
+
+// certifies writes a certificate that signed itself, and its key, to dir.
+func certifies(t *testing.T, dir string, ends time.Time) (pool *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: ends.Add(-90 * 24 * time.Hour), NotAfter: ends, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{"cert": {Type: "CERTIFICATE", Bytes: der}, "key": {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pool = x509.NewCertPool()
+	c, err = x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.AddCert(c)
+	return pool
+}
+
+func proof(dir string) []string {
+	return []string{"listen.tls.cert=" + filepath.Join(dir, "cert"), "listen.tls.key=" + filepath.Join(dir, "key")}
+}
+
+// proven is a life with a certificate, as far as that goes.
+func proven(t *testing.T, dir string, log *slog.Logger) *life {
+	t.Helper()
+	l := &life{config: configured(t, proof(dir)...), log: log, dir: fs.Dir(dir)}
+	var err error
+	if l.tls, err = newTLS(l.config); err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestRenew: a good pair is shown and told of, a bad one leaves the one that there is.
+func TestRenew(t *testing.T) {
+	dir, far := t.TempDir(), time.Now().Add(30*24*time.Hour)
+	certifies(t, dir, far)
+	l := proven(t, dir, slog.New(slog.DiscardHandler))
+	first := l.tls.Shown()
+	if err := l.renew(); err != nil || !l.tls.Shown().Same(first) {
+		t.Fatalf("the same again: %v", err)
+	}
+	certifies(t, dir, far.Add(time.Hour))
+	if err := l.renew(); err != nil || l.tls.Shown().Same(first) {
+		t.Fatalf("another: %v", err)
+	}
+	second := l.tls.Shown()
+	run, err := rundir.Read(dir)
+	if run.Listen.TLS.Certificate != second.Print() {
+		t.Fatalf("run.json says %+v (%v), shown is %s", run, err, second.Print())
+	}
+	for name, spoil := range map[string]func(){
+		"is over since":                      func() { certifies(t, dir, time.Now()) },
+		"are no certificate and its key":     func() { spill(t, filepath.Join(dir, "key")) },
+		"key: no such file":                  func() { _ = os.Remove(filepath.Join(dir, "key")) },
+		"cert: it is longer than 262144 byt": func() { spill(t, filepath.Join(dir, "cert"), make([]byte, 1<<20)...) },
+	} {
+		certifies(t, dir, far)
+		spoil()
+		if err := l.renew(); err == nil || !strings.Contains(err.Error(), name) || !strings.HasPrefix(err.Error(), "listen.tls: ") || l.tls.Shown() != second {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (&life{}).renew(); err != nil {
+		t.Errorf("without TLS: %v", err)
+	}
+}
+
+func spill(t *testing.T, path string, what ...byte) {
+	t.Helper()
+	if err := os.WriteFile(path, what, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestACertificateIsWatched: its last week is said once, its end once, and a new one ends both.
+func TestACertificateIsWatched(t *testing.T) {
+	dir, ends := t.TempDir(), time.Now().Add(10*24*time.Hour)
+	certifies(t, dir, ends)
+	var said bytes.Buffer
+	l := proven(t, dir, slog.New(slog.NewTextHandler(&said, nil)))
+	for _, c := range []struct {
+		before time.Duration
+		says   string
+	}{
+		{soon + time.Second, ""}, {soon - time.Second, "ends soon"}, {time.Hour, ""}, {time.Second, ""}, {0, "is over"}, {-time.Hour, ""},
+	} {
+		l.watchCertificate(l.tls.Shown().Ends().Add(-c.before))
+		if (said.Len() > 0) != (c.says != "") || !strings.Contains(said.String(), c.says) {
+			t.Errorf("%v before the end: %q", c.before, &said)
+		}
+		said.Reset()
+	}
+	certifies(t, dir, ends.Add(24*time.Hour))
+	if err := l.renew(); err != nil {
+		t.Fatal(err)
+	}
+	said.Reset()
+	l.watchCertificate(ends.Add(-soon))
+	if said.Len() > 0 || l.aged != young {
+		t.Errorf("of a new one: %q", &said)
+	}
+}
+
+// TestTheNodeProvesItself: to strangers by who signed, to who reads its directory by what it
+// says there.
+func TestTheNodeProvesItself(t *testing.T) {
+	dir := t.TempDir()
+	ends := time.Now().Add(30 * 24 * time.Hour).Truncate(time.Second)
+	pool := certifies(t, dir, ends)
+	p := serves(t, append(proof(dir), "listen.tls.admin=true", "listen.tls.post_quantum=required")...)
+	if !strings.HasPrefix(p.HTTP, "https://") || !strings.HasPrefix(p.Admin, "https://") {
+		t.Fatalf("it greets with %+v", p.greeting)
+	}
+	stranger := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool}}
+	defer stranger.CloseIdleConnections()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Admin+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+p.token)
+	resp, err := stranger.RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if end := fmt.Sprintf("\ncertificate_end_seconds %v\n", float64(ends.Unix())); err != nil || !strings.Contains(string(text), end) {
+		t.Errorf("metrics say not %q (%v)", end, err)
+	}
+
+	c := newDesk()
+	c.tree = &tree{Data: p.Data}
+	_, is, err := c.found()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.admin(t.Context(), is, http.MethodGet, "/readyz", time.Minute); err != nil || !got.ok() {
+		t.Errorf("the admin listener says %+v, %v", got, err)
+	}
+	is.Listen.TLS.Certificate = strings.Repeat("0", 64)
+	if got, err := c.admin(t.Context(), is, http.MethodGet, "/readyz", time.Minute); err == nil || !strings.Contains(err.Error(), errStranger.Error()) {
+		t.Errorf("a stranger is believed: %+v, %v", got, err)
+	}
+}
+
+// TestABadCertificateIsNoStart, and says why.
+func TestABadCertificateIsNoStart(t *testing.T) {
+	dir := t.TempDir()
+	certifies(t, dir, time.Now())
+	if _, err := newTLS(configured(t, proof(dir)...)); err == nil || !strings.Contains(err.Error(), "listen.tls: "+filepath.Join(dir, "cert")+": certificate 1 of it is over since") {
+		t.Fatalf("%v", err)
+	}
+}
