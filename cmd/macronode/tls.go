@@ -43,16 +43,20 @@ func (l *life) renew() error {
 		return nil
 	}
 	read, err := readCertificate(l.config)
-	if err != nil {
-		return err
+	if err == nil {
+		l.present(read)
 	}
+	return err
+}
+
+// present has whoever connects from now on see a certificate.
+func (l *life) present(read *httpserver.Certificate) {
 	was := l.tls.Shown()
 	l.tls.Show(read)
 	if !read.Same(was) {
 		l.told(func(r *rundir.Run) { r.Listen.TLS.Certificate = read.Print() })
 		l.log.Info("the certificate is another", "ends", read.Ends(), "before", was.Ends())
 	}
-	return nil
 }
 
 // proves is what run.json says of it.
