@@ -82,9 +82,9 @@ func upstreams() []Mutant {
 	const pick, report, breaker, budget = "core/upstream/upstream.go", "core/upstream/report.go", "core/upstream/breaker.go", "core/upstream/budget.go"
 	const twin, told, room = "./core/upstream TestAgrees", "./core/upstream TestStor", "./core/upstream"
 	return []Mutant{
-		one("call that nobody counts out", "U1", report, "\t\te.calls--\n\t\tc.phase = resting", "\t\tc.phase = resting", twin, told),
+		one("call that nobody counts out", "U1", report, "\t\tm.off(c)\n\t\tc.phase = resting", "\t\tc.phase = resting", twin, told),
 		one("sick and asked", "a sick endpoint is asked nothing", pick, "!e.sick && rank < best", "rank < best", twin, told),
-		one("turns that never turn", "round robin among equals", pick, "u.next = (at + 1) % u.rules.Endpoints", "u.next = 0", twin, told),
+		one("turns that never turn", "round robin among equals", pick, "u.next = (at + 1) % MaxEndpoints", "u.next = 0", twin, told),
 		one("POST sent again", "only idempotent methods are retried", report, "case !c.again:", "case false:", twin, told),
 		one("half a body sent again", "no retry once a byte is gone", report, "case in.Spent:", "case false:", twin, told),
 		one("a fourth try", "U2", report, "c.tries >= u.rules.Tries", "c.tries > u.rules.Tries", twin, told),

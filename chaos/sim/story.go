@@ -164,6 +164,8 @@ func heard(in event.Event) string {
 		return "somebody asks about upstreams"
 	case event.Probed:
 		return "an endpoint was looked at"
+	case *event.Renew:
+		return fmt.Sprintf("hears of gate %d", in.Gate.Version)
 	case event.Boot:
 		return fmt.Sprintf("begins, %d frames beyond", in.Found.Tail)
 	case event.Durable:

@@ -23,7 +23,7 @@ func upstreamRules(c *config.Config) (all []upstream.Rules) {
 		u := &c.Upstreams[i]
 		r := upstream.Default(uint8(len(u.URLs)))
 		r.Tries = uint8(u.Tries)
-		if u.Health.Path != "" {
+		if r.Fall, r.Rise = 0, 0; u.Health.Path != "" {
 			r.Fall, r.Rise = uint8(u.Health.Fall), uint8(u.Health.Rise)
 		}
 		all = append(all, r)

@@ -34,12 +34,7 @@ type Limits struct {
 }
 
 // Facet is the part of one facet.
-type Facet struct {
-	Permits int                // requests at work at once
-	Queue   int                // requests that wait for one
-	Class   [words.Classes]int // of them, of a class
-	Flow    int                // of them, of a flow
-}
+type Facet = event.FacetRoom
 
 type state uint8
 
@@ -68,12 +63,14 @@ type row struct {
 //
 // Invariants:
 //
-//	A1  of each facet, permits that are out are the rows that are out, and no more than its limit
+//	A1  of each facet, permits that are out are the rows that are out, and no more than its
+//	    limit, but by those that were out when it became less
 //	A2  a row waits in the queue of its facet if and only if it is queued
 //	A3  rows that are queued or out stand among those that are due, the earliest first
 //	A4  of each route, what is counted is its rows that are queued or at work, lost ones too
 type Admit struct {
 	limits Limits
+	most   [words.Facets]uint32 // permits: the limit, or those that were out when it became less
 	rows   []row
 	queues [words.Facets]fair.Queue
 	out    [words.Facets]uint32
@@ -88,6 +85,7 @@ func New(l Limits, seed words.Hash64) Admit {
 	a := Admit{limits: l, rows: make([]row, l.Places), routes: make([]uint32, len(l.Routes)), dues: make([]uint32, 0, l.Places)}
 	for f := range a.queues {
 		a.queues[f] = fair.New(queueLimits(&l, words.Facet(f)), seed)
+		a.most[f] = uint32(l.Facets[f].Permits)
 	}
 	return a
 }

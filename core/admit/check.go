@@ -19,9 +19,9 @@ func Bytes(l Limits) int64 {
 
 // Mix is h after all of a.
 func (a *Admit) Mix(h words.Hash64) words.Hash64 {
-	h = h.Mix(uint64(a.turn)).Mix(a.taken)
+	h = a.limits.Mix(h.Mix(uint64(a.turn)).Mix(a.taken))
 	for f := range a.queues {
-		h = a.queues[f].Mix(h).Mix(uint64(a.out[f]))
+		h = a.queues[f].Mix(h).Mix(uint64(a.out[f])).Mix(uint64(a.most[f]))
 	}
 	for _, n := range a.routes {
 		h = h.Mix(uint64(n))
@@ -71,8 +71,8 @@ func (a *Admit) Check() error {
 		}
 	}
 	for f, n := range outs {
-		if n != a.out[f] || int(n) > a.limits.Facets[f].Permits {
-			return fmt.Errorf("A1: %d permits of %v are out, counted %d, at most %d", n, words.Facet(f), a.out[f], a.limits.Facets[f].Permits)
+		if n != a.out[f] || n > a.most[f] {
+			return fmt.Errorf("A1: %d permits of %v are out, counted %d, at most %d", n, words.Facet(f), a.out[f], a.most[f])
 		}
 		if err := a.queues[f].Check(); err != nil {
 			return err

@@ -40,7 +40,6 @@ func TestHashForgetsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	flip.Every(t, &a, func() words.Hash64 { return a.Mix(0) },
-		"limits: of its making",
 		"queues: core/fair has its own test",
 		"dues: an order that follows from rows",
 		"rows[].due: where it stands there",

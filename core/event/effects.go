@@ -97,6 +97,7 @@ type Status struct {
 	Broken uint64                              // bit i: the breaker of upstream i does not let everybody through
 	Saved  [words.Classes]uint64               // what a class may still spend of its turns, in bytes
 	Taken  uint64                              // permits that were taken back from those who kept them too long
+	Gate   uint64                              // version of the gate that is applied
 }
 
 // A Report is what a drain did.

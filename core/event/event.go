@@ -99,6 +99,7 @@ func (Room) event()      {}
 func (Signal) event()    {}
 func (Tick) event()      {}
 func (*Request) event()  {}
+func (*Renew) event()    {}
 
 // Recovery is what a start found in the journal.
 type Recovery struct {

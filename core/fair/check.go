@@ -23,7 +23,7 @@ func (q *Queue) each(yield func(f words.Flow, at, place uint32)) {
 
 // Mix is h after all of q: what is queued in which order, and who may spend what.
 func (q *Queue) Mix(h words.Hash64) words.Hash64 {
-	h = h.Mix(uint64(q.turn)).Mix(uint64(q.queued))
+	h = q.most.Mix(q.limits.Mix(h)).Mix(uint64(q.turn)).Mix(uint64(q.queued))
 	for i := range q.classes {
 		c := &q.classes[i]
 		h = h.Mix(c.deficit).MixBit(c.visited).MixBit(c.begun)
@@ -74,8 +74,8 @@ func (q *Queue) Check() error {
 			all++
 		}
 	}
-	if all != q.queued || all > q.limits.Queue {
-		return fmt.Errorf("F1, F2: %d are queued, counted %d, at most %d", all, q.queued, q.limits.Queue)
+	if all != q.queued || all > q.most.queue {
+		return fmt.Errorf("F1, F2: %d are queued, counted %d, at most %d", all, q.queued, q.most.queue)
 	}
 	for c := range q.classes {
 		if err := q.checkClass(words.Class(c), classes[c], queued); err != nil {
@@ -88,8 +88,8 @@ func (q *Queue) Check() error {
 func (q *Queue) checkClass(of words.Class, there uint32, queued []uint32) error {
 	c, quantum, weight := &q.classes[of], int64(q.limits.Quantum), q.limits.Weights[of]
 	switch {
-	case c.queued != there || int(there) > q.limits.Class[of]:
-		return fmt.Errorf("F1, F2: %d of class %v are queued, counted %d, at most %d", there, of, c.queued, q.limits.Class[of])
+	case c.queued != there || int(there) > q.most.class[of]:
+		return fmt.Errorf("F1, F2: %d of class %v are queued, counted %d, at most %d", there, of, c.queued, q.most.class[of])
 	case there == 0 && (c.deficit != 0 || c.visited || c.begun):
 		return fmt.Errorf("F3: class %v has nothing queued and %d saved", of, c.deficit)
 	case c.deficit > (weight+1)*q.limits.Quantum:
@@ -101,8 +101,8 @@ func (q *Queue) checkClass(of words.Class, there uint32, queued []uint32) error 
 	for range c.flows {
 		f := &q.flows[at]
 		switch {
-		case f.queued != queued[at] || f.queued == 0 || int(f.queued) > q.limits.Flow:
-			return fmt.Errorf("F1, F2: a flow of class %v has %d queued, counted %d, at most %d", of, queued[at], f.queued, q.limits.Flow)
+		case f.queued != queued[at] || f.queued == 0 || int(f.queued) > q.most.flow:
+			return fmt.Errorf("F1, F2: a flow of class %v has %d queued, counted %d, at most %d", of, queued[at], f.queued, q.most.flow)
 		case f.deficit > 3*quantum || f.deficit < -quantum:
 			return fmt.Errorf("F4: a flow of class %v may spend %d", of, f.deficit)
 		}

@@ -26,7 +26,7 @@ var (
 
 // Limits are how much is queued, and who has which part of it.
 type Limits struct {
-	Places  int                   // names of items: those below it
+	Places  int                   // names of items: those below it; no change moves it
 	Queue   int                   // items queued at once
 	Class   [words.Classes]int    // of them, of a class
 	Flow    int                   // of them, of a flow
@@ -73,13 +73,15 @@ func (nothing) Mix(h words.Hash64) words.Hash64 { return h }
 //
 //	F1  an item is queued in one flow and once, a flow with items is in the ring of its class
 //	    once, and what is counted is what is there
-//	F2  no bound is passed: of the queue, of a class, of a flow
+//	F2  no bound is passed, of the queue, of a class, of a flow, but by those who were there
+//	    when it became less
 //	F3  who has nothing queued has no deficit, and is owed none
 //	F4  no class has more saved than weight × quantum and one item, no flow more than a
 //	    quantum and what it was given back, and none owes more than a quantum
 //	F5  a class without weight has nothing queued
 type Queue struct {
 	limits  Limits
+	most    bounds // those of limits, or what was queued when they became less
 	items   []item
 	flows   []flow
 	known   table.Pool[words.Flow, nothing] // of flows with items: its places are those of flows
@@ -90,9 +92,9 @@ type Queue struct {
 
 // New is an empty queue. The seed is that of the table of flows.
 func New(l Limits, seed words.Hash64) Queue {
-	words.Assert((l.Quantum > 0 || l.Queue == 0) && l.Quantum < 1<<40, "fair: no quantum, or too large a one")
-	q := Queue{limits: l, items: make([]item, l.Places), flows: make([]flow, l.Queue),
-		known: table.NewPool[words.Flow, nothing](l.Queue, seed)}
+	l.check()
+	q := Queue{limits: l, most: l.bounds(), items: make([]item, l.Places), flows: make([]flow, l.Places),
+		known: table.NewPool[words.Flow, nothing](l.Places, seed)}
 	for i := range q.items {
 		q.items[i].flow = none
 	}
@@ -104,7 +106,7 @@ func New(l Limits, seed words.Hash64) Queue {
 
 // Bytes is the memory that New takes.
 func Bytes(l Limits) int64 {
-	return table.Flat[item](l.Places) + table.Flat[flow](l.Queue) + table.PoolBytes[words.Flow, nothing](l.Queue)
+	return table.Flat[item](l.Places) + table.Flat[flow](l.Places) + table.PoolBytes[words.Flow, nothing](l.Places)
 }
 
 // Len is how many items are queued, Of how many of a class; Saved is what a class may

@@ -30,7 +30,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	q := full(t)
 	const links = ": the order is hashed, as it is walked"
 	flip.Every(t, &q, func() words.Hash64 { return q.Mix(0) },
-		"limits: of its making", "known: core/table has its own test",
+		"known: core/table has its own test",
 		"items[].flow"+links, "items[].prev"+links, "items[].next"+links,
 		"flows[].head"+links, "flows[].tail"+links, "flows[].prev"+links, "flows[].next"+links, "flows[].queued"+links,
 		"classes[].first"+links, "classes[].flows"+links, "classes[].queued"+links,
@@ -48,8 +48,8 @@ func TestCheckFinds(t *testing.T) {
 		{"F1: ", func(q *Queue) { q.items[2].flow = 0 }},
 		{"F1: ", func(q *Queue) { q.items[1].flow = 0 }},
 		{"F1, F2: ", func(q *Queue) { q.queued-- }},
-		{"F1, F2: ", func(q *Queue) { q.limits.Class[words.Authed] = 1 }},
-		{"F1, F2: ", func(q *Queue) { q.limits.Flow = 0 }},
+		{"F1, F2: ", func(q *Queue) { q.most.class[words.Authed] = 1 }},
+		{"F1, F2: ", func(q *Queue) { q.most.flow = 0 }},
 		{"F3: ", func(q *Queue) { q.Drop(4); q.classes[words.Anon].deficit = 1 }},
 		{"F4: ", func(q *Queue) { q.classes[words.Internal].deficit = 1000 }},
 		{"F4: ", func(q *Queue) { q.flows[q.classes[words.Anon].first].deficit = -101 }},

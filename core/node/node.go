@@ -44,6 +44,7 @@ type Config struct {
 	Pace     time.Duration // how long who comes may wait for the instance's quota
 	Calls    int           // requests that are with upstreams at once
 	Beyond   []upstream.Rules
+	Gate     uint64 // version of what says who may come in; a Renew moves it
 }
 
 // Node decides. All of it is plain data.
@@ -114,6 +115,8 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 		n.arrive(now, in, out)
 	case *event.Settle:
 		n.settle(now.Mono, in, out)
+	case *event.Renew:
+		n.renew(now.Mono, in, out)
 	case *event.Ask:
 		n.ask(now.Mono, in, out)
 	case event.Probed:

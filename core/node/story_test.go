@@ -158,6 +158,8 @@ func (s *stage) say(w []string) string {
 			s.say(strings.Fields(line))
 		}
 		return ""
+	case "change":
+		return s.change(w[1:])
 	case "arrive", "settle":
 		return s.admission(w)
 	case "pick", "retry", "tried", "look":

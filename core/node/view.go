@@ -27,9 +27,9 @@ func (n *Node) Status(s *event.Status) {
 			s.Saved[c] += n.admit.Saved(f, c)
 		}
 	}
-	s.Taken = n.admit.Taken()
+	s.Taken, s.Gate = n.admit.Taken(), n.config.Gate
 	for of := range n.beyond.Count() {
-		if n.beyond.Look(uint16(of)).Circuit != event.Closed {
+		if n.beyond.Circuit(uint16(of)) != event.Closed {
 			s.Broken |= 1 << of
 		}
 	}
@@ -75,7 +75,7 @@ func (n *Node) Hash() words.Hash64 {
 	h = h.Mix(uint64(n.durable)).Mix(uint64(n.folded)).Mix(uint64(n.indexed)).Mix(uint64(n.keyAt)).Mix(n.backlog)
 	h = h.Mix(uint64(n.flushing)).Mix(uint64(n.quiet)).Mix(uint64(n.sweep)).Mix(uint64(n.waiters))
 	h = h.MixBit(n.booted).MixBit(n.idle)
-	h = h.Mix(uint64(n.fault))
+	h = h.Mix(uint64(n.fault)).Mix(n.config.Gate).Mix(uint64(n.config.Pace))
 	return h.Mix(n.report.Finished).Mix(n.report.Refused).Mix(n.report.Aborted)
 }
 

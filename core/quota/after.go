@@ -10,7 +10,7 @@ func (q *Quota) After(now words.Instant, ahead int) (at words.Instant) {
 	longest := at
 	for i := range q.gauges {
 		g := &q.gauges[i]
-		if g.Scope != words.OfInstance || g.Unit != words.Requests || g.Shadow {
+		if q.paces>>i&1 == 0 || g.Unit != words.Requests || g.Shadow {
 			continue
 		}
 		if g.Rate == 0 {

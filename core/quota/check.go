@@ -6,9 +6,12 @@ import (
 	"macronode/core/words"
 )
 
-// Hash identifies what is counted. The rules are configuration.
+// Hash identifies the rules and what is counted by them.
 func (q *Quota) Hash() words.Hash64 {
 	h := words.Hash64(0).Mix(uint64(q.last))
+	for i := range q.gauges {
+		h = q.gauges[i].Mix(h)
+	}
 	for i := range q.tables {
 		h = h.Mix(uint64(q.tables[i].hash()))
 	}

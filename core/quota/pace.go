@@ -14,7 +14,7 @@ func (q *Quota) Next(now words.Instant, bytes uint64) (at words.Instant, rule ui
 	var longest time.Duration
 	for i := range q.gauges {
 		g := &q.gauges[i]
-		if g.Scope != words.OfInstance || g.Shadow {
+		if q.paces>>i&1 == 0 || g.Shadow {
 			continue
 		}
 		if g.Rate == 0 {
@@ -34,7 +34,7 @@ func (q *Quota) Next(now words.Instant, bytes uint64) (at words.Instant, rule ui
 // shadows would have let it wait: bit i is rule i+1. One that goes before its time is
 // owed: those after it wait longer.
 func (q *Quota) Spend(now words.Instant, bytes uint64) (shadow uint16) {
-	return q.pace(now, bytes, 1<<MaxRules-1)
+	return q.pace(now, bytes, q.paces)
 }
 
 // pace charges those of some rules that are of the instance.
@@ -42,7 +42,7 @@ func (q *Quota) pace(now words.Instant, bytes uint64, rules uint16) (shadow uint
 	q.last = max(now, q.last)
 	for i := range q.gauges {
 		g := &q.gauges[i]
-		if g.Scope != words.OfInstance || rules>>i&1 == 0 {
+		if rules&q.paces>>i&1 == 0 {
 			continue
 		}
 		if g.Rate == 0 {

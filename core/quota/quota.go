@@ -73,8 +73,11 @@ type Quota struct {
 	applies [words.Classes]uint16 // bit i: rule i is for that class, and not of the instance
 	keyed   uint16                // bit i: rule i is of keys or tenants
 	routed  uint16                // bit i: rule i is of a route
+	paces   uint16                // bit i: rule i is of the instance
 	bytes   uint16                // bit i: rule i counts bytes
 
+	limits Limits
+	seed   words.Hash64           // places rows in tables
 	last   words.Instant          // the latest now: time does not go back
 	tables [words.Scopes]counters // of the instance and of routes none
 	common [MaxRules]exact        // of a rule of the instance or of a route its counter, of others what those share who have no row
@@ -86,11 +89,23 @@ type Quota struct {
 // New has counted nothing. The rules are checked; seed places rows in tables.
 func New(rules []Rule, l Limits, seed words.Hash64) Quota {
 	words.Assert(CheckRules(rules) == nil, "quota: rules without sense")
-	q := Quota{gauges: make([]gauge, 0, MaxRules)}
+	q := Quota{limits: l, seed: seed, gauges: make([]gauge, 0, MaxRules)}
+	q.install(rules)
 	widths := widthsOf(rules)
-	for scope, rows := range l.rows() {
-		q.tables[scope] = newCounters(rows, widths[scope], seed.Mix(uint64(scope)))
+	for scope := range words.Scopes {
+		q.tables[scope] = q.fresh(scope, widths[scope])
 	}
+	return q
+}
+
+// fresh are the counters of a scope that have counted nothing.
+func (q *Quota) fresh(scope words.Scope, width int) counters {
+	return newCounters(q.limits.rows()[scope], width, q.seed.Mix(uint64(scope)))
+}
+
+// install makes gauges of rules, and notes whom each is for.
+func (q *Quota) install(rules []Rule) {
+	q.gauges, q.applies, q.keyed, q.bytes, q.paces = q.gauges[:0], [words.Classes]uint16{}, 0, 0, 0
 	for i, r := range rules {
 		bit, slots := uint16(1)<<i, widthsOf(rules[:i])
 		q.gauges = append(q.gauges, newGauge(r, slots[r.Scope]))
@@ -99,17 +114,20 @@ func New(rules []Rule, l Limits, seed words.Hash64) Quota {
 				q.applies[c] |= bit
 			}
 		}
-		if r.Scope == words.OfKey || r.Scope == words.OfTenant {
+		switch {
+		case r.Empty():
+			continue
+		case r.Scope == words.OfInstance:
+			q.paces |= bit
+		case r.Scope == words.OfKey || r.Scope == words.OfTenant:
 			q.keyed |= bit
-		}
-		if r.Scope == words.OfRoute {
+		case r.Scope == words.OfRoute:
 			q.routed |= bit
 		}
 		if r.Unit == words.Bytes {
 			q.bytes |= bit
 		}
 	}
-	return q
 }
 
 // Bytes is the memory that New takes.

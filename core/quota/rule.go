@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"macronode/core/event"
 	"macronode/core/words"
 )
 
@@ -34,7 +35,7 @@ var (
 )
 
 // Classes is a set of them.
-type Classes uint8
+type Classes = event.Classes
 
 // All are all classes.
 const All Classes = 1<<words.Classes - 1
@@ -47,21 +48,11 @@ func Of(classes ...words.Class) (set Classes) {
 	return set
 }
 
-// Has reports that c is in the set.
-func (s Classes) Has(c words.Class) bool { return s>>c&1 == 1 }
+// A Rule is one quota. The zero Rule is an empty place: it applies to nobody.
+type Rule event.Quota
 
-// A Rule lets each subject of its scope have Rate units in every Every, and Burst at
-// once when it has been idle.
-type Rule struct {
-	Scope   words.Scope
-	Unit    words.Unit
-	Rate    uint64 // 0 admits nothing, also when idle, whatever Every and Burst
-	Every   time.Duration
-	Burst   uint64
-	Classes Classes // whom it is for
-	Route   uint16  // of scope OfRoute: its number, from 1
-	Shadow  bool    // refuses nobody, and says whom it would have refused
-}
+// Empty reports that no rule stands in this place.
+func (r Rule) Empty() bool { return r == Rule{} }
 
 // Check says why r makes no sense.
 func (r Rule) Check() error {
@@ -91,10 +82,10 @@ func (r Rule) Check() error {
 	return nil
 }
 
-// CheckRules says why these cannot be rules together.
+// CheckRules says why these cannot be rules together. Empty places are none.
 func CheckRules(rules []Rule) error {
 	for _, r := range rules {
-		if err := r.Check(); err != nil {
+		if err := r.Check(); err != nil && !r.Empty() {
 			return err
 		}
 	}

@@ -18,7 +18,7 @@ func drawn(t *rapid.T) (upstream.Rules, twin.Rules) {
 	w := twin.Rules{Endpoints: n("endpoints", 1, 5), Tries: n("tries", 1, 8), Share: n("share", 0, 60), Spare: n("spare", 0, 3),
 		Hoard: n("hoard", 3, 6), Eject: n("eject", 1, 4), Out: 2e9, OutMost: 9e9, Least: n("least", 1, 6), Part: n("part", 1, 100),
 		Rest: 1e9, RestMost: 5e9, Floor: n("floor", 1, 4), Trials: n("trials", 1, 4), Fall: n("fall", 1, 3), Rise: n("rise", 1, 3)}
-	return upstream.Rules{Endpoints: uint8(w.Endpoints), Tries: uint8(w.Tries), Share: uint32(w.Share), Spare: uint32(w.Spare),
+	return upstream.Rules{Endpoints: uint16(1<<w.Endpoints - 1), Tries: uint8(w.Tries), Share: uint32(w.Share), Spare: uint32(w.Spare),
 		Hoard: uint32(w.Hoard), Eject: uint32(w.Eject), Out: time.Duration(w.Out), OutMost: time.Duration(w.OutMost), Least: uint32(w.Least),
 		Part: uint32(w.Part), Rest: time.Duration(w.Rest), RestMost: time.Duration(w.RestMost), Floor: uint32(w.Floor),
 		Trials: uint32(w.Trials), Fall: uint8(w.Fall), Rise: uint8(w.Rise)}, w

@@ -10,11 +10,20 @@ import (
 // Count is how many upstreams there are.
 func (m *Upstreams) Count() int { return len(m.upstreams) }
 
+// Circuit is where the breaker of an upstream stands.
+func (m *Upstreams) Circuit(of uint16) event.Circuit { return m.upstreams[of].breaker.state }
+
 // Look is what an upstream looks like now.
 func (m *Upstreams) Look(of uint16) (v event.Standing) {
+	if int(of) >= len(m.upstreams) {
+		return v
+	}
 	u := &m.upstreams[of]
 	v = event.Standing{Circuit: u.breaker.state, Epoch: u.breaker.epoch, Opened: u.breaker.opened, Retries: u.budget.spent, Dry: u.budget.dry}
-	for _, e := range m.of(u) {
+	for n, e := range m.of(u) {
+		if !u.rules.has(uint8(n)) {
+			continue
+		}
 		v.Calls += e.calls
 		v.Proven = v.Proven || e.proven && !e.sick
 		if e.out {
@@ -37,7 +46,7 @@ func (m *Upstreams) Endpoint(of uint16, at uint8) (calls uint32, out, sick bool)
 }
 
 func (m *Upstreams) of(u *upstream) []endpoint {
-	return m.endpoints[u.first : u.first+uint16(u.rules.Endpoints)]
+	return m.endpoints[u.first : u.first+MaxEndpoints]
 }
 
 // CopyTo makes dst, which is of the same rules, the same as m.
@@ -63,13 +72,13 @@ func (m *Upstreams) Mix(h words.Hash64) words.Hash64 {
 	}
 	for i := range m.upstreams {
 		u := &m.upstreams[i]
-		h = u.breaker.mix(h.Mix(uint64(u.next)).Mix(uint64(u.budget.saved)).Mix(uint64(u.budget.filled)).Mix(u.budget.spent).Mix(u.budget.dry))
+		h = u.breaker.mix(u.rules.Mix(h).Mix(uint64(u.most)).Mix(uint64(u.next)).Mix(uint64(u.budget.saved)).Mix(uint64(u.budget.filled)).Mix(u.budget.spent).Mix(u.budget.dry))
 	}
 	return h
 }
 
 func (c *call) mix(h words.Hash64) words.Hash64 {
-	return h.Mix(uint64(c.generation)).Mix(uint64(c.phase)).MixBit(c.again).MixBit(c.ill).Mix(uint64(c.tries)).
+	return h.Mix(uint64(c.generation)).Mix(uint64(c.phase)).MixBit(c.again).MixBit(c.ill).MixBit(c.past).Mix(uint64(c.tries)).
 		Mix(uint64(c.at)).Mix(uint64(c.of)).Mix(uint64(c.tried)).Mix(uint64(c.epoch))
 }
 
@@ -96,10 +105,10 @@ func (m *Upstreams) Check() error {
 		}
 		used++
 		u := &m.upstreams[c.of]
-		if c.tries == 0 || c.tries > u.rules.Tries || c.tries > 1 && !c.again || c.phase == resting && (!c.again || c.tries == u.rules.Tries) {
+		if c.tries == 0 || c.tries > u.most || c.tries > 1 && !c.again || c.phase == resting && (!c.again || c.tries == u.most) {
 			return fmt.Errorf("U2: row %d: %d tries, again %v", i, c.tries, c.again)
 		}
-		if c.phase != resting {
+		if c.phase != resting && !c.past {
 			calls[u.first+uint16(c.at)]++
 		}
 		if c.phase == trying && c.epoch == u.breaker.epoch {
@@ -109,6 +118,9 @@ func (m *Upstreams) Check() error {
 	for i := range m.endpoints {
 		if m.endpoints[i].calls != calls[i] {
 			return fmt.Errorf("U1: endpoint %d: %d calls, and %d rows", i, m.endpoints[i].calls, calls[i])
+		}
+		if u := &m.upstreams[i/MaxEndpoints]; !u.rules.has(uint8(i%MaxEndpoints)) && m.endpoints[i] != (endpoint{}) {
+			return fmt.Errorf("U1: endpoint %d of upstream %d is none, and something is known of it", i%MaxEndpoints, i/MaxEndpoints)
 		}
 	}
 	for i := range m.upstreams {

@@ -37,9 +37,10 @@ func (m *Upstreams) tried(now words.Instant, c *call, in event.Tried) (on event.
 	u.breaker.back(c.epoch)
 	switch in.Ending {
 	case event.Answered:
-		c.phase = answered
-		e.failed, e.proven = 0, true
-		u.well(now, c.epoch)
+		if c.phase = answered; !c.past {
+			e.failed, e.proven = 0, true
+			u.well(now, c.epoch)
+		}
 		return on
 	case event.Left:
 	default:
@@ -47,15 +48,22 @@ func (m *Upstreams) tried(now words.Instant, c *call, in event.Tried) (on event.
 	}
 	switch on = m.onward(now, c, in); {
 	case on.Again:
-		e.calls--
+		m.off(c)
 		c.phase = resting
 	case in.Ending == event.Turned:
 		c.phase, c.ill = answered, true
 	default:
-		e.calls--
+		m.off(c)
 		m.drop(in.Ticket.Slot())
 	}
 	return on
+}
+
+// off: a call is with its endpoint no more.
+func (m *Upstreams) off(c *call) {
+	if !c.past {
+		m.at(c).calls--
+	}
 }
 
 // ends: an answer is over, whole or not.
@@ -69,12 +77,15 @@ func (m *Upstreams) ends(now words.Instant, c *call, in event.Tried) {
 	default:
 		return // it was answered before
 	}
-	m.at(c).calls--
+	m.off(c)
 	m.drop(in.Ticket.Slot())
 }
 
 // ill counts a failure, of the endpoint and of its upstream.
 func (m *Upstreams) ill(now words.Instant, c *call) {
+	if c.past {
+		return
+	}
 	u, e := &m.upstreams[c.of], m.at(c)
 	if e.failed++; e.failed >= u.rules.Eject && !e.out {
 		if now > e.until.Plus(u.rules.OutMost) {
@@ -125,11 +136,13 @@ func (m *Upstreams) onward(now words.Instant, c *call, in event.Tried) (on event
 // Probed hears of a health check.
 func (m *Upstreams) Probed(now words.Instant, in event.Probed) {
 	m.Tick(now)
+	if int(in.Upstream) >= len(m.upstreams) || !m.upstreams[in.Upstream].rules.has(in.Endpoint) {
+		return // of an endpoint that is none any more
+	}
 	u := &m.upstreams[in.Upstream]
-	words.Assert(in.Endpoint < u.rules.Endpoints, "upstream: no such endpoint")
 	e := &m.endpoints[u.first+uint16(in.Endpoint)]
 	e.proven = e.proven || in.Well
-	if in.Well != e.sick {
+	if in.Well != e.sick || u.rules.Fall == 0 {
 		e.turn = 0
 		return
 	}

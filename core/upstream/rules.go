@@ -1,14 +1,15 @@
 package upstream
 
 import (
+	"errors"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/event"
 )
 
 // Limits that no configuration moves.
 const (
-	MaxUpstreams = 256
+	MaxUpstreams = 64
 	MaxEndpoints = 16 // of one upstream
 	MaxTries     = 10 // of one request
 )
@@ -29,45 +30,63 @@ const (
 	strikes = 8           // after so many a rest grows no more
 )
 
-// Rules are how one upstream is treated.
-type Rules struct {
-	Endpoints uint8 // how many it has
-	Tries     uint8 // of one request, the first among them; 1: none is sent again
+// Rules are how one upstream is treated. Without endpoints they are an empty place: nobody
+// is sent there, and what was is heard out.
+type Rules event.Upstream
 
-	Share uint32 // retries for a hundred requests
-	Spare uint32 // retries, beyond that, which are there again one a second
-	Hoard uint32 // retries that are saved up at most
-
-	Eject   uint32        // failures in a row that take an endpoint out
-	Out     time.Duration // for so long, doubling
-	OutMost time.Duration // up to this
-
-	Least    uint32        // tries within ten seconds, below which the breaker believes no share
-	Part     uint32        // of a hundred tries: as many failures open it
-	Rest     time.Duration // it stays open so long, or down to half of it by chance, doubling
-	RestMost time.Duration // up to this
-	Floor    uint32        // tries that may be out at once while it is half-open
-	Trials   uint32        // of them that must be answered, for it to close: another number than Floor
-
-	Fall uint8 // health checks in a row that make an endpoint sick
-	Rise uint8 // and well again
-}
+// Why rules make no sense.
+var (
+	ErrMany     = errors.New("upstream: more than 64 upstreams")
+	ErrTries    = errors.New("upstream: tries are none, or more than 10")
+	ErrBudget   = errors.New("upstream: a share beyond 100, or more retries than are saved up")
+	ErrEjection = errors.New("upstream: an endpoint goes out for no failure, or for no time, or for longer than the longest")
+	ErrBreaker  = errors.New("upstream: a breaker opens for no failures, or for no time, or lets nobody through to look")
+	ErrHealth   = errors.New("upstream: health checks make sick or well, but not both")
+)
 
 // Default is the contract's numbers, for so many endpoints.
 func Default(endpoints uint8) Rules {
-	return Rules{Endpoints: endpoints, Tries: 3,
+	return Rules{Endpoints: uint16(1<<endpoints - 1), Tries: 3,
 		Share: 10, Spare: 3, Hoard: 100,
 		Eject: 5, Out: 5 * time.Second, OutMost: time.Minute,
 		Least: 20, Part: 50, Rest: time.Second, RestMost: 30 * time.Second, Floor: 8, Trials: 3,
 		Fall: 3, Rise: 2}
 }
 
-func (r *Rules) check() {
-	words.Assert(0 < r.Endpoints && r.Endpoints <= MaxEndpoints && 0 < r.Tries && r.Tries <= MaxTries, "upstream: endpoints or tries")
-	words.Assert(r.Share <= 100 && r.Spare <= r.Hoard && r.Hoard <= 1<<20, "upstream: budget")
-	words.Assert(r.Eject > 0 && 0 < r.Out && r.Out <= r.OutMost, "upstream: ejection")
-	words.Assert(0 < r.Part && r.Part <= 100 && 2 <= r.Rest && r.Rest <= r.RestMost && r.Floor > 0 && r.Trials > 0, "upstream: breaker")
-	words.Assert(r.Fall > 0 && r.Rise > 0, "upstream: health")
+// CheckRules says why these cannot be upstreams. Empty places are none.
+func CheckRules(all []Rules) error {
+	if len(all) > MaxUpstreams {
+		return ErrMany
+	}
+	for i := range all {
+		if err := all[i].check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Rules) check() error {
+	switch {
+	case r.Endpoints == 0:
+		return nil
+	case r.Tries == 0 || r.Tries > MaxTries:
+		return ErrTries
+	case r.Share > 100 || r.Spare > r.Hoard || r.Hoard > 1<<20:
+		return ErrBudget
+	case r.Eject == 0 || r.Out <= 0 || r.Out > r.OutMost:
+		return ErrEjection
+	case r.Part == 0 || r.Part > 100 || r.Rest < 2 || r.Rest > r.RestMost || r.Floor == 0 || r.Trials == 0:
+		return ErrBreaker
+	case (r.Fall == 0) != (r.Rise == 0):
+		return ErrHealth
+	}
+	return nil
+}
+
+// has reports that an upstream has an endpoint.
+func (r *Rules) has(endpoint uint8) bool {
+	return endpoint < MaxEndpoints && r.Endpoints>>endpoint&1 == 1
 }
 
 // grown is a time that has doubled so often, up to most.

@@ -27,6 +27,7 @@ type call struct {
 	phase      phase
 	again      bool  // its method is idempotent
 	ill        bool  // it was answered, and the answer counted as a failure
+	past       bool  // its endpoint is none any more, or another: nothing is learnt of what it tells
 	tries      uint8 // that have begun
 	at         uint8 // endpoint of the last
 	of         uint16
@@ -49,6 +50,7 @@ type endpoint struct {
 // An upstream is some endpoints that serve the same.
 type upstream struct {
 	rules   Rules
+	most    uint8  // tries of one request: the rules', or what one had been given when they became fewer
 	first   uint16 // of its endpoints
 	next    uint8  // endpoint whose turn is among equals
 	budget  budget
@@ -59,8 +61,10 @@ type upstream struct {
 //
 // Invariants:
 //
-//	U1  an endpoint has as many calls as there are rows that try it or are answered by it
-//	U2  no request has more tries than the rules give it, and none is tried again that may not
+//	U1  an endpoint has as many calls as there are rows that try it or are answered by it,
+//	    but for those of a past one; one that is none is as if nothing had ever been seen of it
+//	U2  no request has more tries than the rules give it, or gave it before a change, and none
+//	    is tried again that may not
 //	U3  retries cost what requests have brought in, and never more than is saved
 //	U4  a breaker that is half-open has no more than Floor tries out, and as many as rows of
 //	    its epoch try; one that is open ends in time
@@ -78,23 +82,32 @@ type Upstreams struct {
 
 // New is upstreams of which nothing is known, for at most so many requests at once.
 func New(calls int, dice words.Dice, rules ...Rules) Upstreams {
-	words.Assert(0 < calls && calls <= words.MaxTickets && len(rules) <= MaxUpstreams, "upstream: too many")
+	words.Assert(0 < calls && calls <= words.MaxTickets, "upstream: too many")
+	words.Assert(CheckRules(rules) == nil, "upstream: rules without sense")
 	m := Upstreams{dice: dice, calls: make([]call, calls), free: make([]uint32, 0, calls)}
 	for slot := calls - 1; slot >= 0; slot-- {
 		m.free = append(m.free, uint32(slot))
 	}
 	for _, r := range rules {
-		r.check()
-		m.upstreams = append(m.upstreams, upstream{rules: r, first: uint16(len(m.endpoints)), budget: budget{saved: r.Spare * price}})
-		m.endpoints = append(m.endpoints, make([]endpoint, r.Endpoints)...)
+		m.add(r)
 	}
 	return m
+}
+
+// add makes one more upstream, of which nothing is known.
+func (m *Upstreams) add(r Rules) {
+	r.Fresh = 0
+	m.upstreams = append(m.upstreams, upstream{rules: r, most: r.Tries, first: uint16(len(m.endpoints)), budget: budget{saved: r.Spare * price}})
+	m.endpoints = append(m.endpoints, make([]endpoint, MaxEndpoints)...)
 }
 
 // Pick lets a request in, and says where its first try goes.
 func (m *Upstreams) Pick(now words.Instant, in event.Pick) event.Picked {
 	m.Tick(now)
-	if len(m.free) == 0 {
+	switch {
+	case int(in.Upstream) >= len(m.upstreams):
+		return event.Picked{Stop: event.StopSick}
+	case len(m.free) == 0:
 		return event.Picked{Stop: event.StopFull}
 	}
 	slot := m.free[len(m.free)-1]
@@ -133,9 +146,9 @@ func (m *Upstreams) begin(now words.Instant, slot uint32) event.Picked {
 		m.drop(slot)
 		return said
 	}
-	c.phase, c.at, c.tries, c.epoch = trying, at, c.tries+1, u.breaker.epoch
+	c.phase, c.at, c.tries, c.epoch, c.past = trying, at, c.tries+1, u.breaker.epoch, false
 	c.tried |= 1 << at
-	u.next = (at + 1) % u.rules.Endpoints
+	u.next = (at + 1) % MaxEndpoints
 	if u.breaker.state == event.HalfOpen {
 		u.breaker.out++
 	}
@@ -149,8 +162,11 @@ func (m *Upstreams) begin(now words.Instant, slot uint32) event.Picked {
 // A sick one is none.
 func (m *Upstreams) least(u *upstream, tried uint16) (at uint8, any bool) {
 	best := uint64(1 << 63)
-	for i := range u.rules.Endpoints {
-		n := (u.next + i) % u.rules.Endpoints
+	for i := range uint8(MaxEndpoints) {
+		n := (u.next + i) % MaxEndpoints
+		if !u.rules.has(n) {
+			continue
+		}
 		e := &m.endpoints[u.first+uint16(n)]
 		rank := uint64(e.calls) | uint64(tried>>n&1)<<32
 		if e.out {
@@ -196,8 +212,8 @@ func (m *Upstreams) Tick(now words.Instant) {
 				m.wake(b.until)
 			}
 		}
-		for n := range u.rules.Endpoints {
-			e := &m.endpoints[u.first+uint16(n)]
+		for n := range m.of(u) {
+			e := &m.of(u)[n]
 			if e.out && e.until <= now {
 				e.out, e.failed = false, 0
 			} else if e.out {

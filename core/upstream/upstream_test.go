@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"fmt"
+	"math/bits"
 	"strconv"
 	"strings"
 	"testing"
@@ -134,7 +135,7 @@ func (s *scene) where(p event.Picked) string {
 func (s *scene) look() string {
 	v := s.m.Look(0)
 	var said []string
-	for i := range s.rules.Endpoints {
+	for i := range uint8(bits.Len16(s.rules.Endpoints)) {
 		calls, out, sick := s.m.Endpoint(0, i)
 		one := fmt.Sprintf("%c %d", 'a'+rune(i), calls)
 		if out {

@@ -1,0 +1,78 @@
+package fair
+
+import "macronode/core/words"
+
+// Renew puts limits in the place of those that are; the places stay as many. Who waits
+// stays, also beyond a bound that is less now: nobody is queued there until there is room.
+// Turns go on by the new weights and the new quantum: what was saved by larger ones, or is
+// to be paid, is no more than they let it be. Of a class that is not served any more
+// nobody may wait: Unserved says who does.
+func (q *Queue) Renew(l Limits) {
+	l.check()
+	words.Assert(l.Places == q.limits.Places, "fair: other places")
+	q.limits, q.most = l, l.bounds()
+	q.most.queue = max(q.most.queue, q.queued)
+	quantum := int64(l.Quantum)
+	for i := range q.items {
+		if it := &q.items[i]; it.flow != none {
+			it.cost = min(it.cost, l.Quantum)
+		}
+	}
+	for of := range q.classes {
+		c := &q.classes[of]
+		q.most.class[of] = max(q.most.class[of], int(c.queued))
+		c.deficit = min(c.deficit, l.Weights[of]*l.Quantum)
+		at := c.first
+		for range c.flows {
+			f := &q.flows[at]
+			q.most.flow = max(q.most.flow, int(f.queued))
+			f.deficit = max(-quantum, min(f.deficit, 2*quantum))
+			at = f.next
+		}
+	}
+}
+
+// Unserved takes one who waits out of a class without weight; false when there is none.
+func (q *Queue) Unserved() (place uint32, any bool) {
+	for of := range q.classes {
+		if c := &q.classes[of]; c.queued > 0 && q.limits.Weights[of] == 0 {
+			place = q.flows[c.first].head
+			q.Drop(place)
+			return place, true
+		}
+	}
+	return 0, false
+}
+
+// bounds are how much may be queued.
+type bounds struct {
+	queue int
+	class [words.Classes]int
+	flow  int
+}
+
+func (l *Limits) bounds() bounds { return bounds{l.Queue, l.Class, l.Flow} }
+
+func (l *Limits) check() {
+	words.Assert((l.Quantum > 0 || l.Queue == 0) && l.Quantum < 1<<40, "fair: no quantum, or too large a one")
+	words.Assert(l.Queue <= l.Places, "fair: a queue longer than its places")
+}
+
+// Mix is h after all of l.
+func (l *Limits) Mix(h words.Hash64) words.Hash64 {
+	b := l.bounds()
+	h = b.Mix(h).Mix(uint64(l.Places)).Mix(l.Quantum)
+	for _, w := range l.Weights {
+		h = h.Mix(w)
+	}
+	return h
+}
+
+// Mix is h after all of b.
+func (b *bounds) Mix(h words.Hash64) words.Hash64 {
+	h = h.Mix(uint64(b.queue)).Mix(uint64(b.flow))
+	for _, n := range b.class {
+		h = h.Mix(uint64(n))
+	}
+	return h
+}

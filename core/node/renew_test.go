@@ -1,0 +1,126 @@
+package node_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/node"
+	"macronode/core/quota"
+	"macronode/core/state"
+	"macronode/core/upstream"
+	"macronode/core/words"
+)
+
+// change reads another gate, as what of the one that is shall be otherwise, and what the
+// node does about it:
+//
+//	change permits=1 queue=2 anon=0 authed=5     of every facet; weights
+//	change 1=peer/N/DURATION/BURST 2=none        quotas, in their places
+//	change route1=2 up0=0b10 wait=10ms           of a route; endpoints of an upstream
+func (s *stage) change(w []string) string {
+	g := s.config.Applied()
+	g.Version++
+	for _, one := range w {
+		key, value, _ := strings.Cut(one, "=")
+		s.alter(&g, key, value)
+	}
+	if why := s.config.Takes(&g); why != nil {
+		s.step(&event.Renew{Gate: g})
+		return why.Error() + "\n"
+	}
+	s.config = s.config.With(&g)
+	return s.step(&event.Renew{Gate: g})
+}
+
+func (s *stage) alter(g *event.Gate, key, value string) {
+	number := func() (n int) {
+		if _, err := fmt.Sscanf(value, "%v", &n); err != nil {
+			s.t.Fatal(value, err)
+		}
+		return n
+	}
+	i := 0
+	switch key {
+	case "permits", "queue":
+		for f := range g.Facets {
+			*map[string]*int{"permits": &g.Facets[f].Permits, "queue": &g.Facets[f].Queue}[key] = number()
+		}
+	case "anon":
+		g.Weights[words.Anon] = uint64(number())
+	case "authed":
+		g.Weights[words.Authed] = uint64(number())
+	case "wait":
+		g.Wait, _ = time.ParseDuration(value)
+	default:
+		switch {
+		case strings.HasPrefix(key, "route"):
+			i = int(s.number(key[len("route"):]))
+			for len(g.Routes) <= i {
+				g.Routes = append(g.Routes, 0)
+			}
+			g.Routes[i] = number()
+		case strings.HasPrefix(key, "up"):
+			i = int(s.number(key[len("up"):]))
+			for len(g.Upstreams) <= i {
+				g.Upstreams = append(g.Upstreams, event.Upstream(upstream.Default(0)))
+			}
+			g.Upstreams[i].Endpoints = uint16(number())
+		default:
+			i = int(s.number(key))
+			for len(g.Quotas) < i {
+				g.Quotas = append(g.Quotas, event.Quota{})
+			}
+			if g.Quotas[i-1] = (event.Quota{}); value != "none" {
+				g.Quotas[i-1] = event.Quota(rule(s.t, value))
+			}
+		}
+	}
+}
+
+// TestTakes: what does not fit is said beforehand, and changes nothing when it comes all
+// the same.
+func TestTakes(t *testing.T) {
+	for what, c := range map[string]struct {
+		alter func(*event.Gate)
+		want  error
+	}{
+		"the same":        {func(*event.Gate) {}, nil},
+		"places":          {func(g *event.Gate) { g.Facets[words.Lists].Queue = 500 }, node.ErrPlaces},
+		"replies":         {func(g *event.Gate) { g.Facets[words.Money].Permits, g.Facets[words.Lists].Queue = 4, 2 }, node.ErrReplies},
+		"calls":           {func(g *event.Gate) { g.Facets[words.Beyond].Permits = 5; g.Facets[words.Lists].Queue = 1 }, node.ErrCalls},
+		"quantum":         {func(g *event.Gate) { g.Quantum = 0 }, node.ErrQuantum},
+		"a large quantum": {func(g *event.Gate) { g.Quantum = 1 << 40 }, node.ErrQuantum},
+		"wait":            {func(g *event.Gate) { g.Wait = -1 }, node.ErrLess},
+		"pace":            {func(g *event.Gate) { g.Pace = -1 }, node.ErrLess},
+		"flow":            {func(g *event.Gate) { g.Facets[words.Lists].Flow = -1 }, node.ErrLess},
+		"class":           {func(g *event.Gate) { g.Facets[words.Lists].Class[words.Anon] = -1 }, node.ErrLess},
+		"route":           {func(g *event.Gate) { g.Routes = []int{-1} }, node.ErrLess},
+		"routes":          {func(g *event.Gate) { g.Routes = make([]int, node.MaxRoutes+1) }, node.ErrRoutes},
+		"quota":           {func(g *event.Gate) { g.Quotas = []event.Quota{{Rate: 1}} }, quota.ErrNobody},
+		"quotas":          {func(g *event.Gate) { g.Quotas = make([]event.Quota, quota.MaxRules+1) }, quota.ErrMany},
+		"upstream":        {func(g *event.Gate) { g.Upstreams[1].Tries = 0 }, upstream.ErrTries},
+		"upstreams":       {func(g *event.Gate) { g.Upstreams = make([]event.Upstream, upstream.MaxUpstreams+1) }, upstream.ErrMany},
+	} {
+		s := newStage(t)
+		s.config.Admit.Places = 18
+		s.node = node.New(s.config, state.New(s.config.State, 1), 0, words.NewDice(1))
+		g := s.config.Applied()
+		g.Version = 5
+		c.alter(&g)
+		if err := s.config.Takes(&g); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+			t.Errorf("%s: %v, want %v", what, err, c.want)
+		}
+		s.step(event.Tick{})
+		before := s.node.Hash()
+		s.step(&event.Renew{Gate: g})
+		var said event.Status
+		s.node.Status(&said)
+		if took := said.Gate == 5; took != (c.want == nil) || !took && s.node.Hash() != before {
+			t.Errorf("%s: it was taken: %v", what, took)
+		}
+	}
+}

@@ -1,0 +1,144 @@
+package quota
+
+import (
+	"math/bits"
+
+	"macronode/core/words"
+)
+
+// Renew puts rules in the place of those that are; bit i of fresh says that the i-th is
+// another than before. One whose scope, unit and route are the same keeps what it has counted, in
+// units: what was used stays used, and what was owed stays owed. Of what was used no more
+// is believed than the new burst, so that nobody owes for what he was let have; of what
+// was owed no more than comes back in MaxDebt. Any other rule has counted nothing.
+//
+// So behind a change nobody has more than the new burst and the new rate; and in any time
+// around it nobody more than the larger of the bursts, and of each rate its part.
+//
+// It allocates where counters of a scope change their number, and looks at all of them.
+func (q *Quota) Renew(now words.Instant, rules []Rule, fresh uint16) {
+	words.Assert(CheckRules(rules) == nil, "quota: rules without sense")
+	q.last = max(now, q.last)
+	c := change{last: q.last}
+	copy(c.was[:], q.gauges)
+	q.install(rules)
+	copy(c.is[:], q.gauges)
+	var moved [words.Scopes]bool
+	for i := range MaxRules {
+		was, is := &c.was[i], &c.is[i]
+		c.kept[i] = was.Rate > 0 && is.Rate > 0 && was.Scope == is.Scope && was.Unit == is.Unit && was.Route == is.Route && fresh>>i&1 == 0
+		q.common[i] = c.carry(i, q.common[i])
+		if !c.kept[i] || !was.measures(is) {
+			moved[was.Scope] = moved[was.Scope] || was.Rate > 0
+			moved[is.Scope] = moved[is.Scope] || is.Rate > 0
+		}
+	}
+	widths := widthsOf(rules)
+	for scope := range words.Scopes {
+		if moved[scope] {
+			next := q.fresh(scope, widths[scope])
+			c.move(&q.tables[scope], &next, scope)
+			q.tables[scope] = next
+		}
+	}
+}
+
+// change is the gauges before and behind one.
+type change struct {
+	was, is [MaxRules]gauge
+	kept    [MaxRules]bool
+	last    words.Instant
+}
+
+// carry is the counter of a rule behind the change.
+func (c *change) carry(rule int, end exact) exact {
+	was, is := &c.was[rule], &c.is[rule]
+	used := exact{}
+	if c.kept[rule] {
+		used = was.carry(is, was.used(end, c.last))
+	}
+	if used.zero() {
+		return used
+	}
+	return exact{ns: int64(c.last)}.plus(used, is.Rate)
+}
+
+// move fills a scope's counters with those of the old one, place by place. A row that
+// counts nothing any more stays behind.
+func (c *change) move(from, to *counters, scope words.Scope) {
+	for place := range uint32(from.rows.Places()) {
+		if !from.taken(place) {
+			continue
+		}
+		whose, _ := from.rows.Row(place)
+		at, put := uint32(0), false
+		for rule := range MaxRules {
+			if !c.kept[rule] || c.is[rule].Scope != scope {
+				continue
+			}
+			end := c.carry(rule, from.row(place)[c.was[rule].slot])
+			if end.zero() {
+				continue
+			}
+			if !put {
+				at, put = to.rows.Put(whose, nothing{}), true
+			}
+			to.set(at, c.is[rule].slot, end)
+		}
+	}
+}
+
+// measures reports that two count by the same measure, in the same counter of a row.
+func (g *gauge) measures(other *gauge) bool {
+	return g.slot == other.slot && g.Rate == other.Rate && g.Every == other.Every && g.Burst == other.Burst
+}
+
+// carry is what is used of another gauge when so much is used of g.
+func (g *gauge) carry(to *gauge, used exact) exact {
+	had := smaller(used, g.full)
+	owed := used.minus(had, g.Rate)
+	return smaller(smaller(g.exchange(to, had), to.full).plus(g.exchange(to, owed), to.Rate), to.most)
+}
+
+// exchange is the length of as many units by another gauge: to the part, and where that
+// does not come out even the next one; at most the most that it counts to.
+func (g *gauge) exchange(to *gauge, e exact) exact {
+	parts := wide{uint64(e.ns)}.times(g.Rate, e.part).times(uint64(to.Every), 0)
+	parts, rest := parts.over(uint64(g.Every))
+	if rest > 0 {
+		parts = parts.times(1, 1)
+	}
+	ns, part := parts.over(to.Rate)
+	if ns[2] > 0 || ns[1] > 0 || ns[0] > uint64(to.most.ns) {
+		return to.most
+	}
+	return exact{int64(ns[0]), part}
+}
+
+// wide is a whole number of 192 bits, the lowest 64 first: as many parts as there may be,
+// at any measure.
+type wide [3]uint64
+
+// times is w × by + more.
+func (w wide) times(by, more uint64) wide {
+	for i := range w {
+		hi, lo := bits.Mul64(w[i], by)
+		sum, carry := bits.Add64(lo, more, 0)
+		w[i], more = sum, hi+carry
+	}
+	return w
+}
+
+// over is w / by, and what is left.
+func (w wide) over(by uint64) (wide, uint64) {
+	rest := uint64(0)
+	for i := len(w) - 1; i >= 0; i-- {
+		w[i], rest = bits.Div64(rest, w[i], by)
+	}
+	return w, rest
+}
+
+// Mix is h after all of r.
+func (r Rule) Mix(h words.Hash64) words.Hash64 {
+	return h.Mix(uint64(r.Scope)).Mix(uint64(r.Unit)).Mix(r.Rate).Mix(uint64(r.Every)).Mix(r.Burst).Mix(uint64(r.Classes)).Mix(uint64(r.Route)).MixBit(r.Shadow)
+}
