@@ -31,8 +31,15 @@ func (b *bench) facts(ctx context.Context) ([]sheet.Fact, error) {
 		all = append(all, sheet.Fact{What: "PostgreSQL", Is: line(ctx, filepath.Join(bin, "postgres"), "--version") +
 			"; fsync, synchronous_commit and full_page_writes on as they come; beside the defaults " + strings.Join(settings, ", ")})
 	}
+	for _, p := range [...]struct{ what, name, arg string }{{"nginx", "nginx", "-v"}, {"HAProxy", "haproxy", "-v"}, {"Caddy", "caddy", "version"}} {
+		if out, err := exec.CommandContext(ctx, p.name, p.arg).CombinedOutput(); err == nil {
+			said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+			all = append(all, sheet.Fact{What: p.what, Is: said})
+		}
+	}
 	for _, m := range [...]struct{ what, program, module string }{
-		{"pgx", "pgservice", "github.com/jackc/pgx/v5"}, {"pebble", "probe", "github.com/cockroachdb/pebble/v2"}} {
+		{"pgx", "pgservice", "github.com/jackc/pgx/v5"}, {"pebble", "probe", "github.com/cockroachdb/pebble/v2"},
+		{"x/time/rate", "reverse", "golang.org/x/time"}} {
 		v, err := b.version(m.program, m.module)
 		if err != nil {
 			return nil, err

@@ -1,7 +1,7 @@
 // compare runs all measurements, macronode and its peers by turns, and writes the page
 // that tells of them. ci/bench/run builds what it wants and starts it.
 //
-//	transfers, batches ─► in process ─► scale ─► recovery ─► memory ─► old keys ─► statement ─► docs/performance.md
+//	transfers, batches ─► in process ─► scale ─► recovery ─► memory ─► old keys ─► statement ─► gateway ─► drain ─► docs/performance.md
 package main
 
 import (
@@ -46,7 +46,7 @@ type stage struct {
 func main() {
 	b := &bench{}
 	out := flag.String("out", "", "file that the page is written to")
-	only := flag.String("only", "", "comma-separated stages, in place of all: transfers, process, scale, recovery, memory, keys, statement")
+	only := flag.String("only", "", "comma-separated stages, in place of all: transfers, process, scale, recovery, memory, keys, statement, gateway, drain; quick: short turns of the last two, to see that all works")
 	flag.StringVar(&b.bin, "bin", "", "directory of the programs")
 	flag.StringVar(&b.work, "work", "", "empty directory on the disk that is measured")
 	flag.IntVar(&b.rounds, "rounds", 3, "rounds")
@@ -63,6 +63,9 @@ func main() {
 	if *full {
 		b.old = 10_000_000
 	}
+	if *only == "quick" {
+		*only, b.rounds, b.warm, b.time = "gateway,drain", 1, 200*time.Millisecond, 300*time.Millisecond
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	if err := b.run(ctx, *out, *only); err != nil {
@@ -74,7 +77,7 @@ func main() {
 
 func (b *bench) run(ctx context.Context, out, only string) error {
 	stages := []stage{{"transfers", b.transfers}, {"process", b.process}, {"scale", b.scale}, {"recovery", b.recovery}, {"memory", b.memory},
-		{"keys", b.keys}, {"statement", b.statement}}
+		{"keys", b.keys}, {"statement", b.statement}, {"gateway", b.gateway}, {"drain", b.drain}}
 	var err error
 	if b.page.Facts, err = b.facts(ctx); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -138,21 +136,11 @@ type peer struct {
 }
 
 func (b *bench) peer(dsn, keyFile string) (*peer, error) {
-	cmd := exec.Command(b.binary("pgservice"), "-dsn", dsn, "-key-file", keyFile, "-conns", fmt.Sprint(b.pool))
-	r, w, err := os.Pipe()
+	p, at, err := spoken(exec.Command(b.binary("pgservice"), "-dsn", dsn, "-key-file", keyFile, "-conns", fmt.Sprint(b.pool)))
 	if err != nil {
 		return nil, err
 	}
-	cmd.Stdout = w
-	p, err := start(cmd)
-	if err = errors.Join(err, w.Close()); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(r).ReadString('\n')
-	if err = errors.Join(err, r.Close()); err != nil {
-		return nil, errors.Join(fmt.Errorf("pgservice: %w: %s", err, p.said.String()), p.stop())
-	}
-	return &peer{p, strings.TrimSpace(line)}, nil
+	return &peer{p, at}, nil
 }
 
 // watch begins to look at the machine. Who calls what it returns is told which share of

@@ -50,21 +50,46 @@ func Family(pid int) (used time.Duration, children int, err error) {
 		return 0, 0, err
 	}
 	used = head.own + head.waited
+	below, err := childrenOf(pid)
+	for _, u := range below {
+		used += u.own + u.waited
+	}
+	return used, len(below), err
+}
+
+// Resident is what a process and its children have resident, in bytes; what they share
+// counts for each.
+func Resident(pid int) (now int64, err error) {
+	below, err := childrenOf(pid)
+	if err != nil {
+		return 0, err
+	}
+	now, _, err = Memory(pid)
+	for id := range below {
+		if own, _, err := Memory(id); err == nil {
+			now += own
+		}
+	}
+	return now, err
+}
+
+// childrenOf is what those have used that are there.
+func childrenOf(pid int) (map[int]usage, error) {
 	all, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
-		return 0, 0, err
+		return nil, err
 	}
+	found := make(map[int]usage)
 	for _, dir := range all {
 		id, err := strconv.Atoi(filepath.Base(dir))
 		if err != nil {
 			continue
 		}
 		if u, err := read(id); err == nil && u.parent == pid { // others may end meanwhile
-			used += u.own + u.waited
-			children++
+			found[id] = u
 		}
 	}
-	return used, children, nil
+	return found, nil
 }
 
 // Own is what this process has used, and those children that it has waited for.

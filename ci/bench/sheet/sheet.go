@@ -71,6 +71,8 @@ func (g Goal) row() []string {
 // Number is n in three digits that count, and none behind the point beyond 100.
 func Number(n float64) string {
 	switch {
+	case n < 0:
+		return "-" + Number(-n)
 	case n >= 100 || n == 0:
 		return thousands(fmt.Sprintf("%.0f", n))
 	case n >= 10:

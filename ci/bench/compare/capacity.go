@@ -1,0 +1,175 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"macronode/ci/bench/conf"
+	"macronode/ci/bench/flow"
+	"macronode/ci/bench/sample"
+)
+
+// A work is what is offered to the gateways by turns.
+type work struct {
+	size    int
+	rate    float64 // 0: 64 connections without a pause
+	limit   int     // the quota
+	long    int     // turns are so many times as long
+	skips   string  // who cannot do it
+	refused bool    // answers of 429 are what counts
+}
+
+const (
+	never   = 1_000_000 // a limit that is not reached
+	quota   = 5_000
+	atFixed = 4_000
+	keeping = 64 // connections
+)
+
+var (
+	small    = work{size: 200, limit: never}
+	large    = work{size: 16 << 10, limit: never}
+	fixed    = work{size: 200, limit: never, rate: atFixed}
+	refusing = work{size: 200, refused: true}
+	twice    = work{size: 200, limit: quota, rate: 2 * quota, long: 1, skips: "Caddy"}
+	tenfold  = work{size: 200, limit: quota, rate: 10 * quota, skips: "Caddy"}
+	works    = [...]work{small, large, fixed, refusing, twice, tenfold}
+)
+
+// alone is the origin without a gateway.
+const alone = "no gateway"
+
+// who does a work, by turns.
+func (w work) who() (names []string) {
+	for _, name := range fronts {
+		if name != w.skips {
+			names = append(names, name)
+		}
+	}
+	if w == fixed || w == small {
+		names = append(names, alone)
+	}
+	return names
+}
+
+func (w work) setting() conf.Setting {
+	return conf.Setting{Rate: w.limit, Burst: max(1, min(w.limit/50, 100_000))}
+}
+
+func (w work) flow() flow.Flow {
+	return flow.Flow{Path: "/" + strconv.Itoa(w.size), Size: w.size, Conns: keeping, Rate: w.rate}
+}
+
+// capacity is all works, done.
+type capacity struct {
+	*gateways
+	fronts map[int]map[string]*front // by limit and name
+	turns  map[work]map[string][]turn
+}
+
+func (b *bench) gateway(ctx context.Context) (err error) {
+	g, err := b.gateways()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.close()) }()
+	c := &capacity{gateways: g, fronts: map[int]map[string]*front{}, turns: map[work]map[string][]turn{}}
+	f := &fairness{gateways: g}
+	d := &decisions{bench: b}
+	if err := c.open(ctx); err != nil {
+		return err
+	}
+	if err := f.open(ctx); err != nil {
+		return err
+	}
+	for round := range b.rounds {
+		for _, w := range works {
+			for _, name := range w.who() {
+				if err := c.turn(ctx, w, name); err != nil {
+					return fmt.Errorf("round %d, %s: %w", round+1, name, err)
+				}
+			}
+		}
+		if err := f.round(ctx); err != nil {
+			return fmt.Errorf("round %d, fairness: %w", round+1, err)
+		}
+		if err := d.round(ctx); err != nil {
+			return fmt.Errorf("round %d, decisions: %w", round+1, err)
+		}
+		b.say("gateways, round %d of %d", round+1, b.rounds)
+	}
+	c.report()
+	f.report()
+	d.report()
+	return nil
+}
+
+// open starts every gateway once for each limit.
+func (c *capacity) open(ctx context.Context) error {
+	for _, w := range works {
+		if c.fronts[w.limit] == nil {
+			c.fronts[w.limit] = map[string]*front{alone: nil}
+		}
+		c.turns[w] = map[string][]turn{}
+		for _, name := range w.who() {
+			if _, ok := c.fronts[w.limit][name]; ok {
+				continue
+			}
+			f, err := c.start(ctx, name, w.setting())
+			if err != nil {
+				return err
+			}
+			c.fronts[w.limit][name] = f
+		}
+	}
+	return nil
+}
+
+func (c *capacity) turn(ctx context.Context, w work, name string) error {
+	t, err := c.offer(ctx, c.fronts[w.limit][name], time.Duration(1+w.long)*c.time, w.flow())
+	if err != nil {
+		return err
+	}
+	s := &t.seen[0]
+	if s.Lost > 0 || s.Other > 0 || w.limit == never && s.Refused.All > 0 || w.limit == 0 && s.Served.All > 1 {
+		return fmt.Errorf("that is not what was asked for: %+v", *s)
+	}
+	c.turns[w][name] = append(c.turns[w][name], t)
+	return nil
+}
+
+// series is the samples of what a work counts.
+func (c *capacity) series(w work, name string) (s sample.Series) {
+	for i := range c.turns[w][name] {
+		t := &c.turns[w][name][i]
+		if w.refused {
+			s = append(s, t.with(t.seen[0].Refused))
+		} else {
+			s = append(s, t.with(t.seen[0].Served))
+		}
+	}
+	return s
+}
+
+// spread is that of a number of each turn.
+func spread(turns []turn, of func(*turn) float64) sample.Spread {
+	var all []float64
+	for i := range turns {
+		all = append(all, of(&turns[i]))
+	}
+	return sample.Of(all)
+}
+
+// ratio is the spread of a number of each turn, against that of another in its round.
+func ratio(turns, others []turn, of func(*turn) float64) sample.Spread {
+	var all []float64
+	for i := range min(len(turns), len(others)) {
+		if below := of(&others[i]); below > 0 {
+			all = append(all, of(&turns[i])/below)
+		}
+	}
+	return sample.Of(all)
+}

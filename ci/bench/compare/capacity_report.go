@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"macronode/ci/bench/flow"
+	"macronode/ci/bench/sample"
+	"macronode/ci/bench/sheet"
+)
+
+func (c *capacity) report() {
+	c.reportCapacity()
+	c.reportFixed()
+	c.reportRefusing()
+	c.reportQuota()
+}
+
+func (c *capacity) section(title, text string, head []string, rows [][]string) {
+	c.page.Sections = append(c.page.Sections, sheet.Section{Title: title, Text: strings.ReplaceAll(text, "¢", "`"), Head: head, Rows: rows})
+}
+
+func (c *capacity) goal(what string, want sheet.Bound, got float64, unit string) {
+	c.page.Goals = append(c.page.Goals, sheet.Goal{What: what, Want: want, Got: got, Unit: unit})
+}
+
+// faster is a goal of so many requests a second against a peer's in the same rounds.
+func (c *capacity) faster(what string, least float64, w work, peer string) {
+	ours, other := c.series(w, "macronode"), c.series(w, peer)
+	c.page.Goals = append(c.page.Goals, sheet.Goal{What: what, Want: sheet.Least(least), Got: ours.Ratio(other, sample.Rate).Median, Unit: "×",
+		CPU: other.Ratio(ours, sample.CPU).Median})
+}
+
+// against is what a front does beside nginx: how many requests, and at what CPU each.
+func (c *capacity) against(w work, name string) []string {
+	s, nginx := c.series(w, name), c.series(w, "nginx")
+	return []string{times(s.Ratio(nginx, sample.Rate)), times(s.Ratio(nginx, sample.CPU)), percent(s)}
+}
+
+func (c *capacity) reportCapacity() {
+	rows := [][]string{}
+	for _, w := range [...]work{small, large} {
+		for _, name := range w.who() {
+			s := c.series(w, name)
+			row := []string{sheet.Count(w.size), name, cell(s, sample.Rate), cell(s, sample.P50), cell(s, sample.P99), cell(s, sample.CPU),
+				spread1(spread(c.turns[w][name], func(t *turn) float64 { return float64(t.resident) / (1 << 20) }), "")}
+			rows = append(rows, append(row, c.against(w, name)...))
+		}
+	}
+	c.section("Gateway: capacity", capacityText, []string{"bytes", "who", "requests/s", "p50 µs", "p99 µs", "CPU µs each", "resident MiB",
+		"requests/s against nginx", "CPU against nginx", "strangers"}, rows)
+	c.faster("gateway, requests/s over 64 connections: ours against nginx", 0.5, small, "nginx")
+	c.faster("the same against Caddy", 1.7, small, "Caddy")
+	c.faster("the same, answers of 16 KiB, against nginx", 0.5, large, "nginx")
+	c.faster("the same against Caddy", 1.7, large, "Caddy")
+}
+
+func (c *capacity) reportFixed() {
+	rows := [][]string{}
+	below := c.turns[fixed][alone]
+	added := func(name string, f sample.Figure) sample.Spread {
+		var all []float64
+		for i, t := range c.turns[fixed][name] {
+			all = append(all, f(&t.seen[0].Served)-f(&below[i].seen[0].Served))
+		}
+		return sample.Of(all)
+	}
+	for _, name := range fixed.who() {
+		s := c.series(fixed, name)
+		rows = append(rows, []string{name, cell(s, sample.P50), cell(s, sample.P99), spread1(added(name, sample.P50), ""), spread1(added(name, sample.P99), ""),
+			cell(s, sample.CPU), spread1(spread(c.turns[fixed][name], unsent), " %"), percent(s)})
+	}
+	c.section(fmt.Sprintf("Gateway: latency at %s requests a second", sheet.Count(atFixed)), fixedText,
+		[]string{"who", "p50 µs", "p99 µs", "added p50 µs", "added p99 µs", "CPU µs each", "never sent", "strangers"}, rows)
+	if ours, nginx := added("macronode", sample.P99).Median, added("nginx", sample.P99).Median; nginx > 0 && ours > 0 {
+		c.goal("added p99 at 4,000 requests a second: ours against nginx", sheet.Most(1.2), ours/nginx, "×")
+	}
+	c.goal("p99 at 4,000 requests a second, from when it was due: ours against nginx", sheet.Most(1.2), c.series(fixed, "macronode").Ratio(c.series(fixed, "nginx"), sample.P99).Median, "×")
+}
+
+func (c *capacity) reportRefusing() {
+	rows := [][]string{}
+	for _, name := range refusing.who() {
+		s := c.series(refusing, name)
+		rows = append(rows, append([]string{name, cell(s, sample.Rate), cell(s, sample.P50), cell(s, sample.P99), cell(s, sample.CPU)}, c.against(refusing, name)...))
+	}
+	c.section("Gateway: refusing everybody", refusingText, []string{"who", "refused/s", "p50 µs", "p99 µs", "CPU µs each",
+		"refused/s against nginx", "CPU against nginx", "strangers"}, rows)
+	c.faster("refusals/s: ours against nginx", 0.55, refusing, "nginx")
+}
+
+// unsent is how much of what was due never found a connection free, in percent.
+func unsent(t *turn) float64 {
+	return 100 * float64(t.seen[0].Unsent) / float64(max(1, t.seen[0].Offered))
+}
+
+// admitted is how many a second; off, by how much that misses the quota, in percent.
+func admitted(t *turn) float64 { return sample.Rate(&t.seen[0].Served) }
+func off(t *turn) float64      { return 100 * (admitted(t) - quota) / quota }
+
+func p99(of func(*flow.Seen) *sample.Sample) func(*turn) float64 {
+	return func(t *turn) float64 { return sample.P99(of(&t.seen[0])) }
+}
+
+func served(s *flow.Seen) *sample.Sample  { return &s.Served }
+func refused(s *flow.Seen) *sample.Sample { return &s.Refused }
+
+func (c *capacity) reportQuota() {
+	rows := [][]string{}
+	for _, w := range [...]work{twice, tenfold} {
+		for _, name := range w.who() {
+			t, s := c.turns[w][name], c.series(w, name)
+			rows = append(rows, []string{sheet.Count(int(w.rate)), name, spread1(spread(t, admitted), ""), spread1(spread(t, off), " %"),
+				spread1(spread(t, p99(served)), ""), spread1(spread(t, p99(refused)), ""), cell(s, sample.CPU), spread1(spread(t, unsent), " %"), percent(s)})
+		}
+	}
+	c.section(fmt.Sprintf("Gateway: a quota of %s a second", sheet.Count(quota)), quotaText, []string{"offered/s", "who", "admitted/s", "beside the quota",
+		"p99 µs of 200", "p99 µs of 429", "CPU µs each", "never sent", "strangers"}, rows)
+	ours, nginx := c.turns[twice]["macronode"], c.turns[twice]["nginx"]
+	worst := spread(ours, func(t *turn) float64 { return math.Abs(off(t)) })
+	c.goal("quota of 5,000/s, offered twice: admitted beside it, at most", sheet.Most(0.1), worst.Most, " %")
+	c.goal("the same, p99 of 429 against nginx", sheet.Most(1.5), ratio(ours, nginx, p99(refused)).Median, "×")
+	c.goal("the same, p99 of 429", sheet.Most(5), spread(ours, p99(refused)).Median/1000, " ms")
+	c.goal("the same, p99 of 200 against nginx", sheet.Most(2), ratio(ours, nginx, p99(served)).Median, "×")
+}
+
+const capacityText = `64 keep-alive connections over HTTP/1.1 on loopback, each asks again when it is answered; the origin is one thread over epoll, the same for all. No access log anywhere, no TLS. The
+configurations are in ¢ci/bench/conf¢: each has a limit of requests, and of connections where it has that, which is never reached. Resident counts what processes share for each.
+
+* **macronode**: ¢macronode serve¢ with admission: quotas of the instance and of each peer, fair queue, permits, deadlines, breaker of the upstream, a decision kept of each request, metrics. The
+  wallet is there and idle.
+* **nginx**, a worker a core: ¢limit_req¢ and ¢limit_conn¢ by address. **HAProxy**, a thread a core: a stick table by address.
+* **Caddy** has no limits of requests built in: it goes without. **ReverseProxy** is ¢httputil.ReverseProxy¢ of Go, with a transport that keeps its connections and a pool
+  of buffers, behind one bucket of x/time/rate (¢ci/bench/reverse¢).
+* **no gateway**: the load generator straight at the origin; CPU is the origin's.`
+
+const fixedText = `Requests are due at moments of a Poisson process, the same for all, over as many of 64 connections as it takes; the time of each counts from when it was due, whatever became of those
+before it. Answers of 200 bytes. Added is what is more than without a gateway in the same round.`
+
+const refusingText = `64 connections without a pause, every request refused with 429: nginx and HAProxy by their limit, macronode by the quota of a peer, ReverseProxy by its bucket, each with its usual answer,
+which macronode's names the decision in. Caddy has no limit to refuse by: its line is ¢respond 429¢, which decides nothing.`
+
+const quotaText = `Offered twice and ten times a quota of 5,000 requests a second with a burst of 100, due as above. macronode has it as quota of the instance, nginx as ¢limit_req¢, HAProxy as the rate of a
+stick table over a sliding second, ReverseProxy as bucket; Caddy has none. Beside the quota is by how much the admitted miss it. Never sent is what was due and found no connection free before the end: who has
+much of it cannot answer as fast as was offered, and his times say no more than that.`

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"macronode/ci/bench/conf"
+	"macronode/ci/bench/flow"
+	"macronode/ci/bench/sample"
+	"macronode/ci/bench/sheet"
+)
+
+// fairness is who gets how much when there is not enough for all.
+type fairness struct {
+	*gateways
+	shared map[string]*front // few requests may be at the origin at once
+	paced  *front            // few requests a second are let in
+	keys   []string          // of tenants
+
+	jain          map[string][]float64
+	quiet, loud   sample.Series // the node's own, without strangers and with them
+	flood         []flow.Seen   // the strangers
+	served, asked []float64
+}
+
+const (
+	tenants = 16
+	atOnce  = 8                    // requests at the origin, of all
+	short   = 4 * time.Millisecond // that each is there
+	long    = 10 * time.Millisecond
+	pace    = 1_000 // requests a second
+	ownRate = 200   // of the node's own
+)
+
+// sharers are those who have the origin to share. The queue of macronode is its own,
+// HAProxy's that of its server.
+var sharers = [...]string{"HAProxy", "macronode"}
+
+func (f *fairness) open(ctx context.Context) (err error) {
+	f.shared, f.jain = map[string]*front{}, map[string][]float64{}
+	for _, name := range sharers {
+		if f.shared[name], err = f.start(ctx, name, conf.Setting{Rate: never, Burst: 100_000, AtOnce: atOnce}); err != nil {
+			return err
+		}
+	}
+	if f.paced, err = f.start(ctx, "macronode", conf.Setting{Rate: pace, Burst: pace / 50}); err != nil {
+		return err
+	}
+	for i := range tenants {
+		key, err := f.shared["macronode"].node.newKey(ctx, 2+i)
+		if err != nil {
+			return err
+		}
+		f.keys = append(f.keys, key)
+	}
+	return nil
+}
+
+// equals are tenants that all want more than their part, some of them with more
+// connections than others.
+func (f *fairness) equals() (all []flow.Flow) {
+	for i, key := range f.keys {
+		all = append(all, flow.Flow{Path: fmt.Sprintf("/200/%v", short), Size: 200, Key: key, Conns: 2 + i%4})
+	}
+	return all
+}
+
+func (f *fairness) round(ctx context.Context) error {
+	for _, name := range sharers {
+		t, err := f.offer(ctx, f.shared[name], f.time, f.equals()...)
+		if err != nil {
+			return err
+		}
+		f.jain[name] = append(f.jain[name], jain(t.seen))
+	}
+	raw, err := os.ReadFile(f.paced.node.keyFile())
+	if err != nil {
+		return err
+	}
+	own := flow.Flow{Path: fmt.Sprintf("/200/%v", long), Size: 200, Key: strings.TrimSpace(string(raw)), Conns: 32, Rate: ownRate}
+	strangers := flow.Flow{Path: "/200", Size: 200, Conns: keeping, Rate: 10 * pace}
+	quiet, err := f.offer(ctx, f.paced, f.time, own)
+	if err != nil {
+		return err
+	}
+	loud, err := f.offer(ctx, f.paced, f.time, own, strangers)
+	if err != nil {
+		return err
+	}
+	f.quiet, f.loud = append(f.quiet, quiet.seen[0].Served), append(f.loud, loud.seen[0].Served)
+	f.flood = append(f.flood, loud.seen[1])
+	f.served = append(f.served, float64(loud.seen[0].Served.All))
+	f.asked = append(f.asked, float64(loud.seen[0].Served.All+loud.seen[0].Refused.All+loud.seen[0].Other))
+	return nil
+}
+
+// jain is how even the served are: (Σx)² / (n Σx²), 1 when all have the same.
+func jain(seen []flow.Seen) float64 {
+	sum, squares := 0.0, 0.0
+	for i := range seen {
+		x := float64(seen[i].Served.Counted)
+		sum, squares = sum+x, squares+x*x
+	}
+	if squares == 0 {
+		return 0
+	}
+	return sum * sum / (float64(len(seen)) * squares)
+}
+
+// newKey makes an API key of a tenant that may read.
+func (n *node) newKey(ctx context.Context, tenant int) (string, error) {
+	own, err := os.ReadFile(n.keyFile())
+	if err != nil {
+		return "", err
+	}
+	body := fmt.Sprintf(`{"name":"tenant-%d","tenant":"%d","scopes":["read"]}`, tenant, tenant)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+n.http+"/v1/keys", bytes.NewReader([]byte(body)))
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(own)))
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close() //nolint:errcheck // it was only read
+	raw, err := io.ReadAll(resp.Body)
+	var made struct{ Key string }
+	if err != nil || json.Unmarshal(raw, &made) != nil || made.Key == "" {
+		return "", fmt.Errorf("keys: %d %s", resp.StatusCode, raw)
+	}
+	return made.Key, nil
+}
+
+func (f *fairness) report() {
+	rows := [][]string{}
+	for _, name := range sharers {
+		rows = append(rows, []string{name, spread1(sample.Of(f.jain[name]), "")})
+	}
+	f.page.Sections = append(f.page.Sections, sheet.Section{Title: "Gateway: equal tenants", Text: fmt.Sprintf(equalsText, tenants, atOnce, short),
+		Head: []string{"who", "Jain's index"}, Rows: rows})
+	loud, quiet := f.loud, f.quiet
+	rows = [][]string{{"alone", cell(quiet, sample.P50), cell(quiet, sample.P99), ""},
+		{"beside the flood", cell(loud, sample.P50), cell(loud, sample.P99), spread1(share(f.served, f.asked), " %")}}
+	f.page.Sections = append(f.page.Sections, sheet.Section{Title: "Gateway: a flood of strangers", Text: fmt.Sprintf(floodText, pace, ownRate, long, 10*pace),
+		Head: []string{"the node's own", "p50 µs", "p99 µs", "served"}, Rows: rows})
+	f.page.Goals = append(f.page.Goals,
+		sheet.Goal{What: "Jain's index over 16 equal tenants", Want: sheet.Least(0.99), Got: sample.Of(f.jain["macronode"]).Median},
+		sheet.Goal{What: "p99 of the class internal while strangers offer ten times the quota, against alone", Want: sheet.Most(1.2),
+			Got: loud.Ratio(quiet, sample.P99).Median, Unit: "×"})
+}
+
+// share is a part of a whole, of each round, in percent.
+func share(part, whole []float64) sample.Spread {
+	var all []float64
+	for i := range part {
+		all = append(all, 100*part[i]/max(1, whole[i]))
+	}
+	return sample.Of(all)
+}
+
+const equalsText = `%d tenants with a key each ask without a pause, four of them over 2 connections, four over 3, over 4, over 5; %d requests may be at the origin at once, which keeps each for
+%v. Jain's index of what they got is 1 where all got the same. HAProxy has one queue for all who wait for a server, in the order in which they came; nginx and Caddy have none.`
+
+const floodText = `A quota of the instance of %d requests a second. The class internal asks %d times a second, at moments of a Poisson process, for what takes the origin %v; strangers offer %d a
+second beside it, of what takes no time. None of the peers has classes that share a quota.`

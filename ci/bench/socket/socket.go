@@ -1,0 +1,144 @@
+// Package socket is TCP on loopback for programs of one thread: epoll, and calls that
+// never block.
+package socket
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// Poll waits for many sockets at once. Each has a number, by which it is told of.
+type Poll struct {
+	fd     int
+	events []syscall.EpollEvent
+}
+
+// New is a poll of no socket.
+func New() (*Poll, error) {
+	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
+	return &Poll{fd: fd, events: make([]syscall.EpollEvent, 256)}, nil
+}
+
+// Add waits for fd from now on: until it can be read, or also until it is connected.
+func (p *Poll) Add(fd, number int, connecting bool) error {
+	return p.set(syscall.EPOLL_CTL_ADD, fd, number, connecting)
+}
+
+// Connected waits no longer for fd to be connected.
+func (p *Poll) Connected(fd, number int) error {
+	return p.set(syscall.EPOLL_CTL_MOD, fd, number, false)
+}
+
+func (p *Poll) set(how, fd, number int, connecting bool) error {
+	e := syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(number)}
+	if connecting {
+		e.Events |= syscall.EPOLLOUT
+	}
+	if err := syscall.EpollCtl(p.fd, how, fd, &e); err != nil {
+		return fmt.Errorf("epoll: %w", err)
+	}
+	return nil
+}
+
+const epollPwait2 = 441 // of every architecture; package syscall is older
+
+// Wait calls each with the number of every socket at which something happens, within d;
+// it says how many there were.
+func (p *Poll) Wait(d time.Duration, each func(number int) error) (int, error) {
+	span := syscall.NsecToTimespec(int64(max(0, d)))
+	n, _, errno := syscall.Syscall6(epollPwait2, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)),
+		uintptr(unsafe.Pointer(&span)), 0, 0)
+	switch {
+	case errno == syscall.EINTR:
+		return 0, nil
+	case errno != 0:
+		return 0, fmt.Errorf("epoll: %w", errno)
+	}
+	for _, e := range p.events[:n] {
+		if err := each(int(e.Fd)); err != nil {
+			return int(n), err
+		}
+	}
+	return int(n), nil
+}
+
+// Close ends the poll, and none of its sockets.
+func (p *Poll) Close() {
+	_ = syscall.Close(p.fd) // nothing is owed any more
+}
+
+// Dial begins a connection. It may be connecting still.
+func Dial(to netip.AddrPort) (fd int, connecting bool, err error) {
+	fd, err = stream()
+	if err != nil {
+		return 0, false, err
+	}
+	err = syscall.Connect(fd, &syscall.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()})
+	if errors.Is(err, syscall.EINPROGRESS) {
+		return fd, true, nil
+	}
+	if err != nil {
+		return 0, false, errors.Join(fmt.Errorf("connect: %w", err), syscall.Close(fd))
+	}
+	return fd, false, nil
+}
+
+// Failed is how a connection that was connecting came out; nil: it is there.
+func Failed(fd int) error {
+	n, err := syscall.GetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_ERROR)
+	if err == nil && n != 0 {
+		err = syscall.Errno(n)
+	}
+	return err
+}
+
+// Listen takes connections at a free port of 127.0.0.1.
+func Listen() (fd, port int, err error) {
+	fd, err = stream()
+	if err != nil {
+		return 0, 0, err
+	}
+	err = errors.Join(syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}), syscall.Listen(fd, 4096))
+	at, err1 := syscall.Getsockname(fd)
+	if err = errors.Join(err, err1); err != nil {
+		return 0, 0, errors.Join(fmt.Errorf("listen: %w", err), syscall.Close(fd))
+	}
+	return fd, at.(*syscall.SockaddrInet4).Port, nil
+}
+
+// Accept is the next connection, and whether there was one.
+func Accept(listener int) (fd int, ok bool, err error) {
+	fd, _, err = syscall.Accept4(listener, syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC)
+	switch {
+	case errors.Is(err, syscall.EAGAIN), errors.Is(err, syscall.EINTR), errors.Is(err, syscall.ECONNABORTED):
+		return 0, false, nil
+	case err != nil:
+		return 0, false, fmt.Errorf("accept: %w", err)
+	}
+	return fd, true, atOnce(fd)
+}
+
+func stream() (int, error) {
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, fmt.Errorf("socket: %w", err)
+	}
+	return fd, atOnce(fd)
+}
+
+// atOnce sends what is written as it is written.
+func atOnce(fd int) error {
+	return syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
+}
+
+// Again reports that there is nothing to read yet, or no room to write.
+func Again(err error) bool {
+	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EINTR)
+}
