@@ -50,7 +50,7 @@ func (a *API) sendOn(k *call) {
 		return
 	}
 	numbered := *d
-	numbered.number = uint16(Endpoints()) + way.Number
+	numbered.number = a.numbers + 1 + way.Number // behind all endpoints
 	k.door, k.most, k.keeps = &numbered, way.Deadline, endless
 	err := k.arrive()
 	if err == nil && way.Key {

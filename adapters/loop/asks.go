@@ -5,7 +5,8 @@ import (
 )
 
 // Asks is where those who send requests on ask the node, and wait for what it says. There
-// are as many slots as may ask at once; one more waits for one.
+// are as many slots as may ask at once; one more waits for one. What the node is told without
+// being asked anything keeps its slot until the node has stepped it.
 type Asks struct {
 	slots []asking
 	free  chan uint32
@@ -15,8 +16,9 @@ type Asks struct {
 
 // asking is one slot.
 type asking struct {
-	in   event.Ask
-	told chan event.Told
+	in     event.Ask
+	nobody bool // waits for the answer
+	told   chan event.Told
 }
 
 func newAsks(most int) *Asks {
@@ -30,23 +32,41 @@ func newAsks(most int) *Asks {
 
 // ask waits for the node's word; false: it has ended.
 func (a *Asks) ask(in event.Ask) (event.Told, bool) {
-	var at uint32
-	select {
-	case at = <-a.free:
-	case <-a.over:
+	at, ok := a.put(in, false)
+	if !ok {
 		return event.Told{}, false
 	}
-	s := &a.slots[at]
-	s.in = in
-	s.in.Slot = at
-	a.ring <- &s.in
 	select {
-	case told := <-s.told:
+	case told := <-a.slots[at].told:
 		a.free <- at
 		return told, true
 	case <-a.over:
 		return event.Told{}, false
 	}
+}
+
+// put gives the node a word, in a slot of its own; false: the node has ended.
+func (a *Asks) put(in event.Ask, nobody bool) (at uint32, ok bool) {
+	select {
+	case at = <-a.free:
+	case <-a.over:
+		return 0, false
+	}
+	s := &a.slots[at]
+	s.in, s.nobody = in, nobody
+	s.in.Slot = at
+	a.ring <- &s.in
+	return at, true
+}
+
+// deliver hands an answer to whoever waits for it. Where nobody does, its slot is free.
+func (a *Asks) deliver(t event.Told) {
+	s := &a.slots[t.Slot]
+	if s.nobody {
+		a.free <- t.Slot
+		return
+	}
+	s.told <- t
 }
 
 // Pick says where a request goes, Retry where its next try does.
@@ -67,13 +87,13 @@ func (a *Asks) picked(in event.Ask) event.Picked {
 }
 
 // Failed tells of a try that failed, and asks whether there is another; Tell tells of all
-// else.
+// else, and waits for no answer.
 func (a *Asks) Failed(in event.Tried) event.Onward {
 	told, _ := a.ask(event.Ask{What: event.AskTried, Tried: in})
 	return told.Onward
 }
 
-func (a *Asks) Tell(in event.Tried) { a.Failed(in) }
+func (a *Asks) Tell(in event.Tried) { a.put(event.Ask{What: event.AskTried, Tried: in}, true) }
 
 // Look says how an upstream looks now; false: the node has ended.
 func (a *Asks) Look(upstream uint16) (event.Standing, bool) {

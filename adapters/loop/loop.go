@@ -142,7 +142,7 @@ func (l *Loop) run(ctx context.Context, first event.Event) error {
 			l.desk.Gate.Deliver(v)
 		}
 		for _, t := range l.out.Told {
-			l.desk.Asks.slots[t.Slot].told <- t
+			l.desk.Asks.deliver(t)
 		}
 		for _, op := range l.out.Childs {
 			l.ports.Child(op)
