@@ -46,7 +46,7 @@ func quotas(instance, peer, tenant, bytes, burst uint64) []quota.Rule {
 // door is how many of each class the shell lets ask and work at once.
 func door(gate int) loop.Door {
 	if gate&narrowPermits != 0 {
-		return loop.Door{4, 7, 5}
+		return loop.Door{6, 8, 6}
 	}
 	return loop.Door{8, 16, 12}
 }
@@ -59,13 +59,13 @@ func gateway(c node.Config, gate int) node.Config {
 	for f := range l.Facets {
 		l.Facets[f] = admit.Facet{Permits: l.Places, Queue: 12, Class: [words.Classes]int{4, 4, 4}, Flow: 4}
 		if gate&narrowPermits != 0 {
-			l.Facets[f] = admit.Facet{Permits: 2, Queue: 6, Class: [words.Classes]int{2, 2, 2}, Flow: 1}
+			l.Facets[f] = admit.Facet{Permits: 2, Queue: 9, Class: [words.Classes]int{3, 3, 3}, Flow: 2}
 		}
 	}
 	l.Facets[words.Money].Flow = l.Facets[words.Money].Class[words.Authed] // one tenant's clients may fill their class
 	c.Admit, c.Subjects, c.Pace = l, quota.Limits{Peers: 3, Keys: 64, Tenants: 8}, 100*time.Millisecond
 	if c.Quotas = quotas(1_000_000, 1_000_000, 1_000_000, 1_000_000_000, 1000); gate&smallQuotas != 0 {
-		c.Quotas = quotas(40, 10, 20, 20_000, 1)
+		c.Quotas = quotas(25, 10, 20, 20_000, 1)
 	}
 	r := upstream.Default(endpoints)
 	r.Eject, r.Out, r.Least, r.Rest, r.Floor, r.Trials = 2, 300*time.Millisecond, 3, 200*time.Millisecond, 2, 1

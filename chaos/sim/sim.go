@@ -84,7 +84,7 @@ type World struct {
 	childs [words.Children]bool // asked to run
 
 	clients  []*client
-	visitors [14]visitor
+	visitors [16]visitor
 	moods    [upstreams * endpoints]mood
 	asked    map[words.Ticket]*client
 	twins    map[words.Ticket]second // sent twice: the second of each

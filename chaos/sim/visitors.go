@@ -126,7 +126,7 @@ func (w *World) floods() {
 // crowds: all classes come to one facet, each with several callers.
 func (w *World) crowds() {
 	facet, first := words.Facet(w.c.Choose("gate/facet", int(words.Facets))), w.c.Choose("gate/first", int(words.Classes))
-	for n := range 3 * int(words.Classes) {
+	for n := range 5*int(words.Classes) - 1 {
 		in := stranger(1 + n)
 		if c := words.Class((first + n) % int(words.Classes)); c != words.Anon {
 			in.Class, in.Tenant = c, words.Tenant(1+n/int(words.Classes))

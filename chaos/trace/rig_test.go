@@ -12,6 +12,7 @@ import (
 	"macronode/core/idem"
 	"macronode/core/ledger"
 	"macronode/core/node"
+	"macronode/core/quota"
 	"macronode/core/record"
 	"macronode/core/state"
 	"macronode/core/words"
@@ -28,7 +29,8 @@ func config() node.Config {
 	}
 	return node.Config{State: l, Held: 4, Waiters: 2, Share: 3, Backlog: 40 << 10, Reserve: 4096, Patience: 3 * time.Second,
 		Stall: 200 * time.Millisecond, Fail: 5 * time.Second, Vouch: time.Second, Sweep: time.Second, Start: 3 * time.Second,
-		Drain: drain.Times{LameDuck: 500 * time.Millisecond, Drain: 2 * time.Second, Abort: time.Second}}
+		Drain: drain.Times{LameDuck: 500 * time.Millisecond, Drain: 2 * time.Second, Abort: time.Second},
+		Admit: house(), Quotas: quotas(), Subjects: quota.Limits{Peers: 2, Keys: 4, Tenants: 4}, Pace: 100 * time.Millisecond}
 }
 
 // rig is one life of a node whose disk and clients are chance's.
@@ -51,6 +53,12 @@ type rig struct {
 	steps  int
 	saw    map[string]int
 	index  map[string]event.Seen // what an index would say, of keys and of refs
+	slots  [places]words.Ticket  // who is at the gate
+
+	gated     bool         // many are at the gate
+	config    *node.Config // nil: config()
+	strangers map[words.Ticket]bool
+	hears     func(event.Event, []event.Verdict) error // each step
 }
 
 // odds are whether anything goes wrong, and whether the life has an end.
@@ -65,6 +73,14 @@ var errSpoilt = errors.New("what was changed was not seen")
 func (g *rig) live(seed uint64, moves int, o odds) error {
 	g.r = rand.New(rand.NewPCG(seed, 1))
 	c := config()
+	if g.config != nil {
+		c = *g.config
+	}
+	if seed%5 == 1 {
+		c.Admit.Weights[words.Anon] = 0
+	}
+	g.gated = seed%3 == 1
+	g.strangers = map[words.Ticket]bool{}
 	g.node = node.New(c, state.New(c.State, 1), 1, words.NewDice(seed))
 	g.watch, g.saw, g.nonces = trace.Watch(trace.New(c)), map[string]int{}, map[string]words.Nonce{}
 	g.index = map[string]event.Seen{}
@@ -106,6 +122,9 @@ func (g *rig) live(seed uint64, moves int, o odds) error {
 func (g *rig) next() words.Ticket { g.ticket++; return g.ticket }
 
 func (g *rig) move(o odds) error {
+	if g.gated && g.r.IntN(2) == 0 {
+		return g.comes()
+	}
 	switch n := g.r.IntN(20); {
 	case n < 9:
 		return g.say(g.request())
@@ -291,7 +310,12 @@ func (g *rig) step(in event.Event) error {
 	g.node.Step(g.now, in, &g.out)
 	g.node.Status(&after.Status)
 	g.steps++
-	s := trace.Step{Now: g.now, In: in, Replies: g.out.Replies, Childs: g.out.Childs}
+	if g.hears != nil {
+		if err := g.hears(in, g.out.Verdicts); err != nil {
+			return err
+		}
+	}
+	s := trace.Step{Now: g.now, In: in, Replies: g.out.Replies, Verdicts: g.out.Verdicts, Childs: g.out.Childs}
 	for _, f := range g.out.Frames {
 		s.Frame = g.out.Body(f)
 		g.indexes(s.Frame)
@@ -309,6 +333,11 @@ func (g *rig) step(in event.Event) error {
 		}
 		if len(s.Frame) > 0 && q.Nonce > 0 {
 			g.nonces[string(q.From.Text)] = max(g.nonces[string(q.From.Text)], q.Nonce)
+		}
+	}
+	for _, v := range s.Verdicts {
+		if g.saw["gate "+v.Why.String()]++; v.Why != event.Admitted {
+			g.slots[v.Ticket.Slot()] = 0
 		}
 	}
 	for _, r := range s.Replies {

@@ -5,6 +5,7 @@
 //	                            money: specs/wallet, with the balances, nonces, seqs and keys
 //	                            hours: specs/clock, with the time that it says it is
 //	                            line:  specs/queue, with who is held, refused and told in turn
+//	                            door:  specs/admission and specs/drr, with who is let in, whose turn it is, and every quota
 //
 // Nothing is searched for: an observed step names the one state that it may lead to, or
 // the few. What recovery found is folded first.
@@ -23,11 +24,12 @@ type View struct{ event.Status }
 
 // A Step is an event and what came of it: of a turn's effects, those of this step alone.
 type Step struct {
-	Now     words.Now
-	In      event.Event
-	Replies []event.Reply
-	Childs  []event.ChildOp
-	Frame   []byte // the body of the one frame; none is empty
+	Now      words.Now
+	In       event.Event
+	Replies  []event.Reply
+	Verdicts []event.Verdict
+	Childs   []event.ChildOp
+	Frame    []byte // the body of the one frame; none is empty
 }
 
 // A Broken is a step that the specification does not have.
@@ -48,17 +50,20 @@ type Trace struct {
 	money  money
 	hours  hours
 	line   line
+	door   door
 	before View
 	after  View
 	at     marks
 }
 
 // marks are where a turn's effects stood before a step.
-type marks struct{ frames, replies, childs int }
+type marks struct{ frames, replies, verdicts, childs int }
 
 // New watches a node of a configuration. It has seen nothing: Fold what was recovered.
 // It remembers every key for ever, so it is for lives that end.
-func New(c node.Config) *Trace { return &Trace{life: newLife(c), money: newMoney(c), line: newLine(c)} }
+func New(c node.Config) *Trace {
+	return &Trace{life: newLife(c), money: newMoney(c), line: newLine(c), door: newDoor(c)}
+}
 
 // Fold tells of a frame that recovery found.
 func (t *Trace) Fold(body []byte) error {
@@ -78,6 +83,9 @@ func (t *Trace) step(before, after *View, what *Step) error {
 	if err := t.line.step(before, after, what); err != nil {
 		return err
 	}
+	if err := t.door.step(before, after, what); err != nil {
+		return err
+	}
 	if err := t.hours.step(after, what); err != nil {
 		return err
 	}
@@ -87,13 +95,13 @@ func (t *Trace) step(before, after *View, what *Step) error {
 // Before and After stand around each step of n that is watched. Out is the turn's.
 func (t *Trace) Before(n *node.Node, out *event.Effects) {
 	n.Status(&t.before.Status)
-	t.at = marks{len(out.Frames), len(out.Replies), len(out.Childs)}
+	t.at = marks{len(out.Frames), len(out.Replies), len(out.Verdicts), len(out.Childs)}
 }
 
 // After says what the step was that no specification has.
 func (t *Trace) After(n *node.Node, now words.Now, in event.Event, out *event.Effects) error {
 	n.Status(&t.after.Status)
-	s := Step{Now: now, In: in, Replies: out.Replies[t.at.replies:], Childs: out.Childs[t.at.childs:]}
+	s := Step{Now: now, In: in, Replies: out.Replies[t.at.replies:], Verdicts: out.Verdicts[t.at.verdicts:], Childs: out.Childs[t.at.childs:]}
 	switch frames := out.Frames[t.at.frames:]; len(frames) {
 	case 0:
 	case 1:

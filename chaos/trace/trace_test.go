@@ -27,7 +27,8 @@ func TestLegal(t *testing.T) {
 	}
 	t.Logf("%d steps, saw %v", steps, saw)
 	for _, must := range []string{"told ", "told unknown", "told unavailable", "told busy", "told in_progress", "told not_found",
-		"nonce", "replayed", "starting", "ready", "degraded", "lame duck", "draining", "aborting", "stopped"} {
+		"nonce", "replayed", "gate admitted", "gate quota", "gate pace", "gate queue", "gate class", "gate flow", "gate weight", "gate route", "gate wait", "gate state",
+		"starting", "ready", "degraded", "lame duck", "draining", "aborting", "stopped"} {
 		if saw[must] == 0 {
 			t.Errorf("never saw %q", must)
 		}
@@ -80,12 +81,12 @@ type illegal struct {
 func TestIllegal(t *testing.T) {
 	var waits queue
 	all := map[string]illegal{}
-	for _, some := range []map[string]illegal{unlived(), unpaid(), unqueued(&waits), untimely()} {
+	for _, some := range []map[string]illegal{unlived(), unpaid(), unqueued(&waits), untimely(), unlet()} {
 		maps.Copy(all, some)
 	}
 	for name, c := range all {
 		t.Run(name, func(t *testing.T) {
-			for seed := range uint64(600) {
+			for seed := range uint64(900) {
 				waits = queue{tickets: map[words.Ticket]bool{}}
 				g := rig{spoil: c.spoil}
 				err := g.live(seed, 200, odds{faults: seed%3 != 0, ends: true})

@@ -1,0 +1,336 @@
+package trace
+
+import (
+	"time"
+
+	"macronode/core/admit"
+	"macronode/core/event"
+	"macronode/core/node"
+	"macronode/core/words"
+	"macronode/models/fair"
+)
+
+// A guest is one of Admission's rows that is not free.
+type guest struct {
+	ticket       words.Ticket
+	at           string // queued, out or lost
+	facet        words.Facet
+	route        int
+	flow         words.Flow
+	cost         int64
+	since, until words.Instant
+	end          words.Instant
+}
+
+// door is Admission and DRR: who is let in, whose turn it is, and who has had enough. It knows
+// what every step must say, but where the pace of the instance is the reason: how many are
+// before one who comes is no more than is queued, and the node may think of fewer.
+type door struct {
+	limits  admit.Limits
+	pace    time.Duration
+	guests  []guest // in the order in which they came
+	queues  [words.Facets]fair.Queue
+	out     [words.Facets]int
+	turn    words.Facet
+	taken   uint64
+	purses  purses
+	says    []event.Verdict // what is to be told, in this order
+	arrived event.Verdict   // what of its own an arrival is told
+}
+
+func newDoor(c node.Config) door {
+	d := door{limits: c.Admit, pace: c.Pace, purses: newPurses(c.Quotas, c.Subjects)}
+	for f := range d.queues {
+		of := &c.Admit.Facets[f]
+		d.queues[f] = fair.Queue{Most: of.Queue, Class: of.Class, Flow: of.Flow, Quantum: int64(c.Admit.Quantum)}
+		for k, w := range c.Admit.Weights {
+			d.queues[f].Weight[k] = int64(w)
+		}
+	}
+	return d
+}
+
+func (d *door) step(before, after *View, s *Step) error {
+	d.says = d.says[:0]
+	now := s.Now.Mono
+	switch in := s.In.(type) { //nolint:gochecksumtype // the others let nobody in
+	case *event.Arrive:
+		if err := d.arrives(before, now, in, s.Verdicts); err != nil {
+			return err
+		}
+	case *event.Settle:
+		d.settles(in)
+		d.lets(now)
+	case event.Tick:
+		d.late(now)
+		d.lets(now)
+	}
+	if before.Phase < words.Draining && after.Phase >= words.Draining {
+		d.shuts()
+	}
+	if err := d.told(s.Verdicts); err != nil {
+		return err
+	}
+	return d.exact(after)
+}
+
+// find is the guest of a ticket.
+func (d *door) find(t words.Ticket) int {
+	for i := range d.guests {
+		if d.guests[i].ticket == t {
+			return i
+		}
+	}
+	return -1
+}
+
+func (d *door) count(which func(*guest) bool) (n int) {
+	for i := range d.guests {
+		if which(&d.guests[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func (d *door) gone(i int) { d.guests = append(d.guests[:i], d.guests[i+1:]...) }
+
+// whose is the flow of one who comes: what was not verified is not believed.
+func whose(in *event.Arrive) words.Flow {
+	if in.Key == 0 {
+		return words.Flow{Class: in.Class, Of: in.Peer.Short()}
+	}
+	return words.Flow{Class: in.Class, Of: uint64(in.Tenant)}
+}
+
+// arrives is Decide, and Dispatch behind it.
+func (d *door) arrives(before *View, now words.Instant, in *event.Arrive, told []event.Verdict) error {
+	for i := range d.guests {
+		if d.guests[i].ticket.Slot() == in.Ticket.Slot() {
+			return broken("SlotsExact", "%v comes, and %v is in", in.Ticket, d.guests[i].ticket)
+		}
+	}
+	v := event.Verdict{Why: d.refuses(before, in)}
+	if v.Why == event.Admitted {
+		was := event.Admitted
+		if len(told) > 0 && told[0].Ticket == in.Ticket {
+			was = told[0].Why
+		}
+		paced, err := d.paced(now, in, was)
+		if err != nil {
+			return err
+		}
+		if v.Why = paced; paced == event.Admitted {
+			v = d.purses.take(now, in)
+		}
+	}
+	v.Ticket = in.Ticket
+	if v.Why != event.Admitted {
+		d.says = append(d.says, refused(v))
+		return nil
+	}
+	cost := max(uint64(max(in.Bytes, 0)), d.limits.Least)
+	if in.Bytes < 0 {
+		cost = d.limits.Quantum
+	}
+	cost = min(cost+uint64(in.Answer), d.limits.Quantum)
+	g := guest{ticket: in.Ticket, at: "queued", facet: in.Facet, route: int(in.Route), flow: whose(in), cost: int64(cost), since: now,
+		end: now.Plus(max(in.Patience, in.Keeps)), until: now.Plus(min(d.limits.Wait, in.Patience/4))}
+	d.guests = append(d.guests, g)
+	d.queues[g.facet].Offer(g.flow, g.ticket.Slot(), g.cost)
+	d.lets(now)
+	for i := range d.says { // who goes at once is told how it stands with its quotas
+		if d.says[i].Ticket == in.Ticket {
+			v.Shadow |= d.says[i].Shadow
+			d.says[i] = v
+		}
+	}
+	return nil
+}
+
+// refused is what one is told who may not come in.
+func refused(v event.Verdict) event.Verdict {
+	if v.Problem = event.Busy; v.Why == event.NotServing {
+		v.Problem = event.Unavailable
+	}
+	return v
+}
+
+// refuses is Refuses, but for quotas.
+func (d *door) refuses(before *View, in *event.Arrive) event.Why {
+	f, flow, q := &d.limits.Facets[in.Facet], whose(in), &d.queues[in.Facet]
+	waits := func(of func(*guest) bool) int {
+		return d.count(func(g *guest) bool { return g.at == "queued" && g.facet == in.Facet && of(g) })
+	}
+	all := d.count(func(g *guest) bool { return g.route == int(in.Route) })
+	switch most := d.limits.Routes; {
+	case !before.Reads:
+		return event.NotServing
+	case int(in.Route) < len(most) && most[in.Route] > 0 && all >= most[in.Route]:
+		return event.OverRoute
+	case q.Weight[in.Class] == 0:
+		return event.NoWeight
+	case waits(func(*guest) bool { return true }) >= f.Queue:
+		return event.QueueFull
+	case waits(func(g *guest) bool { return g.flow.Class == in.Class }) >= f.Class[in.Class]:
+		return event.ClassFull
+	case waits(func(g *guest) bool { return g.flow == flow }) >= f.Flow:
+		return event.FlowFull
+	}
+	return event.Admitted
+}
+
+// paced says whether the instance's pace is a reason to refuse one: it must be, where he would
+// wait too long if nobody were before him; and must not, where he would not if all were.
+func (d *door) paced(now words.Instant, in *event.Arrive, told event.Why) (event.Why, error) {
+	queued := d.count(func(g *guest) bool { return g.at == "queued" && g.facet == in.Facet })
+	own := d.count(func(g *guest) bool { return g.at == "queued" && g.facet == in.Facet && g.flow == whose(in) })
+	most := d.pace
+	if own == 0 {
+		most = d.limits.Wait
+	}
+	switch is := told == event.OverPace; {
+	case is && d.purses.paced(now, queued, true) <= most:
+		return told, broken("RefusedRightly", "%v is refused for the pace, with %d queued", in.Ticket, queued)
+	case !is && d.purses.paced(now, 0, true) > most:
+		return told, broken("Paced", "%v would wait for %v, and may for %v", in.Ticket, d.purses.paced(now, 0, true), most)
+	case is:
+		return event.OverPace, nil
+	}
+	return event.Admitted, nil
+}
+
+// lets is Dispatch, for as long as there are permits and tokens.
+func (d *door) lets(now words.Instant) {
+	ripe := func(f words.Facet) bool {
+		return d.out[f] < d.limits.Facets[f].Permits && d.count(func(g *guest) bool { return g.at == "queued" && g.facet == f }) > 0
+	}
+	for {
+		tried := 0
+		for ; tried < int(words.Facets) && !ripe(d.turn); tried++ {
+			d.turn = (d.turn + 1) % words.Facets
+		}
+		if tried == int(words.Facets) || d.purses.paced(now, 0, false) > 0 {
+			d.turn = (d.turn + words.Facets - words.Facet(tried)%words.Facets) % words.Facets
+			return
+		}
+		f := d.turn
+		d.turn = (f + 1) % words.Facets
+		slot, _ := d.queues[f].Next()
+		for i := range d.guests {
+			if g := &d.guests[i]; g.ticket.Slot() == slot {
+				g.at, g.until = "out", g.end.Plus(d.limits.Grace)
+				d.says = append(d.says, event.Verdict{Ticket: g.ticket, Waited: time.Duration(now - g.since), Shadow: d.purses.spends(now)})
+			}
+		}
+		d.out[f]++
+	}
+}
+
+// settles is Settle: a ticket that is not in changes nothing.
+func (d *door) settles(in *event.Settle) {
+	i := d.find(in.Ticket)
+	if i < 0 {
+		return
+	}
+	g := d.guests[i]
+	switch d.gone(i); g.at {
+	case "queued":
+		d.queues[g.facet].Drop(g.ticket.Slot())
+	case "out":
+		d.out[g.facet]--
+		d.queues[g.facet].Correct(g.flow, g.cost-int64(min(max(in.Bytes, d.limits.Least), 1<<40)))
+	}
+}
+
+// late is Late and Reclaim, the earliest first.
+func (d *door) late(now words.Instant) {
+	for {
+		first := -1
+		for i := range d.guests {
+			g := &d.guests[i]
+			if g.at == "lost" || g.until > now {
+				continue
+			}
+			if first < 0 || g.until < d.guests[first].until || g.until == d.guests[first].until && g.ticket.Slot() < d.guests[first].ticket.Slot() {
+				first = i
+			}
+		}
+		if first < 0 {
+			return
+		}
+		if g := &d.guests[first]; g.at == "out" {
+			g.at = "lost"
+			d.out[g.facet]--
+			d.taken++
+			continue
+		}
+		g := d.guests[first]
+		d.queues[g.facet].Drop(g.ticket.Slot())
+		d.gone(first)
+		d.says = append(d.says, refused(event.Verdict{Ticket: g.ticket, Why: event.WaitedLong, Waited: time.Duration(now - g.since)}))
+	}
+}
+
+// shuts is Drain: nobody waits through it.
+func (d *door) shuts() {
+	for f := range d.queues {
+		for slot, any := d.queues[f].Next(); any; slot, any = d.queues[f].Next() {
+			for i := range d.guests {
+				if g := d.guests[i]; g.ticket.Slot() == slot {
+					d.gone(i)
+					d.says = append(d.says, refused(event.Verdict{Ticket: g.ticket, Why: event.NotServing}))
+					break
+				}
+			}
+		}
+	}
+}
+
+// told wants each to be told what is his, once, and in turn.
+func (d *door) told(all []event.Verdict) error {
+	for i, v := range all {
+		if i == len(d.says) {
+			return broken("OneVerdict", "%v is told %v, and nothing was to be told", v.Ticket, v.Why)
+		}
+		want := d.says[i]
+		switch v.Ahead = 0; {
+		case v.Ticket != want.Ticket:
+			return broken("InTurn", "%v is told %v, and it is the turn of %v", v.Ticket, v.Why, want.Ticket)
+		case v.Why != want.Why && v.Why != event.Admitted:
+			return broken("RefusedRightly", "%v is refused for %v, and has a right to %v", v.Ticket, v.Why, want.Why)
+		case v.Why != want.Why:
+			return broken("Refused", "%v goes, and there is no room for %v", v.Ticket, want.Why)
+		case v.Waited != want.Waited || v.Problem != want.Problem:
+			return broken("OneVerdict", "told %+v, should be %+v", v, want)
+		case v != want:
+			return broken("QuotaExact", "told %+v, should be %+v", v, want)
+		}
+	}
+	if n := len(all); n < len(d.says) {
+		return broken("NoneLost", "%v is to be told %v, and is told nothing", d.says[n].Ticket, d.says[n].Why)
+	}
+	return nil
+}
+
+// exact wants what the node counts to be what is there.
+func (d *door) exact(after *View) error {
+	var queued [words.Facets][words.Classes]uint32
+	for i := range d.guests {
+		if g := &d.guests[i]; g.at == "queued" {
+			queued[g.facet][g.flow.Class]++
+		}
+	}
+	for f, out := range d.out {
+		if after.Out[f] != uint32(out) || out > d.limits.Facets[f].Permits {
+			return broken("PermitsExact", "%d permits of %v are out, counted %d, at most %d", out, words.Facet(f), after.Out[f], d.limits.Facets[f].Permits)
+		}
+	}
+	if after.Queued != queued {
+		return broken("QueueBounded", "queued are %v, counted %v", queued, after.Queued)
+	}
+	if after.Taken != d.taken {
+		return broken("PermitsReturn", "%d permits were taken back, counted %d", d.taken, after.Taken)
+	}
+	return nil
+}

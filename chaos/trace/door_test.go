@@ -1,0 +1,232 @@
+package trace_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"macronode/chaos/trace"
+	"macronode/core/admit"
+	"macronode/core/event"
+	"macronode/core/node"
+	"macronode/core/quota"
+	"macronode/core/state"
+	"macronode/core/words"
+)
+
+const places = 16
+
+// house has few permits, and room for few who wait for one; strangers may not look at lists.
+func house() admit.Limits {
+	l := admit.Limits{Places: places, Quantum: 4 << 10, Weights: [words.Classes]uint64{4, 2, 1}, Least: 512,
+		Wait: 25 * time.Millisecond, Grace: 200 * time.Millisecond, Routes: []int{0, 2}}
+	for f := range l.Facets {
+		l.Facets[f] = admit.Facet{Permits: 2, Queue: 5, Class: [words.Classes]int{3, 3, 3}, Flow: 2}
+	}
+	return l
+}
+
+func quotas() []quota.Rule {
+	keyed := quota.Of(words.Internal, words.Authed)
+	return []quota.Rule{
+		{Scope: words.OfInstance, Rate: 25, Every: time.Second, Burst: 8, Classes: quota.All},
+		{Scope: words.OfPeer, Rate: 10, Every: time.Second, Burst: 3, Classes: quota.Of(words.Anon)},
+		{Scope: words.OfTenant, Rate: 20, Every: time.Second, Burst: 6, Classes: keyed},
+		{Scope: words.OfKey, Unit: words.Bytes, Rate: 20_000, Every: time.Second, Burst: 20_000, Classes: keyed},
+		{Scope: words.OfRoute, Route: 1, Rate: 5, Every: time.Second, Burst: 3, Classes: quota.All},
+		{Scope: words.OfRoute, Route: 3, Classes: quota.All}, // is closed
+		{Scope: words.OfTenant, Rate: 5, Every: time.Second, Burst: 1, Classes: keyed, Shadow: true},
+	}
+}
+
+// arrival makes up who comes.
+func (g *rig) arrival() *event.Arrive {
+	in := &event.Arrive{Class: words.Class(g.r.IntN(3)), Facet: words.Facet(g.r.IntN(2)), Route: uint16([]int{0, 0, 0, 0, 1, 2, 2, 3}[g.r.IntN(8)]),
+		Bytes: []int64{-1, 100, 3000, 9000}[g.r.IntN(4)], Answer: 100, Patience: time.Duration(1+g.r.IntN(150)) * time.Millisecond}
+	in.Peer[7] = byte(g.r.IntN(4))
+	if in.Class != words.Anon {
+		in.Tenant = words.Tenant(1 + g.r.IntN(2))
+		in.Key = words.KeyID(in.Tenant)
+	}
+	return in
+}
+
+// comes is a move at the gate: some come, one ends, or a little time goes by.
+func (g *rig) comes() error {
+	switch n := g.r.IntN(8); {
+	case n < 4:
+		in := g.arrival()
+		for range 1 + g.r.IntN(5) {
+			one := *in
+			if g.r.IntN(2) == 0 {
+				one = *g.arrival()
+			}
+			at := slices.Index(g.slots[:], 0)
+			if at < 0 {
+				return nil
+			}
+			one.Ticket = words.NewTicket(uint32(at), uint32(g.next()))
+			g.slots[at], g.strangers[one.Ticket] = one.Ticket, one.Class == words.Anon
+			if err := g.say(&one); err != nil {
+				return err
+			}
+		}
+		return nil
+	case n < 7: // who waits leaves so, too; and a word may be of an earlier use
+		at := g.r.IntN(places)
+		t := g.slots[at]
+		if g.slots[at] = 0; t == 0 {
+			t = words.NewTicket(uint32(at), 1)
+		}
+		return g.say(&event.Settle{Ticket: t, Bytes: uint64(g.r.IntN(20_000))})
+	default:
+		gone := time.Duration(1+g.r.IntN(40)) * time.Millisecond
+		g.now.Mono, g.now.Wall = g.now.Mono.Plus(gone), g.now.Wall.Plus(gone)
+		return g.say(event.Tick{})
+	}
+}
+
+// verdict changes the first verdict of a kind that a step has.
+func verdict(s *trace.Step, of func(*event.Verdict) bool, change func(*event.Verdict)) bool {
+	for i := range s.Verdicts {
+		if of(&s.Verdicts[i]) {
+			change(&s.Verdicts[i])
+			return true
+		}
+	}
+	return false
+}
+
+func why(is event.Why) func(*event.Verdict) bool {
+	return func(v *event.Verdict) bool { return v.Why == is }
+}
+
+// unlet are lives that Admission, or DRR, has not.
+func unlet() map[string]illegal {
+	told := func(is event.Why, change func(*event.Verdict)) func(_, _ *trace.View, s *trace.Step) bool {
+		return func(_, _ *trace.View, s *trace.Step) bool { return verdict(s, why(is), change) }
+	}
+	say := func(is event.Why) func(*event.Verdict) {
+		return func(v *event.Verdict) {
+			if v.Why, v.Problem = is, event.Busy; is == event.Admitted {
+				v.Problem = event.None
+			}
+		}
+	}
+	return map[string]illegal{
+		"nobody is told": {"NoneLost", func(_, _ *trace.View, s *trace.Step) bool {
+			ok := len(s.Verdicts) > 0
+			s.Verdicts = nil
+			return ok
+		}},
+		"told twice": {"OneVerdict", func(_, _ *trace.View, s *trace.Step) bool {
+			ok := len(s.Verdicts) > 0
+			if ok {
+				s.Verdicts = append(slices.Clone(s.Verdicts), s.Verdicts[0])
+			}
+			return ok
+		}},
+		"another goes first": {"InTurn", func(_, _ *trace.View, s *trace.Step) bool {
+			ok := len(s.Verdicts) > 1 && s.Verdicts[0].Ticket != s.Verdicts[1].Ticket
+			if ok {
+				s.Verdicts[0], s.Verdicts[1] = s.Verdicts[1], s.Verdicts[0]
+			}
+			return ok
+		}},
+		"refused, and there is room":       {"RefusedRightly", told(event.Admitted, say(event.QueueFull))},
+		"refused for a quota that he has":  {"RefusedRightly", told(event.Admitted, say(event.OverQuota))},
+		"refused for the pace of others":   {"RefusedRightly", told(event.OverQuota, say(event.OverPace))},
+		"goes, and his quota is used up":   {"Refused", told(event.OverQuota, say(event.Admitted))},
+		"goes, and his flow has its share": {"Refused", told(event.FlowFull, say(event.Admitted))},
+		"goes through a drain":             {"Refused", told(event.NotServing, say(event.Admitted))},
+		"waits as long as the pace wants": {"Paced", func(b, _ *trace.View, s *trace.Step) bool {
+			return b.Queued == [words.Facets][words.Classes]uint32{} && verdict(s, why(event.OverPace), say(event.OverQuota))
+		}},
+		"has more left than he has":        {"QuotaExact", told(event.OverQuota, func(v *event.Verdict) { v.Left++ })},
+		"is told to come a little earlier": {"QuotaExact", told(event.OverQuota, func(v *event.Verdict) { v.Retry-- })},
+		"a shadow that says nothing": {"QuotaExact", func(_, _ *trace.View, s *trace.Step) bool {
+			return verdict(s, func(v *event.Verdict) bool { return v.Shadow != 0 }, func(v *event.Verdict) { v.Shadow = 0 })
+		}},
+		"late, and nobody knows by how much": {"OneVerdict", told(event.WaitedLong, func(v *event.Verdict) { v.Waited++ })},
+		"a permit that is nowhere": {"PermitsExact", func(_, v *trace.View, s *trace.Step) bool {
+			ok := isA[*event.Settle](s) && v.Out[words.Lists] > 0
+			if ok {
+				v.Out[words.Lists]--
+			}
+			return ok
+		}},
+		"one who waits and is not counted": {"QueueBounded", func(_, v *trace.View, s *trace.Step) bool {
+			ok := isA[*event.Arrive](s) && v.Queued[words.Money][words.Anon] > 0
+			if ok {
+				v.Queued[words.Money][words.Anon]--
+			}
+			return ok
+		}},
+		"a permit that is never taken back": {"PermitsReturn", func(b, v *trace.View, _ *trace.Step) bool {
+			ok := v.Taken > b.Taken
+			if ok {
+				v.Taken--
+			}
+			return ok
+		}},
+	}
+}
+
+// TestStrangersMoveNobody: whatever strangers do, who has shown a key is told the same as if
+// none had ever come, to the last number of his quotas, as long as permits and tokens are
+// there: by two nodes, of which one is asked by strangers too.
+func TestStrangersMoveNobody(t *testing.T) {
+	went, no := 0, 0
+	for seed := uint64(1); seed < 200; seed += 3 {
+		c := config()
+		for f := range c.Admit.Facets {
+			c.Admit.Facets[f].Permits = places
+		}
+		c.Quotas, c.Admit.Routes = c.Quotas[1:4], nil // of peers, tenants and keys
+		if seed%5 == 1 {
+			c.Admit.Weights[words.Anon] = 0
+		}
+		alone := &rig{node: node.New(c, state.New(c.State, 1), 1, words.NewDice(seed)), watch: trace.Watch(trace.New(c)), now: words.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}}
+		g := &rig{}
+		said := ""
+		g.hears = func(in event.Event, told []event.Verdict) error {
+			switch in := in.(type) { //nolint:gochecksumtype // the node alone hears all but strangers
+			case *event.Arrive:
+				if in.Class == words.Anon {
+					return nil
+				}
+			case *event.Settle:
+				if g.strangers[in.Ticket] {
+					return nil
+				}
+			}
+			alone.now = g.now
+			alone.out.Reset()
+			alone.node.Step(g.now, in, &alone.out)
+			told = slices.DeleteFunc(slices.Clone(told), func(v event.Verdict) bool { return g.strangers[v.Ticket] })
+			for i := range told {
+				if told[i].Ahead = 0; told[i].Why == event.Admitted {
+					went++
+				} else {
+					no++
+				}
+			}
+			for i := range alone.out.Verdicts {
+				alone.out.Verdicts[i].Ahead = 0
+			}
+			if !slices.Equal(told, alone.out.Verdicts) {
+				said = fmt.Sprintf("told %+v, and %+v where no stranger ever came", told, alone.out.Verdicts)
+				return errSpoilt
+			}
+			return nil
+		}
+		g.config = &c
+		if err := g.live(seed, 300, odds{faults: seed%2 == 0, ends: seed%3 == 0}); err != nil {
+			t.Fatalf("seed %d: %v\n%s", seed, err, said)
+		}
+	}
+	if went < 1000 || no < 100 {
+		t.Fatalf("%d went and %d were refused: too little was tried", went, no)
+	}
+}

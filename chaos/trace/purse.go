@@ -1,0 +1,248 @@
+package trace
+
+import (
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/quota"
+	"macronode/core/words"
+)
+
+// A bucket is what one subject has had by one rule: it has all of it again at an instant.
+type bucket struct {
+	of    subject
+	whole words.Instant
+}
+
+// subject is a peer, a key or a tenant; of those who share, and of the instance or a route,
+// there is one.
+type subject struct {
+	peer words.ID
+	of   uint64
+}
+
+// A rule is one quota with its buckets. What is of a key or a tenant is only ever looked at
+// for who has shown a key: so what a stranger does is nothing to it.
+type rule struct {
+	quota.Rule
+	one, full time.Duration // a unit, and all of the burst
+	buckets   []bucket      // of subjects that have had something
+	common    words.Instant
+}
+
+// purses are all quotas.
+type purses struct {
+	rules []rule
+	most  [words.Scopes]int
+}
+
+// newPurses counts in whole nanoseconds: a rule of which a unit takes a part of one is not
+// one to be held to.
+func newPurses(rules []quota.Rule, l quota.Limits) (p purses) {
+	p.most = [words.Scopes]int{words.OfPeer: l.Peers, words.OfKey: l.Keys, words.OfTenant: l.Tenants}
+	for _, r := range rules {
+		q := rule{Rule: r}
+		if r.Rate > 0 {
+			words.Assert(uint64(r.Every)%r.Rate == 0, "trace: a unit is no whole number of nanoseconds")
+			q.one = r.Every / time.Duration(r.Rate)
+			q.full = q.one * time.Duration(r.Burst)
+		}
+		p.rules = append(p.rules, q)
+	}
+	return p
+}
+
+// subject is whom a rule counts a request for; false where it does not.
+func (r *rule) subject(in *event.Arrive) (s subject, counts bool) {
+	switch {
+	case !r.Classes.Has(in.Class):
+	case r.Scope == words.OfPeer:
+		return subject{peer: in.Peer}, true
+	case r.Scope == words.OfRoute:
+		return subject{}, in.Route == r.Route
+	case in.Key == 0:
+	case r.Scope == words.OfKey:
+		return subject{of: uint64(in.Key)}, true
+	case r.Scope == words.OfTenant:
+		return subject{of: uint64(in.Tenant)}, true
+	}
+	return subject{}, false
+}
+
+// shares reports that there is no room for a subject of a scope: as many others have had
+// something, of any of its rules.
+func (p *purses) shares(scope words.Scope, s subject, now words.Instant) bool {
+	var met []subject
+	for i := range p.rules {
+		r := &p.rules[i]
+		if r.Scope != scope {
+			continue
+		}
+		for _, b := range r.buckets {
+			if b.whole <= now {
+				continue
+			}
+			if b.of == s {
+				return false
+			}
+			known := false
+			for _, other := range met {
+				known = known || other == b.of
+			}
+			if !known {
+				met = append(met, b.of)
+			}
+		}
+	}
+	return len(met) >= p.most[scope]
+}
+
+// bucket is where a subject's is, as of now.
+func (p *purses) bucket(r *rule, s subject, now words.Instant) *words.Instant {
+	if r.Scope == words.OfInstance || r.Scope == words.OfRoute || p.shares(r.Scope, s, now) {
+		return &r.common
+	}
+	rest := r.buckets[:0]
+	for _, b := range r.buckets {
+		if b.whole > now || b.of == s {
+			rest = append(rest, b)
+		}
+	}
+	r.buckets = rest
+	for i := range r.buckets {
+		if r.buckets[i].of == s {
+			return &r.buckets[i].whole
+		}
+	}
+	r.buckets = append(r.buckets, bucket{of: s})
+	return &r.buckets[len(r.buckets)-1].whole
+}
+
+// had is what of a bucket is not yet back.
+func had(whole, now words.Instant) time.Duration { return max(0, time.Duration(whole-now)) }
+
+// wants is what a request of so many bytes takes, and how long it waits for it.
+func (r *rule) wants(used time.Duration, bytes uint64) (after, wait time.Duration) {
+	cost := r.one
+	if r.Unit == words.Bytes {
+		cost = min(r.one*time.Duration(bytes), r.full+quota.MaxDebt)
+	}
+	return min(used+cost, r.full+quota.MaxDebt), max(0, used+min(cost, r.full)-r.full)
+}
+
+// tell is how somebody stands with a rule.
+func (r *rule) tell(v *event.Verdict, number int, used time.Duration) {
+	v.Rule, v.Left, v.Reset = uint8(number+1), 0, used
+	if r.Rate > 0 && used < r.full {
+		v.Left = uint32((r.full - used) / r.one)
+	}
+}
+
+// take asks all rules that are not of the instance, and charges all or none.
+func (p *purses) take(now words.Instant, in *event.Arrive) (v event.Verdict) {
+	var counts [quota.MaxRules]bool
+	var after [quota.MaxRules]time.Duration
+	refuses, longest, bytes := -1, time.Duration(0), uint64(max(in.Bytes, 0))
+	for i := range p.rules {
+		r := &p.rules[i]
+		s, ok := r.subject(in)
+		if !ok || r.Scope == words.OfInstance {
+			continue
+		}
+		wait := time.Duration(quota.Never)
+		if r.Rate > 0 {
+			counts[i] = true
+			after[i], wait = r.wants(had(*p.bucket(r, s, now), now), bytes)
+		}
+		if wait > 0 && r.Shadow {
+			v.Shadow |= 1 << i
+		} else if wait > longest {
+			refuses, longest = i, wait
+		}
+	}
+	if refuses >= 0 {
+		r := &p.rules[refuses]
+		v.Why = event.OverQuota
+		if longest < time.Duration(quota.Never) {
+			s, _ := r.subject(in)
+			v.Retry = longest
+			r.tell(&v, refuses, had(*p.bucket(r, s, now), now))
+		} else {
+			r.tell(&v, refuses, 0)
+		}
+		return v
+	}
+	p.charge(now, in, &v, counts, after)
+	return v
+}
+
+// charge draws from all, and tells that of which the largest part is used.
+func (p *purses) charge(now words.Instant, in *event.Arrive, v *event.Verdict, counts [quota.MaxRules]bool, after [quota.MaxRules]time.Duration) {
+	var shares [words.Scopes]bool // as it was before
+	for i := range p.rules {
+		if r := &p.rules[i]; counts[i] {
+			s, _ := r.subject(in)
+			shares[r.Scope] = r.Scope == words.OfRoute || p.shares(r.Scope, s, now)
+		}
+	}
+	told := -1
+	for i := range p.rules {
+		r := &p.rules[i]
+		if !counts[i] {
+			continue
+		}
+		s, _ := r.subject(in)
+		to := &r.common
+		if !shares[r.Scope] {
+			to = p.bucket(r, s, now)
+		}
+		if r.Unit == words.Requests || in.Bytes > 0 {
+			*to = now.Plus(after[i])
+		}
+		if !r.Shadow && (told < 0 || more(after[i], r.full, after[told], p.rules[told].full)) {
+			told = i
+		}
+	}
+	if told >= 0 {
+		p.rules[told].tell(v, told, after[told])
+	}
+}
+
+// more reports a/of > b/than.
+func more(a, of, b, than time.Duration) bool {
+	return float64(a)*float64(than) > float64(b)*float64(of)
+}
+
+// paced is how long the rules of the instance let one wait who comes behind so many others.
+func (p *purses) paced(now words.Instant, behind int, requests bool) (wait time.Duration) {
+	for i := range p.rules {
+		r := &p.rules[i]
+		if r.Scope != words.OfInstance || r.Shadow || requests && r.Unit != words.Requests {
+			continue
+		}
+		if r.Rate == 0 {
+			return time.Duration(quota.Never)
+		}
+		_, w := r.wants(had(r.common, now)+r.one*time.Duration(behind), 0)
+		wait = max(wait, w)
+	}
+	return wait
+}
+
+// spends is one that goes: the instance's quotas have one less.
+func (p *purses) spends(now words.Instant) (shadow uint16) {
+	for i := range p.rules {
+		r := &p.rules[i]
+		if r.Scope != words.OfInstance {
+			continue
+		}
+		after, wait := r.wants(had(r.common, now), 0)
+		if r.Shadow && (wait > 0 || r.Rate == 0) {
+			shadow |= 1 << i
+		}
+		if r.Rate > 0 && r.Unit == words.Requests {
+			r.common = now.Plus(after)
+		}
+	}
+	return shadow
+}
