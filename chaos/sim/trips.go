@@ -54,12 +54,16 @@ func (w *World) ask(in event.Ask) event.Told {
 	return w.out.Told[0]
 }
 
-// travels: one who works beyond goes on with its request.
+// travels: those who work beyond go on with their requests.
 func (w *World) travels() {
-	v := w.any(works)
-	if v == nil || v.in.Facet != words.Beyond {
-		return
+	for i := range w.visitors {
+		if v := &w.visitors[i]; v.is == works && v.in.Facet == words.Beyond {
+			w.travel(v)
+		}
 	}
+}
+
+func (w *World) travel(v *visitor) {
 	t := &v.trip
 	switch {
 	case t.is == home && t.tries == 0:
@@ -145,6 +149,9 @@ func (w *World) turnsMood() {
 	at := w.c.Choose("trip/endpoint", len(w.moods))
 	if w.moods[at] = mood(w.c.Choose("trip/mood", int(moods))); w.moods[at] == well {
 		w.Saw["upstream: came back"]++
+	}
+	if w.c.Choose("trip/both", 2) == 1 { // as when the network between is gone
+		w.moods[at^1] = w.moods[at]
 	}
 	for range w.c.Choose("trip/checks", 4) {
 		w.step(event.Probed{Upstream: uint16(at / endpoints), Endpoint: uint8(at % endpoints), Well: w.moods[at] == well})
