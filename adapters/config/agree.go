@@ -100,6 +100,7 @@ func (c *Config) route(at int, refuse refuser) {
 		c.serves(r.Upstream, ".upstream", refuse)
 	}
 	c.hydrates(r, refuse)
+	r.allows(refuse)
 	if r.Header.Value != "" && r.Header.Name == "" {
 		refuse(".header", "has a value and no name: it wants both, or a name alone")
 	}
@@ -107,6 +108,30 @@ func (c *Config) route(at int, refuse refuser) {
 		if r.same(&c.Routes[other]) {
 			refuse("", "is for requests that routes[%d] is for: one route is allowed", other)
 		}
+	}
+}
+
+// allows looks at the CORS of a route.
+func (r *Route) allows(refuse refuser) {
+	o := &r.CORS
+	if len(o.Origins) == 0 && (len(o.Methods) > 0 || len(o.Headers) > 0 || len(o.Expose) > 0 || o.Credentials) {
+		refuse(".cors", "has no origins: it wants those whose pages may")
+	}
+	for _, of := range []struct {
+		part string
+		list []string
+	}{{"origins", o.Origins}, {"methods", o.Methods}, {"headers", o.Headers}, {"expose", o.Expose}} {
+		if o.Credentials && slices.Contains(of.list, "*") {
+			refuse(".cors."+of.part, "has *: with credentials each is named")
+		}
+	}
+	for _, m := range o.Methods {
+		if m != "*" && len(r.Methods) > 0 && !slices.Contains(r.Methods, m) {
+			refuse(".cors.methods", "has %s, which the route does not take: it takes %s", m, strings.Join(r.Methods, ", "))
+		}
+	}
+	if o.MaxAge%time.Second != 0 {
+		refuse(".cors.max_age", "is %s: it wants whole seconds", duration(o.MaxAge))
 	}
 }
 

@@ -39,6 +39,10 @@ var forms = map[string]form{
 		regexp.MustCompile(`^/([A-Za-z0-9._~!$&'()*+,;=:@-]+/)*[A-Za-z0-9._~!$&'()*+,;=:@-]*$`), staysInside},
 	"method": {"a method in capitals, and neither CONNECT nor TRACE",
 		regexp.MustCompile(`^[A-Z][A-Z-]{0,19}$`), func(t string) bool { return t != "CONNECT" && t != "TRACE" }},
+	"allowed method": {"a method in capitals, and neither CONNECT nor TRACE, or *",
+		regexp.MustCompile(`^(\*|[A-Z][A-Z-]{0,19})$`), func(t string) bool { return t != "CONNECT" && t != "TRACE" }},
+	"origin": {"an origin as a browser says it, such as https://example.com or http://localhost:3000, in small letters, without a path and the scheme's own port, or *, or null",
+		regexp.MustCompile(`^(\*|null|[a-z][a-z0-9+.-]*://[a-z0-9_.:\[\]-]{1,300})$`), isOrigin},
 	"header": {"the name of a header",
 		regexp.MustCompile(`^[A-Za-z0-9!#$%&'*+.^_|~-]{1,64}$`), nil},
 	"value": {"at most 256 printable ASCII characters, with no space at either end",
@@ -60,6 +64,19 @@ func isURL(text string) bool {
 	}
 	n, err := strconv.ParseUint(u.Port(), 10, 16)
 	return u.Port() == "" && !strings.HasSuffix(u.Host, ":") || err == nil && n > 0
+}
+
+// isOrigin reports an origin that a browser may say.
+func isOrigin(text string) bool {
+	if text == "*" || text == "null" {
+		return true
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" || strings.HasSuffix(u.Host, ":") || u.Scheme == "http" && u.Port() == "80" || u.Scheme == "https" && u.Port() == "443" {
+		return false
+	}
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" || err == nil && n > 0
 }
 
 // staysInside reports that no segment of a path is dots, not even before a parameter.

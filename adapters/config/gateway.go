@@ -92,6 +92,27 @@ type Route struct {
 	Rewrite     string        `key:"rewrite" form:"path" doc:"What stands in the place of the path that it begins with; when it is not set, the path stays."`
 	Deadline    time.Duration `key:"deadline" default:"5s" min:"10ms" max:"5m" doc:"Time for an answer to begin, or less where the client says so."`
 	MaxInflight int           `key:"max_inflight" default:"0" min:"0" max:"65536" doc:"Requests that wait or are at work at once; 0 is as many as there is room for."`
+	CORS        CORS          `key:"cors" doc:"Which pages of other origins may use it from a browser; without origins that is the upstream's to say."`
+}
+
+// CORS says which pages may use a route. When it was loaded and has origins, Methods is set.
+type CORS struct {
+	Origins     []string      `key:"origins" form:"origin" most:"64" takes:"origins" doc:"Origins whose pages may: * is any that has a name, null those that have none."`
+	Methods     []string      `key:"methods" form:"allowed method" most:"16" takes:"methods" doc:"Methods that a preflight allows, or *; when it is not set, those of the route, or GET, HEAD and POST."`
+	Headers     []string      `key:"headers" form:"header" most:"64" takes:"names of headers" doc:"Headers that a preflight allows, or *, which is any but Authorization."`
+	Expose      []string      `key:"expose" form:"header" most:"64" takes:"names of headers" doc:"Headers of an answer that a page may read, or *."`
+	Credentials bool          `key:"credentials" default:"false" doc:"Cookies and other credentials of the client may come along; all else is named then, without *."`
+	MaxAge      time.Duration `key:"max_age" default:"10m" min:"0s" max:"24h" doc:"Time that a browser may remember the answer to a preflight, in whole seconds."`
+}
+
+// complete gives the CORS of r what nobody said.
+func (r *Route) complete() {
+	if len(r.CORS.Origins) == 0 || len(r.CORS.Methods) > 0 {
+		return
+	}
+	if r.CORS.Methods = slices.Clone(r.Methods); len(r.Methods) == 0 {
+		r.CORS.Methods = []string{"GET", "HEAD", "POST"}
+	}
 }
 
 // Header is a header that must be there.
@@ -129,5 +150,8 @@ func (c *Config) complete() {
 	}
 	for i := range c.Upstreams {
 		c.Upstreams[i].complete()
+	}
+	for i := range c.Routes {
+		c.Routes[i].complete()
 	}
 }

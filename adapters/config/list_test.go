@@ -21,7 +21,7 @@ func TestTheFileInFrontOfAService(t *testing.T) {
 	quota := Quota{Scope: words.OfInstance, Requests: Rate{5000, time.Second}, Burst: Burst{Units: 100}, Classes: everybody}
 	upstream := Upstream{Name: "app", URLs: []string{"http://127.0.0.1:9000"}, Tries: 3,
 		Health: Health{Interval: 5 * time.Second, Timeout: time.Second, Fall: 3, Rise: 2}}
-	route := Route{Path: "/", Upstream: "app", Auth: "none", Deadline: 5 * time.Second}
+	route := Route{Path: "/", Upstream: "app", Auth: "none", Deadline: 5 * time.Second, CORS: CORS{MaxAge: 10 * time.Minute}}
 	if !reflect.DeepEqual(c.Quotas, []Quota{quota}) || !reflect.DeepEqual(c.Upstreams, []Upstream{upstream}) || !reflect.DeepEqual(c.Routes, []Route{route}) {
 		t.Fatalf("%+v\n%+v\n%+v", c.Quotas, c.Upstreams, c.Routes)
 	}
@@ -36,7 +36,8 @@ func TestEntriesSayAll(t *testing.T) {
 		upstreams = `{"b": {"urls": ["https://b.example:8443/base", "http://[::1]:80"], "host": "b.example:8443", "tries": 1,` +
 			` "health": {"path": "/healthz", "interval": "2s", "timeout": "500ms", "fall": 1, "rise": 4}}, "a": {"url": "http://a"}}`
 		routes = `[{"name": "x", "host": "*.example.com", "path": "/v1/x", "methods": ["GET", "POST"], "header": {"name": "X-Version", "value": "2"}, "upstream": "b",` +
-			` "rewrite": "/", "deadline": "1m30s", "max_inflight": 7},` +
+			` "rewrite": "/", "deadline": "1m30s", "max_inflight": 7,` +
+			` "cors": {"origins": ["https://a:8443", "null", "app://x"], "methods": ["GET"], "headers": ["X-A"], "expose": ["X-B"], "credentials": true, "max_age": "1h"}},` +
 			` {"name": "both", "auth": "none", "hydrate": [{"name": "one", "upstream": "a", "path": "/one"}, {"name": "two", "upstream": "b", "path": "/two", "missing": "{\"a\": []}", "required": true}]}]`
 		trusted = `["10.0.0.0/8", "fd00::/8", "192.0.2.7/32"]`
 	)
@@ -56,8 +57,9 @@ func TestEntriesSayAll(t *testing.T) {
 		},
 		Routes: []Route{
 			{Name: "x", Host: "*.example.com", Path: "/v1/x", Methods: []string{"GET", "POST"}, Header: Header{"X-Version", "2"}, Upstream: "b", Auth: "key", Rewrite: "/",
-				Deadline: 90 * time.Second, MaxInflight: 7},
-			{Name: "both", Path: "/", Hydrate: []Part{{"one", "a", "/one", "null", false}, {"two", "b", "/two", `{"a": []}`, true}}, Auth: "none", Deadline: 5 * time.Second},
+				Deadline: 90 * time.Second, MaxInflight: 7,
+				CORS: CORS{[]string{"https://a:8443", "null", "app://x"}, []string{"GET"}, []string{"X-A"}, []string{"X-B"}, true, time.Hour}},
+			{Name: "both", Path: "/", Hydrate: []Part{{"one", "a", "/one", "null", false}, {"two", "b", "/two", `{"a": []}`, true}}, Auth: "none", Deadline: 5 * time.Second, CORS: CORS{MaxAge: 10 * time.Minute}},
 		},
 	}
 	want.HTTP.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.0.2.7/32")}
@@ -172,7 +174,20 @@ func TestListsRefuse(t *testing.T) {
 		{up + "routes: [{upstream: app, auth: jwt}]", `routes[0].auth (file node.yaml) is "jwt": it wants one of none, key`},
 		{up + "routes: [{upstream: app, deadline: 5}]", `routes[0].deadline (file node.yaml) is 5: it wants a duration such as 200ms, 5s or 24h, from 10ms to 5m`},
 		{up + "routes: [{upstream: app, max_inflight: -1}]", `routes[0].max_inflight (file node.yaml) is -1: it wants a whole number from 0 to 65536`},
-		{up + "routes: [{upstream: app, max_rps: 1}]", `routes[0].max_rps (file node.yaml) is no key: the nearest is methods, it has auth, deadline, header, host, hydrate, max_inflight, methods, name, path, rewrite, upstream`},
+		{up + "routes: [{upstream: app, cors: {methods: [GET]}}]", `routes[0].cors (file node.yaml) has no origins: it wants those whose pages may`},
+		{up + "routes: [{upstream: app, cors: {credentials: true}}]", `routes[0].cors (file node.yaml) has no origins: it wants those whose pages may`},
+		{up + "routes: [{upstream: app, cors: {origins: ['*'], credentials: true}}]", `routes[0].cors.origins (file node.yaml) has *: with credentials each is named`},
+		{up + "routes: [{upstream: app, cors: {origins: ['https://a'], methods: ['*'], credentials: true}}]", `routes[0].cors.methods (file node.yaml) has *: with credentials each is named`},
+		{up + "routes: [{upstream: app, cors: {origins: ['https://a'], headers: [a, '*'], credentials: true}}]", `routes[0].cors.headers (file node.yaml) has *: with credentials each is named`},
+		{up + "routes: [{upstream: app, cors: {origins: ['https://a'], expose: ['*'], credentials: true}}]", `routes[0].cors.expose (file node.yaml) has *: with credentials each is named`},
+		{up + "routes: [{upstream: app, methods: [GET], cors: {origins: ['https://a'], methods: [GET, PUT]}}]", `routes[0].cors.methods (file node.yaml) has PUT, which the route does not take: it takes GET`},
+		{up + "routes: [{upstream: app, cors: {origins: ['https://a'], max_age: 1500ms}}]", `routes[0].cors.max_age (file node.yaml) is 1.5s: it wants whole seconds`},
+		{up + "routes: [{upstream: app, cors: {origins: ['https://a/']}}]", `routes[0].cors.origins[0] (file node.yaml) is "https://a/": it wants ` + forms["origin"].wants},
+		{up + "routes: [{upstream: app, cors: {origins: ['https://a:443']}}]", `routes[0].cors.origins[0] (file node.yaml) is "https://a:443": it wants ` + forms["origin"].wants},
+		{up + "routes: [{upstream: app, cors: {origins: ['a.example']}}]", `routes[0].cors.origins[0] (file node.yaml) is "a.example": it wants ` + forms["origin"].wants},
+		{up + "routes: [{upstream: app, cors: {origins: ['https://A']}}]", `routes[0].cors.origins[0] (file node.yaml) is "https://A": it wants ` + forms["origin"].wants},
+		{up + "routes: [{upstream: app, cors: {origins: ['https://a'], methods: [TRACE]}}]", `routes[0].cors.methods[0] (file node.yaml) is "TRACE": it wants a method in capitals, and neither CONNECT nor TRACE, or *`},
+		{up + "routes: [{upstream: app, max_rps: 1}]", `routes[0].max_rps (file node.yaml) is no key: the nearest is cors, it has auth, cors, deadline, header, host, hydrate, max_inflight, methods, name, path, rewrite, upstream`},
 		{up + "routes: [{upstream: web}, {upstream: web}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
 		{up + "routes: [{upstream: web, path: /a}, {upstream: app, path: /a/}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
 		{up + "routes: [{upstream: web, methods: [GET, PUT], header: {name: x-a}}, {upstream: app, methods: [PUT], header: {name: X-A}}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
@@ -217,10 +232,27 @@ func TestListsTake(t *testing.T) {
 		up + "routes: [{upstream: '1'}, {upstream: app, path: /a}]",
 		up + "quotas: [{scope: route, route: a, requests_per_second: 1, classes: [anon]}]\nroutes: [{name: a, auth: none, upstream: app}]",
 		up + "routes: [{upstream: app}, {upstream: app, methods: [GET]}, {upstream: app, methods: [PUT]}, {upstream: app, header: {name: a}}, {upstream: app, header: {name: a, value: b}}, {upstream: app, host: a}]",
+		up + "routes: [{upstream: app, methods: [GET], cors: {origins: ['*'], methods: ['*'], headers: ['*'], expose: ['*']}}]",
 		up + "routes: [{methods: [GET, HEAD], hydrate: [{name: a, upstream: app, path: /}]}]",
 	} {
 		if _, err := Load(sources(t, yaml, nil)); err != nil {
 			t.Errorf("%s: %v", yaml, err)
+		}
+	}
+}
+
+// What a preflight allows is, where nobody says so, what the route takes.
+func TestMethodsOfCORS(t *testing.T) {
+	const up = "upstreams: {app: {url: 'http://a'}}\n"
+	for yaml, want := range map[string]string{
+		"{upstream: app, cors: {origins: ['*']}}":                        "GET HEAD POST",
+		"{upstream: app, methods: [PUT, PATCH], cors: {origins: ['*']}}": "PUT PATCH",
+		"{upstream: app, cors: {origins: ['*'], methods: [DELETE]}}":     "DELETE",
+		"{upstream: app, methods: [PUT, PATCH]}":                         "",
+	} {
+		c, err := Load(sources(t, up+"routes: ["+yaml+"]", nil))
+		if err != nil || strings.Join(c.Routes[0].CORS.Methods, " ") != want {
+			t.Errorf("%s: %v, %v, want %s", yaml, c, err, want)
 		}
 	}
 }

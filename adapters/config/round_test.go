@@ -92,7 +92,7 @@ func drawnLeaf(t *rapid.T, k key) {
 }
 
 // seeds are texts that chance does not find.
-var seeds = []string{`{"a": ["\\", "\u2028"]}`, "null", "GET", "POST", "http://127.0.0.1:9000", "https://[::1]:1/a/b", "https://example.com", "*.example.com", "/", "/a;b/c", "x-a"}
+var seeds = []string{`{"a": ["\\", "\u2028"]}`, "null", "GET", "POST", "http://127.0.0.1:9000", "https://[::1]:1/a/b", "https://example.com", "*.example.com", "/", "/a;b/c", "x-a", "*", "null", "https://a.example:8443"}
 
 // mended is c with what its tags do not say set right, or false.
 func mended(c *Config) bool {
@@ -117,6 +117,12 @@ func mended(c *Config) bool {
 				r.Hydrate[j].Upstream = c.Upstreams[j%len(c.Upstreams)].Name
 			}
 		}
+		if o := &r.CORS; len(o.Origins) == 0 {
+			r.CORS = CORS{MaxAge: o.MaxAge}
+		} else if len(r.Methods) > 0 {
+			o.Methods = nil
+		}
+		r.CORS.MaxAge = r.CORS.MaxAge.Truncate(time.Second)
 		if r.Header.Name == "" {
 			r.Header.Value = ""
 		}

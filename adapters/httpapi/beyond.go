@@ -19,7 +19,12 @@ type Way struct {
 	Number   uint16 // of its route, from 0
 	Key      bool   // it wants an API key
 	Deadline time.Duration
-	Serve    func(http.ResponseWriter, *http.Request)
+	// Preflight is a browser that asks what a page may. Serve answers that here, so it is
+	// nothing of its route: whoever asks is a stranger, and no key is wanted.
+	Preflight bool
+	// Head puts into a header what is to be said with any answer, a refusal as well.
+	Head  func(http.Header)
+	Serve func(http.ResponseWriter, *http.Request)
 }
 
 // endless is how long a permit is kept at most by an answer that has no end: nothing else
@@ -49,14 +54,10 @@ func (a *API) sendOn(k *call) {
 		k.fail(problem(why))
 		return
 	}
-	numbered := *d
-	numbered.number = a.numbers + 1 + way.Number // behind all endpoints
-	k.door, k.most, k.keeps = &numbered, way.Deadline, endless
-	err := k.arrive()
-	if err == nil && way.Key {
-		err = k.enter(0)
+	if way.Head != nil {
+		way.Head(k.Header())
 	}
-	if err != nil {
+	if err := k.admit(d, &way); err != nil {
 		k.fail(err)
 		return
 	}
@@ -68,6 +69,22 @@ func (a *API) sendOn(k *call) {
 	k.identify()
 	k.Header()["X-Request-Id"] = []string{string(k.id[:])}
 	way.Serve(k, k.r)
+}
+
+// admit waits for the turn of a request on its way, and sees that it may go.
+func (k *call) admit(d *door, way *Way) error {
+	k.most = way.Deadline
+	if way.Preflight {
+		delete(k.r.Header, "Authorization") // a browser sends none
+		return k.arrive()
+	}
+	numbered := *d
+	numbered.number = k.numbers + 1 + way.Number // behind all endpoints
+	k.door, k.keeps = &numbered, endless
+	if err := k.arrive(); err != nil || !way.Key {
+		return err
+	}
+	return k.enter(0)
 }
 
 // Fail answers in the place of another service, to whoever Serve was told to.

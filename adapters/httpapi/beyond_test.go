@@ -20,6 +20,15 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 	switch r.URL.Path {
 	case "/nowhere":
 		return w, event.NotFound
+	case "/preflight":
+		w.Preflight, w.Key = true, true
+		w.Serve = func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(http.StatusNoContent)
+		}
+	case "/heard":
+		w.Key = true
+		w.Head = func(h http.Header) { h.Set("Vary", "Origin") }
 	case "/gone":
 		w.Serve = func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Retry-After", "9")
@@ -101,6 +110,43 @@ func TestBeyond(t *testing.T) {
 	s.set(func(st *event.Status) { st.Reads = false })
 	if a := s.send(bare("/a")); a.status != 503 {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestAPreflightIsAStrangers: it is admitted as anybody is, is nothing of its route, and
+// wants no key, whatever it shows.
+func TestAPreflightIsAStrangers(t *testing.T) {
+	h, kept := build(t), new(diary)
+	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond, c.Decisions = far{}, kept })
+	for _, auth := range []string{"", bearer(1)} {
+		h.arrived, kept.all = nil, nil
+		r := s.get("/preflight")
+		r.Header.Set("Authorization", auth)
+		if a := s.send(r); a.status != http.StatusNoContent || len(h.arrived) != 1 || len(h.in) != 0 || len(kept.all) != 1 {
+			t.Fatalf("%d %s; %d came, %d are in, %d kept", a.status, a.body, len(h.arrived), len(h.in), len(kept.all))
+		}
+		if in := h.arrived[0]; in.Class != words.Anon || in.Key != 0 || in.Tenant != 0 || in.Facet != words.Beyond || in.Route != 0 || in.Keeps != 0 {
+			t.Errorf("%+v", in)
+		}
+	}
+	h.verdict = &event.Verdict{Problem: event.Busy, Why: event.OverQuota}
+	if a := s.send(s.get("/preflight")); a.status != http.StatusTooManyRequests {
+		t.Errorf("%+v", a)
+	}
+}
+
+// TestRefusalsHaveAHead: what is to be said with any answer is said with one of ours.
+func TestRefusalsHaveAHead(t *testing.T) {
+	h := build(t)
+	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = far{} })
+	r := s.get("/heard")
+	r.Header.Del("Authorization")
+	if a := s.send(r); a.status != http.StatusUnauthorized || a.header.Get("Vary") != "Origin" {
+		t.Errorf("%d %v", a.status, a.header)
+	}
+	h.verdict = &event.Verdict{Problem: event.Busy, Why: event.OverQuota}
+	if a := s.send(s.get("/heard")); a.status != http.StatusTooManyRequests || a.header.Get("Vary") != "Origin" {
+		t.Errorf("%d %v", a.status, a.header)
 	}
 }
 

@@ -17,7 +17,7 @@ func (t *trip) answer(res *http.Response) {
 	ending := event.Left
 	defer func() { t.port.Tell(event.Tried{Ticket: t.ticket, Ending: ending}) }()
 	h := t.w.Header()
-	pass(h, res.Header, nil)
+	t.route.pass(h, res.Header)
 	if _, said := h["Content-Type"]; !said {
 		h["Content-Type"] = nil // or the server would guess one
 	}

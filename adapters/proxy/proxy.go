@@ -65,6 +65,7 @@ type Route struct {
 	Put      string        // begins with a slash
 	Deadline time.Duration // until the header of the answer, from when the request is in; 0: Config.Deadline
 	Parts    []Part        // read at once and made one answer; none: the request goes to Upstream
+	CORS     CORS
 }
 
 // Config is all of it. Times that are 0 are those of Default.
@@ -168,6 +169,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.fail(w, r, problem, 0)
 		return
 	}
+	m.Head(w.Header(), r)
 	p.Serve(w, r, m)
 }
 

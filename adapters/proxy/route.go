@@ -18,12 +18,21 @@ type route struct {
 	suffix    string
 	endpoints []*url.URL
 	deadline  time.Duration
+	cors      *cors // nil: the upstream says what there is to say
 }
 
 // A Match is the route that a request takes.
 type Match struct {
-	Route int // its place in the configuration
-	route *route
+	Route     int  // its place in the configuration
+	Preflight bool // a browser asks what a page may: Serve answers that itself
+	route     *route
+}
+
+// Head puts into a header what is to be said with any answer to r, a problem as well.
+func (m Match) Head(h http.Header, r *http.Request) {
+	if m.route.cors != nil {
+		m.route.cors.head(h, r)
+	}
 }
 
 // lay checks the routes and puts them into the order in which they are tried.
@@ -38,6 +47,10 @@ func (p *Proxy) lay() error {
 		one := route{Route: r, number: i, deadline: cmp.Or(r.Deadline, p.config.Deadline)}
 		if len(r.Parts) == 0 {
 			one.endpoints = p.config.Upstreams[r.Upstream].URLs
+		}
+		var err error
+		if one.cors, err = newCORS(r.CORS); err != nil {
+			return err
 		}
 		one.Header = http.CanonicalHeaderKey(r.Header)
 		one.suffix, _ = strings.CutPrefix(r.Host, "*")
@@ -94,28 +107,47 @@ func (r *route) wants() (n int) {
 	return n
 }
 
-// Match finds the route of a request. Where there is none it says why.
+// Match finds the route of a request. Where there is none it says why. A preflight is one
+// of the route that the request would take which it asks for, if that route has CORS; else
+// it is a request as any other.
 func (p *Proxy) Match(r *http.Request) (Match, event.Problem) {
 	path, ok := clean(r.URL.Path)
 	host, fine := hostname(r.Host)
 	if !ok || !fine {
 		return Match{}, event.BadRequest
 	}
-	why := event.NotFound
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
 		return Match{}, event.MethodNotAllowed
 	}
+	if method := preflight(r); method != "" {
+		would, _ := p.find(host, path, method, func(one *route) bool {
+			return one.said(r.Header) || listed(r.Header["Access-Control-Request-Headers"], one.Header)
+		})
+		if would != nil && would.cors != nil {
+			return Match{would.number, true, would}, event.None
+		}
+	}
+	one, why := p.find(host, path, r.Method, func(one *route) bool { return one.said(r.Header) })
+	if one == nil {
+		return Match{}, why
+	}
+	return Match{one.number, false, one}, event.None
+}
+
+// find is the first route that fits.
+func (p *Proxy) find(host, path, method string, said func(*route) bool) (*route, event.Problem) {
+	why := event.NotFound
 	for i := range p.routes {
 		one := &p.routes[i]
 		switch {
-		case !one.at(host), !under(path, one.Prefix), !one.said(r.Header):
-		case len(one.Methods) > 0 && !slices.Contains(one.Methods, r.Method):
+		case !one.at(host), !under(path, one.Prefix), !said(one):
+		case len(one.Methods) > 0 && !slices.Contains(one.Methods, method):
 			why = event.MethodNotAllowed
 		default:
-			return Match{one.number, one}, event.None
+			return one, event.None
 		}
 	}
-	return Match{}, why
+	return nil, why
 }
 
 func (r *route) at(host string) bool {

@@ -50,6 +50,10 @@ type trip struct {
 // http.ErrAbortHandler when an answer that has begun cannot be given whole: that must
 // reach the server, which ends the connection.
 func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match) {
+	if m.Preflight {
+		m.route.cors.answer(w, r)
+		return
+	}
 	if len(m.route.Parts) > 0 {
 		p.gather(w, r, m.route)
 		return
@@ -254,7 +258,7 @@ func (t *trip) early(status int, h textproto.MIMEHeader) error {
 	t.spoke.Store(true)
 	to := t.w.Header()
 	was := maps.Clone(to)
-	pass(to, http.Header(h), nil)
+	t.route.pass(to, http.Header(h))
 	t.w.WriteHeader(status)
 	clear(to)
 	maps.Copy(to, was)

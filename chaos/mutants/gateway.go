@@ -46,6 +46,24 @@ func gateway() []Mutant {
 	}
 }
 
+// pages are bugs of who may use a route from a browser.
+func pages() []Mutant {
+	const of, way = "adapters/proxy/cors.go", "adapters/httpapi/beyond.go"
+	const table, twin, fields = "./adapters/proxy TestCORS$", "./adapters/proxy TestCORSAgrees$", "./adapters/proxy TestCORSFields$"
+	return []Mutant{
+		one("any origin is the one that is named", "an origin is compared whole", of, "case slices.Contains(c.Origins, said[0]):", "case true:", table, twin, fields),
+		one("who has no name is any", "null is refused unless it is named", of, "case c.any && said[0] != \"null\":", "case c.any:", table, twin),
+		one("credentials without a word", "a page reads with credentials what says so", of, "\tif c.Credentials {\n\t\th[", "\tif false {\n\t\th[", table, twin, fields),
+		one("wild with credentials", "no wildcard with credentials", of, "c.Credentials && slices.Contains(list, \"*\")", "slices.Contains(list, \"\")", "./adapters/proxy TestCORSIsNamed$", "./adapters/proxy TestCORSIsNamed"),
+		one("who may is said twice", "an upstream's own fields are not doubled", of, "return strings.HasPrefix(name, \"Access-Control-\")", "return name == \"\"", fields, table),
+		one("a store gives one origin what is another's", "Vary: Origin", of, "if said := to[\"Vary\"]; !listed(said, \"Origin\")", "if said := to[\"Vary\"]; false && !listed(said, \"Origin\")", fields, "./adapters/proxy TestCORSFields"),
+		one("a preflight by another route", "a preflight is of the route that the request would take", "adapters/proxy/route.go", "p.find(host, path, method, func", "p.find(host, path, r.Method, func", table, "./adapters/proxy TestCORS"),
+		one("a preflight wants a key", "a browser shows none to a preflight", way, "if way.Preflight {", "if false {", "./adapters/httpapi TestAPreflightIsAStrangers$", "./cmd/macronode TestARouteHasItsCORS$"),
+		one("a preflight goes free", "a preflight is admitted as anybody is", way, "a browser sends none\n\t\treturn k.arrive()", "a browser sends none\n\t\treturn nil", "./adapters/httpapi TestAPreflightIsAStrangers$", "./cmd/macronode TestARouteHasItsCORS$"),
+		one("a refusal that no page can read", "problems carry CORS, too", way, "\tif way.Head != nil {", "\tif false {", "./adapters/httpapi TestRefusalsHaveAHead$", "./cmd/macronode TestARouteHasItsCORS$"),
+	}
+}
+
 // quotas are bugs of who has had how much.
 func quotas() []Mutant {
 	const (

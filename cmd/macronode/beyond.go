@@ -105,7 +105,7 @@ func routeOf(c *config.Config, n numbering, r *config.Route) proxy.Route {
 		return n.upstream[i]
 	}
 	to := proxy.Route{Host: r.Host, Prefix: r.Path, Methods: r.Methods, Header: r.Header.Name, Value: r.Header.Value,
-		Rewrite: r.Rewrite != "", Put: r.Rewrite, Deadline: r.Deadline}
+		Rewrite: r.Rewrite != "", Put: r.Rewrite, Deadline: r.Deadline, CORS: proxy.CORS(r.CORS)}
 	if r.Upstream != "" {
 		to.Upstream = at(r.Upstream)
 	}
@@ -123,7 +123,8 @@ func (b *beyond) Match(r *http.Request) (httpapi.Way, event.Problem) {
 		return httpapi.Way{}, why
 	}
 	of := &b.config.Routes[m.Route]
-	return httpapi.Way{Number: uint16(b.numbers.route[m.Route]), Key: of.Auth == "key", Deadline: of.Deadline,
+	return httpapi.Way{Number: uint16(b.numbers.route[m.Route]), Key: of.Auth == "key", Deadline: of.Deadline, Preflight: m.Preflight,
+		Head:  func(h http.Header) { m.Head(h, r) },
 		Serve: func(w http.ResponseWriter, r *http.Request) { b.Serve(w, r, m) }}, event.None
 }
 

@@ -66,7 +66,7 @@ func each[T any](all []T, identity func(*T) string) (names []string) {
 // A quota is the same while it has its name, and counts the same: what was used of it stays
 // used. A route is the same while the same requests take it.
 func quotaIdentity(q *config.Quota) string {
-	return fmt.Sprint(cmp.Or(q.Name, "-"), q.Scope, q.Unit())
+	return fmt.Sprint(cmp.Or(q.Name, "-"), q.Scope, q.Unit(), q.Route)
 }
 func routeIdentity(r *config.Route) string {
 	return fmt.Sprintf("%s\n%s\n%q\n%s\n%s", r.Host, r.Path, r.Methods, r.Header.Name, r.Header.Value)
