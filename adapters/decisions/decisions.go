@@ -35,6 +35,34 @@ type Decision struct {
 	Bytes    uint64    `json:"bytes"`
 	TookUS   int64     `json:"took_us"`
 	Config   string    `json:"config"` // the version that decided
+
+	Method  string `json:"method"`
+	Path    string `json:"path"`              // without its query; the first 128 bytes
+	Matched string `json:"matched,omitzero"`  // the route of the configuration
+	FirstUS int64  `json:"first_us,omitzero"` // from when it was sent on until the header of an answer; 0: none came
+	Legs    []Leg  `json:"legs,omitempty"`    // one for each upstream that was asked, at most three
+}
+
+// A Leg is what became of a request, or of one part of its answer, at one upstream.
+type Leg struct {
+	Upstream string `json:"upstream"`
+	Part     string `json:"part,omitzero"`
+	Missing  string `json:"missing,omitzero"`   // why the part is
+	Stop     string `json:"stop,omitzero"`      // why it went nowhere: broken, sick, full, stale
+	Circuit  string `json:"circuit"`            // of the upstream, as it was found: closed, open, half-open
+	Halt     string `json:"not_again,omitzero"` // why there was no other try: method, body, tries, breaker, time, budget
+	Count    int    `json:"tries_total"`
+	Tries    []Try  `json:"tries,omitempty"` // the first ones, and the last
+}
+
+// A Try is one endpoint that was asked.
+type Try struct {
+	Endpoint string `json:"endpoint"`
+	Out      bool   `json:"ejected,omitzero"` // it was out for its failures, and so were the others
+	Outcome  string `json:"outcome"`          // answered, turned, unsent, failed, late, left, whole, cut
+	Symptom  string `json:"symptom,omitzero"`
+	Status   int    `json:"status,omitzero"` // of its answer
+	TookUS   int64  `json:"took_us"`
 }
 
 // Ring is the last decisions.

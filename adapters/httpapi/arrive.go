@@ -39,6 +39,9 @@ type Decision struct {
 	Bytes   uint64 // of both bodies
 	Took    time.Duration
 	Under   *Face // what it saw of the configuration
+	Method  string
+	Path    string // without its query; the first 128 bytes
+	Course  Course // nil: it was not sent on
 }
 
 // A Policy is a quota, as callers are told of it.
@@ -211,14 +214,27 @@ func subject(a netip.Addr) words.ID {
 	return digest.Name(raw[:])
 }
 
+// mostPath is how much is kept of a path.
+const mostPath = 128
+
+// path is that of a call, and nothing else of what it came with.
+func (k *call) path() string {
+	p := k.r.URL.Path
+	return strings.Clone(p[:min(len(p), mostPath)])
+}
+
 // decided keeps what became of a call.
 func (k *call) decided() {
 	if k.Decisions == nil || k.id[0] == 0 {
 		return
 	}
 	k.Decisions.Keep(Decision{ID: string(k.id[:]), At: k.at, Route: k.door.name, Class: k.of, Facet: k.door.facet, Tenant: k.key.Tenant, Key: k.key.ID,
-		Peer: k.r.RemoteAddr, Verdict: k.verdict, Status: k.status, Code: k.code, Bytes: uint64(max(k.r.ContentLength, 0)) + k.sent, Took: time.Since(k.began), Under: &k.face.Face})
+		Peer: k.r.RemoteAddr, Verdict: k.verdict, Status: k.status, Code: k.code, Bytes: uint64(max(k.r.ContentLength, 0)) + k.sent, Took: time.Since(k.began),
+		Method: method(k.r.Method), Path: k.path(), Course: k.course, Under: &k.face.Face})
 }
+
+// method is a method as it is kept: one that is far too long is cut.
+func method(m string) string { return m[:min(len(m), 16)] }
 
 // Write counts what is sent. Whoever has said no status says 200.
 func (k *call) Write(p []byte) (int, error) {

@@ -24,8 +24,11 @@ type Way struct {
 	Preflight bool
 	// Head puts into a header what is to be said with any answer, a refusal as well.
 	Head  func(http.Header)
-	Serve func(http.ResponseWriter, *http.Request)
+	Serve func(w http.ResponseWriter, r *http.Request, to *Course) // it puts its course there before all else
 }
+
+// A Course is what became of a request behind the gate, in the words of who sent it on.
+type Course any
 
 // endless is how long a permit is kept at most by an answer that has no end: nothing else
 // but a bug keeps one so long.
@@ -68,7 +71,7 @@ func (a *API) sendOn(k *call) {
 	}
 	k.identify()
 	k.Header()["X-Request-Id"] = []string{string(k.id[:])}
-	way.Serve(k, k.r)
+	way.Serve(k, k.r, &k.course)
 }
 
 // admit waits for the turn of a request on its way, and sees that it may go.

@@ -22,7 +22,7 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 		return w, event.NotFound
 	case "/preflight":
 		w.Preflight, w.Key = true, true
-		w.Serve = func(w http.ResponseWriter, _ *http.Request) {
+		w.Serve = func(w http.ResponseWriter, _ *http.Request, _ *httpapi.Course) {
 			w.Header().Set("Cache-Control", "no-store")
 			w.WriteHeader(http.StatusNoContent)
 		}
@@ -30,18 +30,20 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 		w.Key = true
 		w.Head = func(h http.Header) { h.Set("Vary", "Origin") }
 	case "/gone":
-		w.Serve = func(w http.ResponseWriter, r *http.Request) {
+		w.Serve = func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
+			*to = "gone"
 			w.Header().Set("Retry-After", "9")
 			httpapi.Fail(w, r, event.Unavailable)
 		}
 	case "/cut":
-		w.Serve = func(w http.ResponseWriter, _ *http.Request) {
+		w.Serve = func(w http.ResponseWriter, _ *http.Request, _ *httpapi.Course) {
 			_, _ = io.WriteString(w, "half")
 			_ = http.NewResponseController(w).Flush() // so that it has left
 			panic(http.ErrAbortHandler)
 		}
 	default:
-		w.Serve = func(w http.ResponseWriter, r *http.Request) {
+		w.Serve = func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
+			*to = "well"
 			w.Header().Set("Cache-Control", "no-store")
 			_, _ = io.WriteString(w, "from afar: "+r.URL.Path+" "+r.Header.Get("Authorization"))
 		}
@@ -94,8 +96,10 @@ func TestBeyond(t *testing.T) {
 			if in.Facet != words.Beyond || in.Route != uint16(httpapi.Endpoints())+3 || in.Patience != 7*time.Second || in.Keeps < time.Hour {
 				t.Errorf("%s: %+v", path, in)
 			}
-			if len(kept.all) != 1 || kept.all[0].Route != "beyond" || kept.all[0].Status != c.status {
+			if len(kept.all) != 1 || kept.all[0].Route != "beyond" || kept.all[0].Status != c.status || kept.all[0].Path != path || kept.all[0].Method != "GET" {
 				t.Errorf("%s: kept %+v", path, kept.all)
+			} else if went := kept.all[0].Course; (went == "well") != (c.status == 200) || (went == "gone") != (c.status == 503) {
+				t.Errorf("%s: its course is %v", path, went)
 			}
 		}
 		if path == "/gone" && a.header.Get("Retry-After") != "9" {

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -54,12 +56,22 @@ type call struct {
 	lent    bool      // a place among the large bodies, until it is answered
 	changed bool      // something, for the first time
 	made    words.TxID
+	course  Course
 }
 
 // WriteHeader notes that the answer is on its way.
 func (k *call) WriteHeader(status int) {
 	k.status = status
 	k.ResponseWriter.WriteHeader(status)
+}
+
+// Hijack lends the connection to another protocol, where no answer is on its way.
+func (k *call) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, with, err := http.NewResponseController(k.ResponseWriter).Hijack()
+	if err == nil && k.status == 0 {
+		k.status = http.StatusSwitchingProtocols
+	}
+	return conn, with, err
 }
 
 // Unwrap is for http.ResponseController.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -14,10 +15,14 @@ import (
 func (t *trip) answer(res *http.Response) {
 	t.reading.Store(true)
 	t.timer.Reset(t.config.Silence)
-	ending := event.Left
-	defer func() { t.port.Tell(event.Tried{Ticket: t.ticket, Ending: ending}) }()
+	ending, how := event.Left, Gone
+	defer func() { t.over(ending, how) }()
 	h := t.w.Header()
+	id := h["X-Request-Id"]
 	t.route.pass(h, res.Header)
+	if id != nil {
+		h["X-Request-Id"] = id // by it an operator asks what became of the request
+	}
 	if _, said := h["Content-Type"]; !said {
 		h["Content-Type"] = nil // or the server would guess one
 	}
@@ -30,7 +35,7 @@ func (t *trip) answer(res *http.Response) {
 		h["Trailer"] = []string{strings.Join(names, ", ")}
 	}
 	t.w.WriteHeader(res.StatusCode)
-	ending = t.copy(res)
+	ending, how = t.copy(res)
 	if ending != event.Whole {
 		if rest := res.ContentLength; rest < 0 && !t.r.ProtoAtLeast(1, 1) {
 			t.reset()
@@ -68,7 +73,7 @@ func (t *trip) trailers(res *http.Response, announced int) {
 }
 
 // copy moves the body. What does not come at once leaves as soon as it is there.
-func (t *trip) copy(res *http.Response) event.Ending {
+func (t *trip) copy(res *http.Response) (event.Ending, Symptom) {
 	buf := buffers.Get().(*[size]byte)
 	defer buffers.Put(buf)
 	rest := res.ContentLength
@@ -77,11 +82,12 @@ func (t *trip) copy(res *http.Response) event.Ending {
 	pace, armed := t.pace(), time.Now()
 	_ = t.control.SetWriteDeadline(pace.begin()) // the server's counts from the request on
 	if live && t.control.Flush() != nil {
-		return event.Left
+		return event.Left, Gone
 	}
 	for {
 		n, err := res.Body.Read(buf[:])
 		if n > 0 {
+			t.course.Down.Add(uint64(n))
 			if !small {
 				_ = t.control.SetWriteDeadline(pace.begin())
 			}
@@ -90,7 +96,7 @@ func (t *trip) copy(res *http.Response) event.Ending {
 				failed = t.control.Flush()
 			}
 			if failed != nil {
-				return event.Left
+				return event.Left, Gone
 			}
 			if !small {
 				if now := pace.end(n); now.Sub(armed) > t.config.Silence/8 {
@@ -105,11 +111,19 @@ func (t *trip) copy(res *http.Response) event.Ending {
 			if !small {
 				_ = t.control.SetWriteDeadline(time.Now().Add(t.config.Grace)) // for what ends it
 			}
-			return event.Whole
+			return event.Whole, Fine
 		case t.r.Context().Err() != nil:
-			return event.Left
+			return event.Left, Gone
 		default:
-			return event.Cut
+			return event.Cut, t.broken(err)
 		}
 	}
+}
+
+// broken is what an endpoint did that broke an answer off.
+func (t *trip) broken(err error) Symptom {
+	if errors.Is(context.Cause(t.ctx), errSilent) {
+		return Silent
+	}
+	return symptom(err)
 }

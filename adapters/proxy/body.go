@@ -41,6 +41,7 @@ func (b *body) Read(to []byte) (n int, err error) {
 	}
 	n, err = b.inner.Read(to)
 	b.pace.end(n)
+	b.of.course.Up.Add(uint64(n))
 	switch {
 	case err == nil:
 	case errors.Is(err, io.EOF):

@@ -49,10 +49,12 @@ type piece struct {
 	text    []byte
 	problem event.Problem // None: it is there
 	why     string        // it is missing
+	status  int           // of the answer; 0: there was none
+	symptom Symptom
 }
 
 // gather answers with what several upstreams say, under one deadline.
-func (p *Proxy) gather(w http.ResponseWriter, r *http.Request, of *route) {
+func (p *Proxy) gather(w http.ResponseWriter, r *http.Request, of *route, c *Course) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		p.fail(w, r, event.MethodNotAllowed, 0)
 		return
@@ -60,16 +62,21 @@ func (p *Proxy) gather(w http.ResponseWriter, r *http.Request, of *route) {
 	most, hurried := patience(r, of.deadline)
 	ctx, cancel := context.WithTimeout(r.Context(), most)
 	defer cancel()
-	pieces := make([]piece, len(of.Parts))
+	pieces, began := make([]piece, len(of.Parts)), time.Now()
+	c.Legs = make([]Leg, len(of.Parts))
 	var all sync.WaitGroup
 	for i := range of.Parts {
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			pieces[i] = p.fetch(ctx, r, &of.Parts[i], hurried)
+			c.Legs[i].Upstream, c.Legs[i].Part = p.config.Upstreams[of.Parts[i].Upstream].Name, of.Parts[i].Name
+			pieces[i] = p.fetch(ctx, r, &of.Parts[i], hurried, &c.Legs[i])
+			c.Legs[i].Missing = pieces[i].why
+			c.Down.Add(uint64(len(pieces[i].text)))
 		}()
 	}
 	all.Wait()
+	c.First = time.Since(began)
 	if r.Context().Err() != nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -114,12 +121,17 @@ func merged(parts []Part, pieces []piece) []byte {
 	return append(text, `"_missing":{`+strings.Join(missing, ",")+`}}`...)
 }
 
-func missing(problem event.Problem) piece { return piece{problem: problem, why: problem.Code()} }
+func missing(problem event.Problem) piece { return lacking(problem, Fine, 0) }
+
+func lacking(problem event.Problem, s Symptom, status int) piece {
+	return piece{problem: problem, why: problem.Code(), symptom: s, status: status}
+}
 
 // fetch reads a part, with as many tries as its upstream is given.
-func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bool) piece {
+func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bool, leg *Leg) piece {
 	picked := p.port.Pick(event.Pick{Upstream: uint16(of.Upstream), Again: true})
 	for {
+		leg.picked(picked, p.names[of.Upstream])
 		if picked.Stop != event.Through {
 			return missing(picked.Stop.Problem())
 		}
@@ -135,15 +147,18 @@ func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bo
 		case ending == event.Answered:
 			p.port.Tell(in)
 			in.Ending = event.Whole
-			p.port.Tell(in)
-			return one
-		case ending == event.Late && hurried, r.Context().Err() != nil:
-			in.Ending = event.Left
+		case r.Context().Err() != nil:
+			in.Ending, one.symptom = event.Left, Gone
+		case ending == event.Late && hurried:
+			in.Ending, one.symptom = event.Left, Hurried
+		}
+		leg.ended(in.Ending, one.symptom, one.status)
+		if in.Ending == event.Whole || in.Ending == event.Left {
 			p.port.Tell(in)
 			return one
 		}
 		again := p.port.Failed(in)
-		if !again.Again {
+		if leg.Halt = again.Halt; !again.Again {
 			in.Ending = event.Whole // of an answer that turned us away
 			p.port.Tell(in)
 			return one
@@ -153,6 +168,7 @@ func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bo
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
+			leg.Halt = event.HaltTime
 			in.Ending = event.Left
 			p.port.Tell(in)
 			return missing(event.Deadline)
@@ -179,29 +195,32 @@ func (p *Proxy) part(ctx context.Context, r *http.Request, of *Part, base *url.U
 		return pieced(ctx, res)
 	}
 	if ctx.Err() != nil {
-		return missing(event.Deadline), event.Late
+		return lacking(event.Deadline, Deadline, 0), event.Late
 	}
-	return missing(event.BadGateway), event.Failed
+	return lacking(event.BadGateway, symptom(err), 0), event.Failed
 }
 
 // pieced reads the answer that a part is.
 func pieced(ctx context.Context, res *http.Response) (piece, event.Ending) {
+	unfit := func(s Symptom, why string) piece {
+		return piece{problem: event.BadGateway, why: why, symptom: s, status: res.StatusCode}
+	}
 	switch {
 	case res.StatusCode == http.StatusBadGateway, res.StatusCode == http.StatusServiceUnavailable, res.StatusCode == http.StatusGatewayTimeout:
-		return piece{problem: event.BadGateway, why: "status " + strconv.Itoa(res.StatusCode)}, event.Turned
+		return unfit(BadStatus, "status "+strconv.Itoa(res.StatusCode)), event.Turned
 	case res.StatusCode != http.StatusOK:
-		return piece{problem: event.BadGateway, why: "status " + strconv.Itoa(res.StatusCode)}, event.Answered
+		return unfit(Unfit, "status "+strconv.Itoa(res.StatusCode)), event.Answered
 	}
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxGather+1))
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
-		return missing(event.Deadline), event.Late
+		return lacking(event.Deadline, Deadline, res.StatusCode), event.Late
 	case err != nil:
-		return missing(event.BadGateway), event.Failed
+		return lacking(event.BadGateway, symptom(err), res.StatusCode), event.Failed
 	case len(text) > maxGather:
-		return piece{problem: event.BadGateway, why: "too large"}, event.Answered
+		return unfit(Unfit, "too large"), event.Answered
 	case !json.Valid(text):
-		return piece{problem: event.BadGateway, why: "no JSON"}, event.Answered
+		return unfit(Unfit, "no JSON"), event.Answered
 	}
-	return piece{text: text}, event.Answered
+	return piece{text: text, status: res.StatusCode}, event.Answered
 }

@@ -83,6 +83,15 @@ func (s *stepper) Probed(in event.Probed) {
 	}
 }
 
+// allow has the only upstream, of so many endpoints, try each of them.
+func (s *stepper) allow(tries uint8) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := upstream.Default(tries)
+	r.Tries, r.Spare, r.Least = tries, 100, 1<<20
+	s.m = upstream.New(1024, words.NewDice(1), r)
+}
+
 // endings are all that was told, in order.
 func (s *stepper) endings() (all string) {
 	s.mu.Lock()

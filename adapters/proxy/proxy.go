@@ -94,7 +94,8 @@ func Default() Config {
 type Proxy struct {
 	config    Config
 	port      Port
-	routes    []route // the one that fits first wins
+	routes    []route    // the one that fits first wins
+	names     [][]string // of the endpoints of each upstream
 	transport *http.Transport
 	checker   *http.Transport
 	tunnels   *Tunnels
@@ -131,6 +132,9 @@ func New(c Config, port Port) (*Proxy, error) {
 		c.Tunnels = NewTunnels()
 	}
 	p := &Proxy{config: c, port: port, tunnels: c.Tunnels}
+	for i := range c.Upstreams {
+		p.names = append(p.names, c.Upstreams[i].names())
+	}
 	if err := p.lay(); err != nil {
 		return nil, err
 	}
@@ -162,6 +166,17 @@ func (u *Upstream) check() error {
 	return nil
 }
 
+func (u *Upstream) names() (all []string) {
+	for _, at := range u.URLs {
+		name := ""
+		if at != nil { // one that is no more has no name
+			name = at.String()
+		}
+		all = append(all, name)
+	}
+	return all
+}
+
 // ServeHTTP is Match and Serve, for where nothing is to be done between them.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m, problem := p.Match(r)
@@ -170,7 +185,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m.Head(w.Header(), r)
-	p.Serve(w, r, m)
+	p.Serve(w, r, m, new(Course))
 }
 
 // fail answers with a problem, and says when to come back.

@@ -41,24 +41,28 @@ type trip struct {
 	most    time.Duration // until the header of the answer
 	hurried bool          // because the client says so
 	ticket  words.Ticket
+	course  *Course
+	leg     *Leg // the only one
 
 	mu     sync.Mutex // of w, while an endpoint may say something before its answer
 	sealed bool       // it may no more
 }
 
-// Serve sends a request to the upstream of its route, and the answer back. It panics with
-// http.ErrAbortHandler when an answer that has begun cannot be given whole: that must
+// Serve sends a request to the upstream of its route, and the answer back, and writes into
+// c, which is empty, how that went. It panics with http.ErrAbortHandler when an answer that has begun cannot be given whole: that must
 // reach the server, which ends the connection.
-func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match) {
+func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match, c *Course) {
+	c.Route = m.Route
 	if m.Preflight {
 		m.route.cors.answer(w, r)
 		return
 	}
 	if len(m.route.Parts) > 0 {
-		p.gather(w, r, m.route)
+		p.gather(w, r, m.route, c)
 		return
 	}
-	t := &trip{Proxy: p, w: w, r: r, route: m.route, control: http.NewResponseController(w), begun: time.Now()}
+	c.Legs = []Leg{{Upstream: p.config.Upstreams[m.route.Upstream].Name}}
+	t := &trip{course: c, leg: &c.Legs[0], Proxy: p, w: w, r: r, route: m.route, control: http.NewResponseController(w), begun: time.Now()}
 	t.most, t.hurried = patience(r, m.route.deadline)
 	t.ctx, t.give = context.WithCancelCause(r.Context())
 	defer t.give(nil)
@@ -119,6 +123,7 @@ func (t *trip) left() time.Duration {
 func (t *trip) serve(mark func(*http.Request)) {
 	picked := t.port.Pick(event.Pick{Upstream: uint16(t.route.Upstream), Again: idempotent(t.r.Method)})
 	for {
+		t.leg.picked(picked, t.names[t.route.Upstream])
 		if picked.Stop != event.Through {
 			t.fail(t.w, t.r, picked.Stop.Problem(), picked.Wait)
 			return
@@ -136,7 +141,11 @@ func (t *trip) serve(mark func(*http.Request)) {
 		}
 		if !t.sleep(again.Wait) {
 			t.port.Tell(event.Tried{Ticket: t.ticket, Ending: event.Left})
-			_, problem := t.why(nil)
+			_, problem, symptom := t.why(nil)
+			t.leg.Halt = event.HaltTime
+			if symptom == Gone {
+				t.leg.Halt = event.NoHalt
+			}
 			t.refuse(problem)
 			return
 		}
@@ -180,7 +189,8 @@ func (t *trip) seal() {
 func (t *trip) try(to *url.URL, mark func(*http.Request)) (again event.Onward, ok bool) {
 	res, err := t.transport.RoundTrip(t.request(to, mark))
 	if err != nil {
-		ending, problem := t.why(err)
+		ending, problem, symptom := t.why(err)
+		t.leg.ended(ending, symptom, 0)
 		if ending == event.Left {
 			t.port.Tell(event.Tried{Ticket: t.ticket, Ending: ending})
 		} else if again = t.failed(ending); again.Again {
@@ -192,12 +202,15 @@ func (t *trip) try(to *url.URL, mark func(*http.Request)) (again event.Onward, o
 	defer res.Body.Close() //nolint:errcheck // it was read, or is of no use
 	switch res.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		t.leg.ended(event.Turned, BadStatus, res.StatusCode)
 		if again = t.failed(event.Turned); again.Again {
 			return again, true
 		}
 	default:
+		t.leg.ended(event.Answered, Fine, res.StatusCode)
 		t.port.Tell(event.Tried{Ticket: t.ticket, Ending: event.Answered})
 	}
+	t.course.First = time.Since(t.begun)
 	t.seal()
 	if res.StatusCode < http.StatusOK {
 		t.through(res)
@@ -209,26 +222,38 @@ func (t *trip) try(to *url.URL, mark func(*http.Request)) (again event.Onward, o
 
 func (t *trip) failed(e event.Ending) event.Onward {
 	spent := t.spoke.Load() || t.body != nil && t.body.begun.Load()
-	return t.port.Failed(event.Tried{Ticket: t.ticket, Ending: e, Spent: spent, Patience: t.left()})
+	on := t.port.Failed(event.Tried{Ticket: t.ticket, Ending: e, Spent: spent, Patience: t.left()})
+	t.leg.Halt = on.Halt
+	return on
 }
 
-// why says what an endpoint that gave no answer came to, and what the client is told.
-func (t *trip) why(err error) (event.Ending, event.Problem) {
+// over tells what an answer has come to.
+func (t *trip) over(e event.Ending, s Symptom) {
+	if t.leg.Tries[len(t.leg.Tries)-1].Symptom == BadStatus && s == Fine {
+		s = BadStatus
+	}
+	t.leg.ended(e, s, 0)
+	t.port.Tell(event.Tried{Ticket: t.ticket, Ending: e})
+}
+
+// why says what an endpoint that gave no answer came to, what the client is told, and what
+// who asks later is.
+func (t *trip) why(err error) (event.Ending, event.Problem, Symptom) {
 	var op *net.OpError
 	gone := t.r.Context().Err() != nil
 	switch {
 	case t.body != nil && t.body.wrong(gone) != event.None:
-		return event.Left, t.body.wrong(false)
+		return event.Left, t.body.wrong(false), Body
 	case gone:
-		return event.Left, event.None
+		return event.Left, event.None, Gone
 	case errors.Is(context.Cause(t.ctx), errLate) && t.hurried:
-		return event.Left, event.Deadline
+		return event.Left, event.Deadline, Hurried
 	case errors.Is(context.Cause(t.ctx), errLate):
-		return event.Late, event.Deadline
+		return event.Late, event.Deadline, Deadline
 	case errors.As(err, &op) && op.Op == "dial":
-		return event.Unsent, event.BadGateway
+		return event.Unsent, event.BadGateway, symptom(err)
 	}
-	return event.Failed, event.BadGateway
+	return event.Failed, event.BadGateway, symptom(err)
 }
 
 // request is what an endpoint is sent.

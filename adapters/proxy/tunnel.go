@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"macronode/core/event"
@@ -27,6 +28,13 @@ type tunnel struct {
 	far   io.ReadWriteCloser
 	idle  *time.Timer
 	quiet time.Duration
+	why   atomic.Value // the Symptom of which the proxy ended it
+}
+
+// end closes it for a reason of the proxy's own.
+func (t *tunnel) end(why Symptom) {
+	t.why.CompareAndSwap(nil, why)
+	t.close()
 }
 
 func (t *tunnel) close() {
@@ -98,7 +106,7 @@ func (s *Tunnels) cut() (n int) {
 	done := s.last()
 	s.mu.Lock()
 	for t := range s.open {
-		t.close()
+		t.end(Drained)
 		n++
 	}
 	s.mu.Unlock()
@@ -139,12 +147,12 @@ func (t *trip) tunnel(kind string) {
 
 // through joins both ends until one has nothing to say any more.
 func (t *trip) through(res *http.Response) {
-	ending := event.Left
-	defer func() { t.port.Tell(event.Tried{Ticket: t.ticket, Ending: ending}) }()
+	ending, how := event.Left, Gone
+	defer func() { t.over(ending, how) }()
 	far, ok := res.Body.(io.ReadWriteCloser)
 	asked, _ := upgrade(t.r)
 	if !ok || asked == "" || res.StatusCode != http.StatusSwitchingProtocols || !strings.EqualFold(asked, res.Header.Get("Upgrade")) {
-		ending = event.Cut
+		ending, how = event.Cut, Malformed
 		t.fail(t.w, t.r, event.BadGateway, 0)
 		return
 	}
@@ -156,19 +164,23 @@ func (t *trip) through(res *http.Response) {
 	u := &tunnel{near: near, far: far, quiet: t.config.Silence}
 	defer u.close()
 	if !t.tunnels.add(u) {
+		how = Drained
 		return // the end of the node came first
 	}
 	defer t.tunnels.remove(u)
 	t.timer.Stop()
-	u.idle = time.AfterFunc(u.quiet, u.close)
+	u.idle = time.AfterFunc(u.quiet, func() { u.end(Silent) })
 	defer u.idle.Stop()
 	defer context.AfterFunc(t.ctx, u.close)()
 	_ = near.SetDeadline(time.Time{})
 	if switched(with.Writer, res) != nil {
 		return
 	}
-	ending = event.Whole
-	t.join(u, io.MultiReader(io.LimitReader(with.Reader, int64(with.Reader.Buffered())), near))
+	ending, how = event.Whole, Fine
+	t.join(u, t.course, io.MultiReader(io.LimitReader(with.Reader, int64(with.Reader.Buffered())), near))
+	if why, ended := u.why.Load().(Symptom); ended {
+		how = why
+	}
 }
 
 // switched writes the answer that is the last of this protocol.
@@ -189,23 +201,24 @@ func switched(w *bufio.Writer, res *http.Response) error {
 }
 
 // join copies both ways, from near what came too early first. The end of one way is told to the other side, which may go on.
-func (p *Proxy) join(u *tunnel, near io.Reader) {
+func (p *Proxy) join(u *tunnel, c *Course, near io.Reader) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		u.move(u.near, u.far)
+		u.move(u.near, u.far, &c.Down)
 	}()
-	u.move(u.far, near)
+	u.move(u.far, near, &c.Up)
 	<-done
 }
 
-func (u *tunnel) move(to io.Writer, from io.Reader) {
+func (u *tunnel) move(to io.Writer, from io.Reader, count *atomic.Uint64) {
 	buf := buffers.Get().(*[size]byte)
 	defer buffers.Put(buf)
 	for {
 		n, err := from.Read(buf[:])
 		u.idle.Reset(u.quiet)
 		if n > 0 {
+			count.Add(uint64(n))
 			if _, failed := to.Write(buf[:n]); failed != nil {
 				u.close()
 				return

@@ -9,6 +9,7 @@ import (
 	"macronode/adapters/decisions"
 	"macronode/adapters/httpapi"
 	"macronode/adapters/loop"
+	"macronode/adapters/proxy"
 	"macronode/core/admit"
 	"macronode/core/digest"
 	"macronode/core/quota"
@@ -94,7 +95,7 @@ func (k keeps) Keep(d httpapi.Decision) {
 	out := decisions.Decision{ID: d.ID, At: time.UnixMilli(int64(d.At)).UTC(), Route: d.Route, Class: d.Class.String(), Facet: d.Facet.String(),
 		Tenant: uint32(d.Tenant), Peer: d.Peer, Status: d.Status, Code: d.Code, Why: v.Why.String(), Left: v.Left,
 		ResetMS: v.Reset.Milliseconds(), RetryMS: v.Retry.Milliseconds(), Ahead: v.Ahead, WaitedUS: v.Waited.Microseconds(),
-		Bytes: d.Bytes, TookUS: d.Took.Microseconds(), Config: d.Under.Version}
+		Bytes: d.Bytes, TookUS: d.Took.Microseconds(), Config: d.Under.Version, Method: d.Method, Path: d.Path}
 	for i, q := range d.Under.Quotas {
 		if int(v.Rule) == i+1 {
 			out.Rule = q.Name
@@ -105,6 +106,9 @@ func (k keeps) Keep(d httpapi.Decision) {
 	}
 	if d.Key != 0 {
 		out.Key = fmt.Sprintf("%016x", uint64(d.Key))
+	}
+	if c, sent := d.Course.(*proxy.Course); sent {
+		k.went(&out, c)
 	}
 	k.decisions.Keep(out)
 }

@@ -124,8 +124,12 @@ func (b *beyond) Match(r *http.Request) (httpapi.Way, event.Problem) {
 	}
 	of := &b.config.Routes[m.Route]
 	return httpapi.Way{Number: uint16(b.numbers.route[m.Route]), Key: of.Auth == "key", Deadline: of.Deadline, Preflight: m.Preflight,
-		Head:  func(h http.Header) { m.Head(h, r) },
-		Serve: func(w http.ResponseWriter, r *http.Request) { b.Serve(w, r, m) }}, event.None
+		Head: func(h http.Header) { m.Head(h, r) },
+		Serve: func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
+			c := new(proxy.Course)
+			*to = c
+			b.Serve(w, r, m, c)
+		}}, event.None
 }
 
 // endBeyond waits for tunnels that are open, no longer than what is in may take, and cuts

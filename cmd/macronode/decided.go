@@ -53,6 +53,14 @@ var bounds = map[string]string{
 	"slots":    "All slots of its class were in use: as many wait and are at work as there are permits and places in queues.",
 }
 
+// route is what a request was for: an operation, or a route of the configuration.
+func route(d *decisions.Decision) string {
+	if d.Matched != "" {
+		return d.Matched
+	}
+	return d.Route
+}
+
 // explained is a decision as a person reads it.
 func explained(d *decisions.Decision) string {
 	var b strings.Builder
@@ -60,7 +68,7 @@ func explained(d *decisions.Decision) string {
 		fmt.Fprintf(&b, "%-9s "+format+"\n", append([]any{name}, args...)...)
 	}
 	line("decision", "%s, at %s, by configuration %s", d.ID, d.At.Format("2006-01-02T15:04:05.000Z"), d.Config)
-	line("request", "%s from %s, class %s, facet %s", d.Route, d.Peer, d.Class, d.Facet)
+	line("request", "%s %s (%s) from %s, class %s, facet %s", d.Method, d.Path, route(d), d.Peer, d.Class, d.Facet)
 	if d.Key != "" {
 		line("key", "%s of tenant %d", d.Key, d.Tenant)
 	}
@@ -71,6 +79,7 @@ func explained(d *decisions.Decision) string {
 	line("answer", "%d %s, %d bytes both ways, after %v", d.Status, code, d.Bytes, time.Duration(d.TookUS)*time.Microsecond)
 	line("gate", "%s", bounds[d.Why])
 	line("queue", "%d before it, waited %v", d.Ahead, time.Duration(d.WaitedUS)*time.Microsecond)
+	went(d, line)
 	if d.Rule != "" {
 		line("quota", "%s has %d left, and all of it again in %v", d.Rule, d.Left, time.Duration(d.ResetMS)*time.Millisecond)
 	}

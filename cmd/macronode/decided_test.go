@@ -23,10 +23,10 @@ func TestEveryBoundHasASentence(t *testing.T) {
 
 func TestExplained(t *testing.T) {
 	got := explained(&decisions.Decision{ID: "d_1", At: time.UnixMilli(0).UTC(), Config: "c0ffee", Route: "issue", Peer: "127.0.0.1:9", Class: "authed", Facet: "money",
-		Key: "00000000000000ff", Tenant: 7, Status: 429, Code: "busy", Why: "quota", Rule: "each", Left: 3, ResetMS: 1500, RetryMS: 200, Ahead: 2, Shadow: []string{"soon"}, TookUS: 80})
+		Key: "00000000000000ff", Tenant: 7, Status: 429, Code: "busy", Method: "POST", Path: "/v1/issue", Why: "quota", Rule: "each", Left: 3, ResetMS: 1500, RetryMS: 200, Ahead: 2, Shadow: []string{"soon"}, TookUS: 80})
 	want := strings.TrimPrefix(`
 decision  d_1, at 1970-01-01T00:00:00.000Z, by configuration c0ffee
-request   issue from 127.0.0.1:9, class authed, facet money
+request   POST /v1/issue (issue) from 127.0.0.1:9, class authed, facet money
 key       00000000000000ff of tenant 7
 answer    429 busy, 0 bytes both ways, after 80µs
 gate      The quota was used up.

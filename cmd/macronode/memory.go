@@ -8,6 +8,7 @@ import (
 	"macronode/adapters/decisions"
 	"macronode/adapters/follower"
 	"macronode/adapters/indexer"
+	"macronode/adapters/proxy"
 	"macronode/core/admit"
 	"macronode/core/event"
 	"macronode/core/idem"
@@ -62,9 +63,10 @@ const (
 	buffered = 8 << 10  // of a connection, to read and to write
 	header   = 4 << 10  // of a request, beyond its bytes
 	conn     = handled + buffered + header + smallBody
-	slot     = 512                                              // of the gate
-	decided  = int64(unsafe.Sizeof(decisions.Decision{})) + 256 // and its texts
-	largeOne = 3*words.MaxBody +                                // as it came, inflated, and while either grows
+	slot     = 512                                                // of the gate
+	decided  = int64(unsafe.Sizeof(decisions.Decision{})) + 512 + // and its texts
+		3*(int64(unsafe.Sizeof(decisions.Leg{}))+proxy.MaxTries*int64(unsafe.Sizeof(decisions.Try{})))
+	largeOne = 3*words.MaxBody + // as it came, inflated, and while either grows
 		words.MaxBody + words.MaxItems*(2*item+512) // and what is made of it
 	copies    = 10      // of the backlog: two batches and a turn, each grown, one that is written, six that are folded
 	onePage   = 2 << 20 // rows of one answer, as they are found and as they are written

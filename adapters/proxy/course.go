@@ -1,0 +1,135 @@
+package proxy
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"macronode/core/event"
+)
+
+// A Course is what a request met behind the gate, for those who ask afterwards.
+type Course struct {
+	Route int           // its place in the configuration
+	Legs  []Leg         // one for each upstream that was asked: one, or one a part
+	First time.Duration // from when it was sent on until the header of the answer; 0: there was none
+	Up    atomic.Uint64 // bytes of its body that went to upstreams
+	Down  atomic.Uint64 // bytes that came from them
+}
+
+// MaxTries is how many tries of a leg are told: the first ones, and the last.
+const MaxTries = 5
+
+// A Leg is what became of a request, or of one of its parts, at one upstream.
+type Leg struct {
+	Upstream string        // its name
+	Part     string        // that it was to become; empty: the answer
+	Missing  string        // why the part is; empty: it is there
+	Stop     event.Stop    // why it went nowhere; Through: it did go
+	Circuit  event.Circuit // of the upstream, when it was last asked where to go
+	Halt     event.Halt    // why there was no other try
+	Tries    []Try         // in order, no more than MaxTries
+	Count    int           // of them all
+}
+
+// A Try is one endpoint that was asked.
+type Try struct {
+	Endpoint string       // its URL
+	Out      bool         // it was out for its failures, and so were all others that are well
+	Ending   event.Ending // what it came to
+	Symptom  Symptom
+	Status   int           // of its answer; 0: there was none
+	Took     time.Duration // until its end
+	began    time.Time
+}
+
+// A Symptom says how a try failed, in one of a few words.
+type Symptom string
+
+// The symptoms there are.
+const (
+	Fine        Symptom = ""
+	Refused     Symptom = "refused"     // nobody listens there
+	Unreachable Symptom = "unreachable" // there is no way there, or nobody answers in the time for a connection
+	Unnamed     Symptom = "unnamed"     // its name has no address
+	Untrusted   Symptom = "untrusted"   // it has no TLS, or shows what is not trusted
+	Closed      Symptom = "closed"      // it closed or reset the connection
+	Malformed   Symptom = "malformed"   // it does not speak HTTP
+	BadStatus   Symptom = "status"      // it answered with 502, 503 or 504
+	Silent      Symptom = "silent"      // it began an answer or a tunnel, and nothing more was said
+	Deadline    Symptom = "deadline"    // it had not answered when the route's time was over
+	Hurried     Symptom = "hurried"     // the same of the client's, which is shorter
+	Gone        Symptom = "gone"        // the client has left, or does not take the answer
+	Body        Symptom = "body"        // the client's body could not be read
+	Unfit       Symptom = "unfit"       // a part was answered with what is none
+	Removed     Symptom = "removed"     // the configuration has changed, and it is not there any more
+	Drained     Symptom = "drained"     // the node cut it at its end
+)
+
+// Symptoms are all but Fine.
+func Symptoms() []Symptom {
+	return []Symptom{Refused, Unreachable, Unnamed, Untrusted, Closed, Malformed, BadStatus, Silent, Deadline, Hurried, Gone, Body, Unfit, Removed, Drained}
+}
+
+// picked notes where a try goes.
+func (l *Leg) picked(to event.Picked, endpoints []string) {
+	l.Stop, l.Circuit = to.Stop, to.Circuit
+	if to.Stop != event.Through {
+		return
+	}
+	l.Count++
+	try := Try{Out: to.Out, Ending: event.Left, Symptom: Removed, began: time.Now()}
+	if n := int(to.Endpoint); n < len(endpoints) && endpoints[n] != "" {
+		try.Endpoint, try.Symptom = endpoints[n], Fine
+	}
+	if len(l.Tries) == MaxTries {
+		l.Tries[MaxTries-1] = try
+		return
+	}
+	l.Tries = append(l.Tries, try)
+}
+
+// ended notes what the last try came to. What an answer comes to in the end is said after
+// it was answered.
+func (l *Leg) ended(e event.Ending, s Symptom, status int) {
+	t := &l.Tries[len(l.Tries)-1]
+	t.Ending, t.Symptom, t.Took = e, s, time.Since(t.began)
+	if status != 0 {
+		t.Status = status
+	}
+}
+
+// symptom is what an error of an endpoint tells. The error itself is told nobody: it may
+// quote what came.
+func symptom(err error) Symptom {
+	var op *net.OpError
+	var name *net.DNSError
+	var record tls.RecordHeaderError
+	var untrusted *tls.CertificateVerificationError
+	switch {
+	case err == nil:
+		return Fine
+	case errors.Is(err, errSilent):
+		return Silent
+	case errors.As(err, &name):
+		return Unnamed
+	case errors.As(err, &record), errors.As(err, &untrusted), strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "HTTPS client"), strings.Contains(err.Error(), "TLS handshake"):
+		return Untrusted
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return Refused
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return Closed
+	case errors.As(err, &op) && op.Op == "dial", errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return Unreachable
+	case strings.Contains(err.Error(), "server closed idle connection"):
+		return Closed
+	}
+	return Malformed
+}

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"macronode/adapters/proxy"
+	"macronode/core/event"
+)
+
+// TestEveryCauseHasASentence: whatever keeps a request from its answer, a person is told
+// what it is.
+func TestEveryCauseHasASentence(t *testing.T) {
+	for _, s := range proxy.Symptoms() {
+		if symptoms[s] == "" {
+			t.Errorf("%s is not explained", s)
+		}
+	}
+	for h := event.NoHalt + 1; h < event.Halts; h++ {
+		if halts[h] == "" {
+			t.Errorf("%v is not explained", h)
+		}
+	}
+	for s := event.Through + 1; s < event.Stops; s++ {
+		if stops[s] == "" {
+			t.Errorf("%v is not explained", s)
+		}
+	}
+	if len(symptoms) != len(proxy.Symptoms()) || len(halts) != int(event.Halts)-1 || len(stops) != int(event.Stops)-1 {
+		t.Error("there are more sentences than causes")
+	}
+}
+
+// nobody is an address at which nobody listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return "http://" + l.Addr().String()
+}
+
+// service is an upstream that does what its path says.
+func service(t *testing.T) string {
+	t.Helper()
+	over := make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/hangs":
+			<-over
+		case "/refuses":
+			w.Header().Set("X-Request-Id", "theirs")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case "/breaks":
+			w.Header().Set("Content-Length", "100")
+			_, _ = io.WriteString(w, "half")
+			_ = http.NewResponseController(w).Flush() // so that it has left
+			panic(http.ErrAbortHandler)
+		case "/closes":
+			panic(http.ErrAbortHandler)
+		case "/list":
+			_, _ = io.WriteString(w, "[1,2]")
+		default:
+			_, _ = io.WriteString(w, "no JSON")
+		}
+	}))
+	t.Cleanup(func() { close(over); s.CloseClientConnections(); s.Close() })
+	return s.URL
+}
+
+// asked sends a request to the public listener: its status, and the id that its answer
+// carries.
+func (p process) asked(t *testing.T, method, path string, header ...string) (status int, id string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, p.HTTP+path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := plain.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body) // one that breaks off is what is wanted
+	return resp.StatusCode, resp.Header.Get("X-Request-Id")
+}
+
+// why is what the command says of a request, once that is over.
+func (p process) why(t *testing.T, id string) string {
+	t.Helper()
+	for n := 0; ; n++ {
+		out, err := exec.CommandContext(t.Context(), "macronode", "explain", id, "--data", p.Data).CombinedOutput()
+		if err == nil {
+			return string(out)
+		}
+		if !strings.Contains(string(out), "not_found") || n == 100 {
+			t.Fatalf("%v\n%s", err, out) // one that is not kept yet will be
+		}
+	}
+}
+
+// TestFromAFailureToItsCause: whatever fails behind the gate, one command says why.
+func TestFromAFailureToItsCause(t *testing.T) {
+	down, well := nobody(t), service(t)
+	p := serves(t, fmt.Sprintf(`upstreams={"down":{"url":%q,"tries":2},"well":{"url":%q,"tries":1},"two":{"urls":[%q,%q],"tries":1},"sick":{"url":%q,"health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}}}`,
+		down, well, down, nobody(t), down),
+		`routes=[{"path":"/","upstream":"well","auth":"none","deadline":"300ms"},{"path":"/down","upstream":"down","auth":"none"},{"path":"/two","upstream":"two","auth":"none"},{"path":"/sick","upstream":"sick","auth":"none"},`+
+			`{"path":"/parts","auth":"none","hydrate":[{"name":"list","upstream":"well","path":"/list"},{"name":"rest","upstream":"down","path":"/x"},{"name":"odd","upstream":"well","path":"/odd"}]}]`)
+	const notAgain = "It was not sent again: "
+	for _, c := range []struct {
+		what, method, path string
+		status             int
+		says               []string
+		header             []string
+	}{
+		{"is well", "GET", "/list", 200, []string{"/list (routes[0])", "upstream  well: 1 try, its breaker closed", well + ", whole after", "with status 200", "its first byte came"}, nil},
+		{"is down", "GET", "/down/x", 502, []string{"502 bad_gateway", "upstream  down: 2 tries", "1: " + down + ", unsent", symptoms[proxy.Refused], notAgain + halts[event.HaltTries]}, nil},
+		{"is down, and the method is sent once", "POST", "/down/x", 502, []string{"1 try", notAgain + halts[event.HaltMethod]}, nil},
+		{"refuses", "GET", "/refuses", 503, []string{"whole after", "with status 503: " + symptoms[proxy.BadStatus], notAgain + halts[event.HaltTries]}, nil},
+		{"hangs", "GET", "/hangs", 504, []string{"504 deadline", well + ", late after", symptoms[proxy.Deadline], notAgain + halts[event.HaltTime]}, nil},
+		{"hangs for longer than the client waits", "GET", "/hangs", 504, []string{"left after", symptoms[proxy.Hurried]}, []string{"X-Deadline-Ms", "50"}},
+		{"breaks off midway", "GET", "/breaks", 200, []string{", cut after", "with status 200: " + symptoms[proxy.Closed], "its first byte came"}, nil},
+		{"closes without an answer", "GET", "/closes", 502, []string{", failed after", symptoms[proxy.Closed]}, nil},
+		{"a part is missing", "GET", "/parts", 200, []string{"upstream  well, for the part list: 1 try", "upstream  down, for the part rest: ", "missing   rest, for: bad_gateway",
+			"missing   odd, for: no JSON", symptoms[proxy.Unfit]}, nil},
+	} {
+		status, id := p.asked(t, c.method, c.path, c.header...)
+		if got := p.why(t, id); status != c.status || !contains(got, c.says) {
+			t.Errorf("%s: %d\n%s\nwants %d, %q", c.what, status, got, c.status, c.says)
+		}
+	}
+	for _, c := range []struct {
+		what, method, path string
+		status             int
+		says               []string
+	}{
+		{"the budget is used up", "GET", "/down/x", 502, []string{notAgain + halts[event.HaltBudget]}},
+		{"all are ejected", "POST", "/two/x", 502, []string{"upstream  two: 1 try", symptoms[proxy.Refused] + "; it was ejected for its failures, and asked because all were"}},
+		{"the breaker is open", "POST", "/two/x", 503, []string{"503 unavailable", "its breaker open", "stopped   " + stops[event.StopBroken]}},
+		{"a failure opens it", "GET", "/down/x", 502, []string{notAgain + halts[event.HaltOpen]}},
+		{"the checks fail", "GET", "/sick/x", 503, []string{"stopped   " + stops[event.StopSick]}},
+	} {
+		for n := 0; ; n++ {
+			status, id := p.asked(t, c.method, c.path)
+			got := p.why(t, id)
+			if status == c.status && contains(got, c.says) {
+				break
+			}
+			if n == 100 {
+				t.Fatalf("%s: never, the last time %d\n%s\nwants %d, %q", c.what, status, got, c.status, c.says)
+			}
+		}
+	}
+}
+
+func contains(text string, all []string) bool {
+	for _, s := range all {
+		if !strings.Contains(text, s) {
+			return false
+		}
+	}
+	return true
+}
