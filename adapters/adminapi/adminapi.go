@@ -25,7 +25,9 @@ type Config struct {
 	Want      func(event.Signals) // carries an operator's wish to the node
 	Metrics   http.Handler
 	Queues    func() []Queue
-	Effective func() string                           // the configuration as it is, in YAML, without secrets
+	Effective func() string                           // the configuration as it is applied, in YAML, without secrets
+	Applied   func() Applied                          // which one that is, and what became of the last that was tried
+	Reload    func() Applied                          // reads it again, and applies it whole or not at all
 	Decision  func(id string) (decision any, ok bool) // that became of a request; false: it is not kept
 	Insecure  bool                                    // a listener beyond loopback serves without TLS; said aloud
 	Token     string                                  // of run.json; without one nothing that wants it is served
@@ -69,6 +71,8 @@ func New(c Config) *API {
 		"/metrics":          {http.MethodGet, true, c.Metrics.ServeHTTP},
 		"/debug/queues":     {http.MethodGet, false, a.queues},
 		"/config/effective": {http.MethodGet, false, a.effective},
+		"/config/status":    {http.MethodGet, false, a.applied},
+		"/config/reload":    {http.MethodPost, false, a.reload},
 		"/drain":            {http.MethodPost, false, a.drain},
 		"/clock/accept":     {http.MethodPost, false, a.accept},
 	}

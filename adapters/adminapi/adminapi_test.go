@@ -29,11 +29,12 @@ type desk struct {
 	*API
 	status event.Status
 	wanted []event.Signals
+	tried  *Attempt // of a change
 	lines  bytes.Buffer
 }
 
 func build(change func(*Config)) *desk {
-	d := &desk{status: event.Status{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}}
+	d := &desk{tried: &Attempt{Applied: true}, status: event.Status{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}}
 	c := Config{
 		Status: func() event.Status { return d.status },
 		Want:   func(s event.Signals) { d.wanted = append(d.wanted, s) },
@@ -44,7 +45,12 @@ func build(change func(*Config)) *desk {
 			return []Queue{{Name: "work", Depth: 1, Limit: 2, Unit: "requests", Policy: "reject", Dropped: 3}}
 		},
 		Effective: func() string { return "data: here\n" },
-		Token:     token, Boot: 0xb007, Log: slog.New(slog.NewTextHandler(&d.lines, nil)),
+		Applied:   func() Applied { return Applied{Version: "c0ffee", Last: d.tried} },
+		Reload: func() Applied {
+			d.wanted = append(d.wanted, event.AcceptClock)
+			return Applied{Version: "c0ffee", Changes: 1, Last: d.tried}
+		},
+		Token: token, Boot: 0xb007, Log: slog.New(slog.NewTextHandler(&d.lines, nil)),
 	}
 	if change != nil {
 		change(&c)
@@ -107,6 +113,8 @@ var routes = []struct {
 	{"GET", "/debug/pprof/cmdline", false, 200},
 	{"GET", "/debug/pprof/symbol", false, 200},
 	{"GET", "/config/effective", false, 200},
+	{"GET", "/config/status", false, 200},
+	{"POST", "/config/reload", false, 200},
 	{"POST", "/drain", false, 202},
 	{"POST", "/drain?abort", false, 202},
 	{"POST", "/clock/accept", false, 202},
@@ -382,3 +390,21 @@ func TestALoopbackListenerIsOpen(t *testing.T) {
 }
 
 func (v visit) String() string { return fmt.Sprint(v.method, " ", v.path) }
+
+// TestReload: whoever asks for another configuration is told what became of it, and 422 where
+// the old one stays.
+func TestReload(t *testing.T) {
+	d := build(nil)
+	if w := d.visit(post("/config/reload").by(bearer)); w.Code != 200 || w.Body.String() !=
+		`{"version":"c0ffee","since":"0001-01-01T00:00:00Z","changes":1,"refused":0,"last":{"at":"0001-01-01T00:00:00Z","applied":true,"changed":[]}}`+"\n" {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+	d.tried = &Attempt{Version: "bad", Why: []string{"data takes effect at a start"}, Changed: []Changed{{Key: "data", Old: "a", New: "b"}}}
+	for _, ask := range []visit{post("/config/reload"), get("/config/status")} {
+		want := map[string]int{"POST": 422, "GET": 200}[ask.method]
+		if w := d.visit(ask.by(bearer)); w.Code != want || !strings.Contains(w.Body.String(),
+			`"applied":false,"version":"bad","why":["data takes effect at a start"],"changed":[{"key":"data","old":"a","new":"b","hot":false}]`) {
+			t.Errorf("%s: %d %s", ask.method, w.Code, w.Body)
+		}
+	}
+}

@@ -96,11 +96,6 @@ func names(set words.Conditions) []string {
 
 func (a *API) queues(w http.ResponseWriter, _ *http.Request) { a.say(w, http.StatusOK, a.Queues()) }
 
-func (a *API) effective(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/yaml")
-	_, _ = w.Write([]byte(a.Effective())) // nobody is left to tell
-}
-
 // decisionPath comes before the id of a decision.
 const decisionPath = "/v1/decisions/"
 

@@ -47,9 +47,9 @@ type Config struct {
 	Permits Permits `key:"permits" doc:"Requests that are at work at once."`
 	Rows    Rows    `key:"quotas_room" doc:"Room that quotas take at the start."`
 
-	Quotas    []Quota    `key:"quotas" default:"[]" most:"16" takes:"quotas" change:"restart" doc:"Who may have how much in a time."`
-	Upstreams []Upstream `key:"upstreams" by:"name" default:"{}" most:"64" takes:"upstreams" change:"restart" doc:"Services that requests are sent on to, each under its name."`
-	Routes    []Route    `key:"routes" default:"[]" most:"256" takes:"routes" change:"restart" doc:"Which requests are sent on, and where."`
+	Quotas    []Quota    `key:"quotas" default:"[]" most:"16" takes:"quotas" change:"hot" doc:"Who may have how much in a time."`
+	Upstreams []Upstream `key:"upstreams" by:"name" default:"{}" most:"64" takes:"upstreams" change:"hot" doc:"Services that requests are sent on to, each under its name."`
+	Routes    []Route    `key:"routes" default:"[]" most:"256" takes:"routes" change:"hot" doc:"Which requests are sent on, and where."`
 
 	Log Log `key:"log" doc:"Lines for the operator, on standard error."`
 
@@ -81,7 +81,7 @@ type HTTP struct {
 	IdleTimeout     time.Duration  `key:"idle_timeout" default:"1m" min:"1ms" max:"1h" change:"restart" doc:"Time that a connection may stay without a request."`
 	HeaderBytes     Bytes          `key:"header_bytes" default:"16KiB" min:"4KiB" max:"64KiB" change:"restart" doc:"Bytes of a request's header."`
 	RequestDeadline time.Duration  `key:"request_deadline" default:"5s" min:"1ms" max:"1m" change:"restart" doc:"Time after which a request is told that its outcome is not known yet."`
-	TrustedProxies  []netip.Prefix `key:"trusted_proxies" default:"[]" most:"64" takes:"networks" change:"restart" doc:"Networks of those whose word about who asks is taken; nobody else may say for whom he speaks."`
+	TrustedProxies  []netip.Prefix `key:"trusted_proxies" default:"[]" most:"64" takes:"networks" change:"hot" doc:"Networks of those whose word about who asks is taken; nobody else may say for whom he speaks."`
 }
 
 // Wallet is the ledger.
@@ -148,22 +148,22 @@ type Node struct {
 
 // Queue is who waits for a permit, for how long, and whose turn it is.
 type Queue struct {
-	Quantum Bytes         `key:"quantum_bytes" default:"64KiB" min:"4KiB" max:"1MiB" change:"restart" doc:"Bytes that a tenant or a peer may move when its turn comes."`
-	MaxWait time.Duration `key:"max_wait" default:"25ms" min:"0s" max:"1s" change:"restart" doc:"Time that a request waits for a permit, and never more than a quarter of its deadline."`
-	Pace    time.Duration `key:"pace" default:"1ms" min:"0s" max:"100ms" change:"restart" doc:"Time that who comes may wait for the instance's quota; one who would wait longer is refused at once."`
+	Quantum Bytes         `key:"quantum_bytes" default:"64KiB" min:"4KiB" max:"1MiB" change:"hot" doc:"Bytes that a tenant or a peer may move when its turn comes."`
+	MaxWait time.Duration `key:"max_wait" default:"25ms" min:"0s" max:"1s" change:"hot" doc:"Time that a request waits for a permit, and never more than a quarter of its deadline."`
+	Pace    time.Duration `key:"pace" default:"1ms" min:"0s" max:"100ms" change:"hot" doc:"Time that who comes may wait for the instance's quota; one who would wait longer is refused at once."`
 	Weights Weights       `key:"weights" doc:"Quanta of each class when its turn comes."`
 	Money   int           `key:"money" default:"256" min:"1" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.money."`
 	Lists   int           `key:"lists" default:"64" min:"1" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.lists."`
 	Beyond  int           `key:"beyond" default:"192" min:"1" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.beyond."`
-	Class   int           `key:"class_share" default:"33" min:"1" max:"33" change:"restart" doc:"Percent of each of these queues that one class may fill, and at least one request; a third at most, so that no two keep the third out."`
-	Flow    int           `key:"flow_share" default:"25" min:"1" max:"33" change:"restart" doc:"Percent of each of these queues that one tenant may fill, or one peer that has shown no key, and at least one request."`
+	Class   int           `key:"class_share" default:"33" min:"1" max:"33" change:"hot" doc:"Percent of each of these queues that one class may fill, and at least one request; a third at most, so that no two keep the third out."`
+	Flow    int           `key:"flow_share" default:"25" min:"1" max:"33" change:"hot" doc:"Percent of each of these queues that one tenant may fill, or one peer that has shown no key, and at least one request."`
 }
 
 // Weights are the classes' parts of what is served.
 type Weights struct {
-	Internal int `key:"internal" default:"10" min:"0" max:"100" change:"restart" doc:"Of keys that are for the node's own use; 0 is never served."`
-	Authed   int `key:"authed" default:"5" min:"0" max:"100" change:"restart" doc:"Of who has shown a key; 0 is never served."`
-	Anon     int `key:"anon" default:"1" min:"0" max:"100" change:"restart" doc:"Of everybody else; 0 is never served."`
+	Internal int `key:"internal" default:"10" min:"0" max:"100" change:"hot" doc:"Of keys that are for the node's own use; 0 is never served."`
+	Authed   int `key:"authed" default:"5" min:"0" max:"100" change:"hot" doc:"Of who has shown a key; 0 is never served."`
+	Anon     int `key:"anon" default:"1" min:"0" max:"100" change:"hot" doc:"Of everybody else; 0 is never served."`
 }
 
 // Permits are how many may be at work.
@@ -180,7 +180,7 @@ type Rows struct {
 
 // Log is what is said to the operator.
 type Log struct {
-	Level  string `key:"level" default:"info" one:"debug info warn error" change:"restart" doc:"The least important lines that are written."`
+	Level  string `key:"level" default:"info" one:"debug info warn error" change:"hot" doc:"The least important lines that are written."`
 	Format string `key:"format" default:"text" one:"text json" change:"restart" doc:"How a line is written."`
 }
 

@@ -289,7 +289,7 @@ func TestDiff(t *testing.T) {
 	}
 	const quota = `[{"scope": "instance", "requests_per_second": %s, "burst": 100, "classes": ["internal", "authed", "anon"], "shadow": false}]`
 	want := []Change{{"node.in_flight", "512", "600", false}, {"permits.money", "512", "600", false},
-		{"quotas", strings.Replace(quota, "%s", "5000", 1), strings.Replace(quota, "%s", "0.5", 1), false}}
+		{"quotas", strings.Replace(quota, "%s", "5000", 1), strings.Replace(quota, "%s", "0.5", 1), true}}
 	if got := Diff(old, is); !slices.Equal(got, want) {
 		t.Fatalf("\n got %+v\nwant %+v", got, want)
 	}

@@ -29,6 +29,14 @@ func Mono() words.Instant {
 	return words.Instant(t.Nano())
 }
 
+// Awake is how long the machine has been awake since it started, as its service manager
+// counts time.
+func Awake() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // always there
+	return time.Duration(t.Nano())
+}
+
 // Look asks the kernel whether its clock is synchronised. Whoever samples calls it
 // a few times a second.
 func (c *Clock) Look() {

@@ -33,11 +33,11 @@ type pass struct {
 // NewGate is a gate that stands alone, with rings of its own: for a world without goroutines,
 // where Enter, Hear and Leave are one caller's moves, and Comes, Free and Deliver the loop's.
 func NewGate(d Door) *Gate {
-	var rings [words.Classes]chan event.Event
+	k := &Desk{}
 	for c, n := range d {
-		rings[c] = make(chan event.Event, n)
+		k.rings[c] = make(chan event.Event, n)
 	}
-	return newGate(d, &rings)
+	return newGate(d, &k.rings)
 }
 
 func newGate(d Door, rings *[words.Classes]chan event.Event) *Gate {

@@ -79,11 +79,13 @@ func New(n Stepper, c Clock, j Journal, k *Desk, p Ports, batch int) *Loop {
 func (l *Loop) Status() event.Status { return *l.status.Load() }
 
 // Say tells the node what happened; it waits while the loop is behind, and gives up
-// when ctx ends.
-func (l *Loop) Say(ctx context.Context, e event.Event) {
+// when ctx ends: then the node is not told.
+func (l *Loop) Say(ctx context.Context, e event.Event) (told bool) {
 	select {
 	case l.late <- e:
+		return true
 	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -135,7 +135,7 @@ func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bo
 		if picked.Stop != event.Through {
 			return missing(picked.Stop.Problem())
 		}
-		to := endpoint(p.config.Upstreams[of.Upstream].URLs, picked.Endpoint)
+		to := p.config.Endpoints.find(of.Upstream, picked.Endpoint)
 		if to == nil {
 			p.port.Tell(event.Tried{Ticket: picked.Ticket, Ending: event.Left})
 			return missing(event.Unavailable)

@@ -80,6 +80,7 @@ type Config struct {
 	Grace     time.Duration  // that it may be behind
 	TLS       *tls.Config    // to https endpoints; nil: the machine's roots
 	Tunnels   *Tunnels       // where its tunnels are kept; nil: with itself
+	Endpoints *Endpoints     // where its endpoints are; nil: the same
 	// Fail answers with a problem. Retry-After is set before, where it is known.
 	Fail func(http.ResponseWriter, *http.Request, event.Problem)
 	Log  *slog.Logger
@@ -128,8 +129,14 @@ func New(c Config, port Port) (*Proxy, error) {
 			return nil, fmt.Errorf("%w: %d, %q", err, i, c.Upstreams[i].Name)
 		}
 	}
+	if len(c.Upstreams) > MaxUpstreams {
+		return nil, ErrUpstream
+	}
 	if c.Tunnels == nil {
 		c.Tunnels = NewTunnels()
+	}
+	if c.Endpoints == nil {
+		c.Endpoints = new(Endpoints)
 	}
 	p := &Proxy{config: c, port: port, tunnels: c.Tunnels}
 	for i := range c.Upstreams {
@@ -137,6 +144,9 @@ func New(c Config, port Port) (*Proxy, error) {
 	}
 	if err := p.lay(); err != nil {
 		return nil, err
+	}
+	for i := range c.Upstreams {
+		c.Endpoints.fill(i, c.Upstreams[i].URLs)
 	}
 	dial := (&net.Dialer{Timeout: c.Dial, KeepAlive: 30 * time.Second}).DialContext
 	p.transport = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,
@@ -151,7 +161,7 @@ func (u *Upstream) check() error {
 	if u.Name == "" && len(u.URLs) == 0 {
 		return nil
 	}
-	ok, some := u.Name != "" && (u.Check == "" || u.Check[0] == '/' && u.Every > 0 && u.Wait > 0), false
+	ok, some := u.Name != "" && len(u.URLs) <= MaxEndpoints && (u.Check == "" || u.Check[0] == '/' && u.Every > 0 && u.Wait > 0), false
 	for _, at := range u.URLs {
 		if at == nil {
 			continue

@@ -14,11 +14,10 @@ import (
 // A route is a Route with what can be known of it beforehand.
 type route struct {
 	Route
-	number    int // its place in the configuration
-	suffix    string
-	endpoints []*url.URL
-	deadline  time.Duration
-	cors      *cors // nil: the upstream says what there is to say
+	number   int // its place in the configuration
+	suffix   string
+	deadline time.Duration
+	cors     *cors // nil: the upstream says what there is to say
 }
 
 // A Match is the route that a request takes.
@@ -45,9 +44,6 @@ func (p *Proxy) lay() error {
 			return err
 		}
 		one := route{Route: r, number: i, deadline: cmp.Or(r.Deadline, p.config.Deadline)}
-		if len(r.Parts) == 0 {
-			one.endpoints = p.config.Upstreams[r.Upstream].URLs
-		}
 		var err error
 		if one.cors, err = newCORS(r.CORS); err != nil {
 			return err
@@ -70,15 +66,6 @@ func (p *Proxy) lay() error {
 // has reports that there is an upstream of that number.
 func (p *Proxy) has(upstream int) bool {
 	return upstream >= 0 && upstream < len(p.config.Upstreams) && p.config.Upstreams[upstream].Name != ""
-}
-
-// endpoint is that of a number. It is nil where a try that goes on after a change is given
-// an endpoint that only the Proxy behind the change has.
-func endpoint(all []*url.URL, number uint8) *url.URL {
-	if int(number) >= len(all) {
-		return nil
-	}
-	return all[number]
 }
 
 // inside reports a path that leads nowhere else.

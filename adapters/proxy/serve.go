@@ -129,7 +129,7 @@ func (t *trip) serve(mark func(*http.Request)) {
 			return
 		}
 		t.ticket = picked.Ticket
-		to := endpoint(t.route.endpoints, picked.Endpoint)
+		to := t.config.Endpoints.find(t.route.Upstream, picked.Endpoint)
 		if to == nil {
 			t.port.Tell(event.Tried{Ticket: t.ticket, Ending: event.Left})
 			t.fail(t.w, t.r, event.Unavailable, 0)

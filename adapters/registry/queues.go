@@ -40,6 +40,8 @@ var Queues = []Queue{
 		Limit: "64", Unit: "events", Policy: Wait},
 	{Name: "signals", What: "what the process is told by the kernel", Where: []string{"cmd/macronode.signals.heard"},
 		Limit: "8", Unit: "signals", Policy: Coalesce},
+	{Name: "reloads", What: "wishes that the configuration is read again", Where: []string{"cmd/macronode.changes.wanted"},
+		Limit: "1", Unit: "wishes", Policy: Coalesce},
 	{Name: "backlog_bytes", What: "frames decided and not durable", Where: []string{"core/node.Node.backlog"},
 		Limit: "journal.backlog_bytes", Unit: "bytes", Policy: Reject, Tells: "busy_rejections_total"},
 	{Name: "held_replies", What: "replies that wait for their frame to be folded", Where: []string{"core/node.Node.held"},

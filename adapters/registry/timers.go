@@ -35,6 +35,7 @@ var Timers = []Timer{
 	{"cmd/macronode.life.endBeyond.ctx", "tunnels that are open are cut", "node.drain, less what the listener takes"},
 	{"cmd/macronode.life.end.ctx", "children that do not end are left", "3 s"},
 	{"cmd/macronode.life.end.soon", "the index and the audit file are left as they are", "1 s"},
+	{"cmd/macronode.life.renew.soon", "the node is not told of a change", "5 s"},
 	{"cmd/macronode.life.sample.tick", "the disk and the clock are looked at", "250 ms"},
 	{"cmd/macronode.sleep.t", "whoever pauses goes on", "as asked"},
 }

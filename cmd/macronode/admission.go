@@ -12,20 +12,40 @@ import (
 	"macronode/adapters/proxy"
 	"macronode/core/admit"
 	"macronode/core/digest"
+	"macronode/core/event"
 	"macronode/core/quota"
 	"macronode/core/words"
 )
 
-// houseLimits is who may be in, and who may wait.
-func houseLimits(c *config.Config) admit.Limits {
-	q, p := &c.Queue, &c.Permits
-	l := admit.Limits{Quantum: uint64(q.Quantum), Least: least, Wait: q.MaxWait, Grace: time.Second, Routes: routeLimits(c),
-		Weights: [words.Classes]uint64{words.Internal: uint64(q.Weights.Internal), words.Authed: uint64(q.Weights.Authed), words.Anon: uint64(q.Weights.Anon)}}
-	for f, of := range [words.Facets]struct{ permits, queue int }{words.Money: {p.Money, q.Money}, words.Lists: {p.Lists, q.Lists}, words.Beyond: {p.Beyond, q.Beyond}} {
-		l.Facets[f] = admit.Facet{Permits: of.permits, Queue: of.queue, Flow: max(1, of.queue*q.Flow/100)}
+// gateOf is who may come in, who may wait, and where requests go on to: the gate of an edition
+// whose numbers are is, behind another.
+func gateOf(c *config.Config, is numbering, before *edition) event.Gate {
+	q := &c.Queue
+	g := event.Gate{Version: before.gate.Version + 1, Quotas: quotas(c, is), Fresh: is.rules.fresh(before.numbers.rules),
+		Quantum: uint64(q.Quantum), Wait: q.MaxWait, Pace: q.Pace,
+		Weights: [words.Classes]uint64{words.Internal: uint64(q.Weights.Internal), words.Authed: uint64(q.Weights.Authed), words.Anon: uint64(q.Weights.Anon)},
+		Routes:  routeLimits(c, is), Upstreams: upstreams(c, is, before)}
+	for f, of := range rooms(c) {
+		g.Facets[f] = event.FacetRoom{Permits: of.permits, Queue: of.queue, Flow: max(1, of.queue*q.Flow/100)}
 		for class := range words.Classes {
-			l.Facets[f].Class[class] = max(1, of.queue*q.Class/100)
+			g.Facets[f].Class[class] = max(1, of.queue*q.Class/100)
 		}
+	}
+	return g
+}
+
+// A facetRoom is how many requests of a facet may be at work, and may wait.
+type facetRoom struct{ permits, queue int }
+
+func rooms(c *config.Config) [words.Facets]facetRoom {
+	q, p := &c.Queue, &c.Permits
+	return [words.Facets]facetRoom{words.Money: {p.Money, q.Money}, words.Lists: {p.Lists, q.Lists}, words.Beyond: {p.Beyond, q.Beyond}}
+}
+
+// admitted is what of who may be in no change moves: all the places that there are.
+func admitted(c *config.Config) admit.Limits {
+	l := admit.Limits{Least: least, Grace: time.Second}
+	for _, of := range rooms(c) {
 		l.Places += of.permits + of.queue
 	}
 	return l
@@ -38,17 +58,18 @@ func subjects(c *config.Config) quota.Limits {
 	return quota.Limits{Peers: c.Rows.Peers, Keys: c.APIKeys, Tenants: c.Wallet.Limits.Tenants}
 }
 
-// quotas are the rules of the configuration.
-func quotas(c *config.Config) (rules []quota.Rule) {
+// quotas are the rules of the configuration, by their numbers.
+func quotas(c *config.Config, is numbering) []event.Quota {
+	rules := make([]event.Quota, len(is.rules.names))
 	for i := range c.Quotas {
 		q := &c.Quotas[i]
 		units, every := q.Rate()
 		route := uint16(0)
 		if at, ok := c.Route(q.Route); ok {
-			route = uint16(httpapi.Endpoints() + at)
+			route = uint16(httpapi.Endpoints() + is.route[at])
 		}
-		rules = append(rules, quota.Rule{Scope: q.Scope, Route: route, Unit: q.Unit(), Rate: units, Every: every, Burst: q.Burst.Units,
-			Classes: quota.Of(q.Classes...), Shadow: q.Shadow})
+		rules[is.rule[i]] = event.Quota{Scope: q.Scope, Route: route, Unit: q.Unit(), Rate: units, Every: every, Burst: q.Burst.Units,
+			Classes: quota.Of(q.Classes...), Shadow: q.Shadow}
 	}
 	return rules
 }
@@ -73,10 +94,10 @@ func quotaName(c *config.Config, rule int) string {
 	return fmt.Sprintf("quotas-%d", rule)
 }
 
-// gate shares the slots of those who come: an eighth for the node's own, three for whoever
+// passes shares the slots of those who come: an eighth for the node's own, three for whoever
 // has shown no key.
-func gate(c *config.Config) loop.Door {
-	all := houseLimits(c).Places
+func passes(c *config.Config) loop.Door {
+	all := admitted(c).Places
 	part := max(1, all/8)
 	return loop.Door{words.Internal: part, words.Authed: all - 4*part, words.Anon: 3 * part}
 }
@@ -118,7 +139,7 @@ func (l *life) decision(id string) (any, bool) { return l.decisions.Find(id) }
 
 // showGate shows who waits at the gate, and who is in.
 func (l *life) showGate() {
-	g, limits := l.desk.Gate, houseLimits(l.config)
+	g, limits := l.desk.Gate, rooms(l.config)
 	l.show("passes", func() (depth, limit int) {
 		for c := range words.Classes {
 			depth += g.In(c)
@@ -133,7 +154,7 @@ func (l *life) showGate() {
 			for _, n := range l.ear.status().Queued[f] {
 				depth += int(n)
 			}
-			return depth, limits.Facets[f].Queue
+			return depth, limits[f].queue
 		})
 		l.metrics.Sample("semaphore_inflight", func() float64 { return float64(l.ear.status().Out[f]) }, f.String())
 		for c := range words.Classes {

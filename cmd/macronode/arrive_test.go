@@ -31,7 +31,8 @@ type carried struct {
 func carry(t *testing.T, c *config.Config) carried {
 	t.Helper()
 	l := &life{config: c, log: slog.New(slog.DiscardHandler)}
-	return carried{nodeConfig(c), door(c), gate(c), l.publicServer(), l.adminServer(), indexLimits(c), auditLimits(c), int64(c.Journal.Snapshot), c.HTTP.TrustedProxies}
+	first := firstGate(c)
+	return carried{nodeConfig(c).With(&first), door(c), passes(c), l.publicServer(), l.adminServer(), indexLimits(c), auditLimits(c), int64(c.Journal.Snapshot), c.HTTP.TrustedProxies}
 }
 
 // TestEveryKeyArrives: a number or a time that the operator sets reaches whoever holds it;

@@ -17,16 +17,27 @@ import (
 
 // What stands behind the gateway: other services.
 
-// upstreamRules are what is believed of each upstream.
-func upstreamRules(c *config.Config) (all []upstream.Rules) {
+// upstreams are what is believed of each upstream, by its number. One that the edition before
+// has and this one has not is there until the next change: requests are on their way to it.
+func upstreams(c *config.Config, is numbering, before *edition) []event.Upstream {
+	all := make([]event.Upstream, len(is.upstreams.names))
+	was := before.numbers.upstreams.names
+	for i := range all {
+		if is.upstreams.names[i] == "" && i < len(was) && was[i] != "" {
+			all[i] = before.gate.Upstreams[i]
+			all[i].Fresh = 0
+		}
+	}
 	for i := range c.Upstreams {
 		u := &c.Upstreams[i]
-		r := upstream.Default(uint8(len(u.URLs)))
+		s := is.endpoints[u.Name]
+		r := event.Upstream(upstream.Default(0))
+		r.Endpoints, r.Fresh = s.given(), s.fresh(before.numbers.endpoints[u.Name])
 		r.Tries = uint8(u.Tries)
 		if r.Fall, r.Rise = 0, 0; u.Health.Path != "" {
 			r.Fall, r.Rise = uint8(u.Health.Fall), uint8(u.Health.Rise)
 		}
-		all = append(all, r)
+		all[is.upstream[i]] = r
 	}
 	return all
 }
@@ -37,10 +48,10 @@ func calls(c *config.Config) int { return 3 * c.Permits.Beyond }
 
 // routeLimits is how many requests of each route may be in, by the numbers that the public
 // API gives them.
-func routeLimits(c *config.Config) []int {
-	all := make([]int, httpapi.Endpoints())
+func routeLimits(c *config.Config, is numbering) []int {
+	all := make([]int, httpapi.Endpoints()+len(is.routes.names))
 	for i := range c.Routes {
-		all = append(all, c.Routes[i].MaxInflight)
+		all[httpapi.Endpoints()+is.route[i]] = c.Routes[i].MaxInflight
 	}
 	return all
 }
@@ -76,7 +87,7 @@ func (l *life) newBeyond(c *config.Config, n numbering) (*beyond, error) {
 		return nil, nil
 	}
 	of := proxy.Default()
-	of.Trusted, of.Fail, of.Log, of.Tunnels = c.HTTP.TrustedProxies, httpapi.Fail, l.log, l.tunnels
+	of.Trusted, of.Fail, of.Log, of.Tunnels, of.Endpoints = c.HTTP.TrustedProxies, httpapi.Fail, l.log, l.tunnels, &l.endpoints
 	of.Upstreams = make([]proxy.Upstream, len(n.upstreams.names))
 	for i := range c.Upstreams {
 		u := &c.Upstreams[i]

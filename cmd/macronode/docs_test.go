@@ -64,7 +64,7 @@ A client finds the node by `+"`run.json`"+` of its directory and is let in by `+
 otherwise. The key of a directory is sent to no other address.
 
 The node drains when it gets a termination or an interrupt, and aborts at the second; a quit signal writes all
-goroutines to standard error; a hangup changes nothing. It tells systemd when it is ready, when it stops and, where a
+goroutines to standard error; a hangup has the configuration read again. It tells systemd when it is ready, when it stops and, where a
 watchdog is set, that it is alive.
 
 ## Flags of every verb

@@ -53,6 +53,14 @@ func (e *ear) ends() bool {
 		slices.Contains(e.early, event.Event(event.Signal{What: event.Abort}))
 }
 
+// tell tells the node, which must be there already; false where it is not told.
+func (e *ear) tell(ctx context.Context, what event.Event) bool {
+	e.mu.Lock()
+	l := e.loop
+	e.mu.Unlock()
+	return l != nil && l.Say(ctx, what)
+}
+
 // status is what the node says of itself; before it is there, that it starts, or that it
 // should have long ago.
 func (e *ear) status() event.Status {

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
+
 	"macronode/adapters/config"
 	"macronode/adapters/httpapi"
+	"macronode/adapters/httpserver"
+	"macronode/core/event"
 )
 
 // An edition is a configuration as it is applied: what may change of it is swapped whole, and
@@ -10,16 +14,23 @@ import (
 type edition struct {
 	config  *config.Config
 	numbers numbering
+	gate    event.Gate
 	beyond  *beyond // nil: nothing is sent on
 	face    httpapi.Face
+	shown   *httpserver.Certificate // nil: the listeners have none
+	stop    context.CancelFunc      // of its health checks
 }
 
 // edit makes the edition of a configuration behind another. Nothing of it is applied.
 func (l *life) edit(c *config.Config, before *edition) (e *edition, err error) {
 	e = &edition{config: c}
+	if e.shown, err = readCertificate(c); err != nil {
+		return nil, err
+	}
 	if e.numbers, err = before.numbers.renumber(c); err != nil {
 		return nil, err
 	}
+	e.gate = gateOf(c, e.numbers, before)
 	if e.beyond, err = l.newBeyond(c, e.numbers); err != nil {
 		return nil, err
 	}
@@ -28,4 +39,21 @@ func (l *life) edit(c *config.Config, before *edition) (e *edition, err error) {
 		e.face.Beyond = e.beyond
 	}
 	return e, nil
+}
+
+// run begins its health checks.
+func (e *edition) run(ctx context.Context) {
+	ctx, e.stop = context.WithCancel(ctx)
+	if e.beyond != nil {
+		go e.beyond.Run(ctx) //nolint:errcheck // it ends with ctx
+	}
+}
+
+// retire ends its health checks, and lets go of connections that nothing uses. What it serves
+// goes on.
+func (e *edition) retire() {
+	e.stop()
+	if e.beyond != nil {
+		e.beyond.Retire()
+	}
 }

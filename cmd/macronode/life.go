@@ -22,6 +22,7 @@ import (
 	"macronode/adapters/follower"
 	"macronode/adapters/fs"
 	"macronode/adapters/hostclock"
+	"macronode/adapters/httpapi"
 	"macronode/adapters/httpserver"
 	"macronode/adapters/indexer"
 	"macronode/adapters/journalfile"
@@ -71,7 +72,11 @@ type life struct {
 	audit     *audit.Log
 	decisions *decisions.Ring
 	tunnels   *proxy.Tunnels
+	endpoints proxy.Endpoints
 	edition   atomic.Pointer[edition]
+	changes   *changes
+	api       atomic.Pointer[httpapi.API]
+	level     *slog.LevelVar // of log
 	ear       ear
 	board     board
 	tls       *httpserver.TLS // nil: no listener has it
@@ -84,7 +89,7 @@ type life struct {
 
 // node makes the loop around a recovered state.
 func (l *life) node(st state.State) *loop.Loop {
-	n := node.New(nodeConfig(l.config), st, l.began, words.NewDice(random64()))
+	n := node.New(nodeConfig(l.config).With(&l.edition.Load().gate), st, l.began, words.NewDice(random64()))
 	return loop.New(n, &l.clock, l.journal, l.desk, loop.Ports{Fold: l.fold, Child: l.child,
 		Fault: l.fault, Flush: l.metrics.Flushed}, l.desk.Size())
 }

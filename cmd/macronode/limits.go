@@ -7,6 +7,7 @@ import (
 	"macronode/adapters/indexer"
 	"macronode/adapters/loop"
 	"macronode/core/drain"
+	"macronode/core/event"
 	"macronode/core/idem"
 	"macronode/core/ledger"
 	"macronode/core/node"
@@ -35,7 +36,7 @@ func indexLimits(c *config.Config) indexer.Limits {
 	return indexer.Limits{Frames: c.Index.Frames, Cache: int64(c.Index.Cache)}
 }
 
-// nodeConfig is what the configuration says to the node.
+// nodeConfig is what the configuration says to the node, but for its gate: that may change.
 func nodeConfig(c *config.Config) node.Config {
 	return node.Config{
 		State: stateLimits(c), Held: door(c).All(), Waiters: max(1, c.Permits.Money/4), Share: max(1, c.Permits.Money*3/4),
@@ -43,9 +44,21 @@ func nodeConfig(c *config.Config) node.Config {
 		Patience: c.Node.Patience, Stall: c.Journal.Stall, Fail: c.Journal.Fail, Vouch: c.Journal.Vouch,
 		Sweep: 200 * time.Millisecond, Start: c.Node.StartDeadline,
 		Drain: drain.Times{LameDuck: c.Node.LameDuck, Drain: c.Node.Drain, Abort: c.Node.Abort},
-		Admit: houseLimits(c), Quotas: quotas(c), Subjects: subjects(c), Pace: c.Queue.Pace,
-		Calls: calls(c), Beyond: upstreamRules(c),
+		Admit: admitted(c), Subjects: subjects(c), Calls: calls(c),
 	}
+}
+
+// usable says why a node would not take the gate that it is started with.
+func usable(c *config.Config) error {
+	n, gate := nodeConfig(c), firstGate(c)
+	return n.Takes(&gate)
+}
+
+// firstGate is the gate of a node that is started with c.
+func firstGate(c *config.Config) event.Gate {
+	is, err := numbering{}.renumber(c)
+	words.Assert(err == nil, "the configuration takes more than there are numbers for")
+	return gateOf(c, is, &edition{})
 }
 
 // door is how many requests may be with the node: as many as have a permit for it, and an

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"runtime/debug"
 	"unsafe"
 
 	"macronode/adapters/audit"
@@ -83,6 +85,8 @@ const (
 func memoryBound(c *config.Config) memory {
 	s, in, conns := stateLimits(c), int64(c.Permits.Money), int64(c.Listen.MaxConns)
 	conn := conn + int64(c.HTTP.HeaderBytes)
+	gate := firstGate(c)
+	n := nodeConfig(c).With(&gate)
 	return memory{
 		{"state", []term{
 			{"ledgers (wallet.limits), the node's and the follower's", 2, ledger.Bytes(s.Ledger)},
@@ -94,8 +98,8 @@ func memoryBound(c *config.Config) memory {
 			{"tickets and replies (permits.money)", in, ticket},
 			{"requests with a large body", largeBodies, largeOne}}},
 		{"admission", []term{
-			{"rows and slots (permits, queue)", 1, admit.Bytes(houseLimits(c)) + int64(gate(c).All())*slot},
-			{"counters (quotas, quotas_room)", 1, quota.Bytes(quotas(c), subjects(c))},
+			{"rows and slots (permits, queue)", 1, admit.Bytes(n.Admit) + int64(passes(c).All())*slot},
+			{"counters (quotas, quotas_room)", 1, quota.Bytes(n.Quotas, n.Subjects)},
 			{"decisions that are kept", decisions.Room, decided}}},
 		{"batches", []term{{"frames on their way (journal.backlog_bytes, and one more)", copies, int64(c.Journal.Backlog) + words.MaxFrame}}},
 		{"recent frames", []term{{"of the follower", 1, follower.Bytes(recent)}}},
@@ -107,5 +111,12 @@ func memoryBound(c *config.Config) memory {
 		{"audit", []term{{"lines that wait, and that are written", 2 * int64(audit.DefaultLimits().Queue), auditLine}}},
 		{"journal", []term{{"places of frames", 1, places}, {"segments that are read", 1, segments}, {"the archive", 1, unpacked}}},
 		{"program", []term{{"its goroutines, and garbage", 1, program}}},
+	}
+}
+
+// limitMemory tells the collector what the configuration bounds, unless the operator did.
+func limitMemory(c *config.Config) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(memoryBound(c).Total())
 	}
 }

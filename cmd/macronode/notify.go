@@ -2,15 +2,23 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"macronode/adapters/hostclock"
 )
 
 // notifyReady and notifyStopping tell the service manager, if there is one.
 func notifyReady(log *slog.Logger)    { notify(log, daemon.SdNotifyReady) }
 func notifyStopping(log *slog.Logger) { notify(log, daemon.SdNotifyStopping) }
+
+// notifyReloading tells it that the configuration is read again; notifyReady ends that.
+func notifyReloading(log *slog.Logger) {
+	notify(log, fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, hostclock.Awake().Microseconds()))
+}
 
 func notify(log *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {

@@ -23,17 +23,28 @@ import (
 // process is the real program, as it serves.
 type process struct {
 	greeting
+	dir   string
 	token string
 }
 
 // serves starts a node with some settings, which ends with the test.
-func serves(t *testing.T, sets ...string) (p process) {
+func serves(t *testing.T, sets ...string) process {
 	t.Helper()
-	dir := t.TempDir()
-	args := []string{"serve", "--data", dir, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--json"}
+	var args []string
 	for _, s := range sets {
 		args = append(args, "--set", s)
 	}
+	return starts(t, args...)
+}
+
+// somewhere is at ports that are free.
+var somewhere = []string{"--set", "listen.http=127.0.0.1:0", "--set", "listen.admin=127.0.0.1:0"}
+
+// starts is serves with any flags.
+func starts(t *testing.T, flags ...string) (p process) {
+	t.Helper()
+	p.dir = t.TempDir()
+	args := slices.Concat([]string{"serve", "--data", p.dir, "--json"}, somewhere, flags)
 	var log bytes.Buffer
 	cmd := exec.Command("macronode", args...) // this very test's own: its directory is the first of the path
 	cmd.Stderr = &log
@@ -57,7 +68,7 @@ func serves(t *testing.T, sets ...string) (p process) {
 	if err != nil {
 		t.Fatalf("it does not greet: %v\n%s", err, &log)
 	}
-	run, err := rundir.Read(dir)
+	run, err := rundir.Read(p.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

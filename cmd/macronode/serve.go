@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -33,24 +32,20 @@ import (
 // serve is one life of a node. It returns when the node has drained (nil), cannot
 // start, or cannot go on.
 func serve(ctx context.Context, cfg *config.Config, o options) error {
-	l := &life{config: cfg, log: o.log, began: hostclock.Mono(), run: rundir.Run{PID: os.Getpid(), Version: o.version, Token: rand.Text()}}
-	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryBound(cfg).Total())
-	}
-	var err error
-	if l.tls, err = newTLS(cfg); err != nil {
-		return cannot(err)
-	}
-	l.run.Listen.TLS = l.proves()
+	l := &life{config: cfg, log: o.log, level: o.level, changes: newChanges(o.load), began: hostclock.Mono(), run: rundir.Run{PID: os.Getpid(), Version: o.version, Token: rand.Text()}}
+	limitMemory(cfg)
 	l.ear.start = ready.New(l.began, nodeConfig(cfg).Start)
 	l.metrics = metrics.New(l.ear.status)
-	l.desk, l.decisions = loop.NewDesk(door(cfg), gate(cfg), calls(cfg)), decisions.New()
+	l.desk, l.decisions = loop.NewDesk(door(cfg), passes(cfg), calls(cfg)), decisions.New()
 	l.tunnels = proxy.NewTunnels()
 	first, err := l.edit(cfg, &edition{})
 	if err != nil {
 		return cannot(err)
 	}
 	l.edition.Store(first)
+	l.tls = newTLS(cfg, first.shown)
+	l.run.Listen.TLS = l.proves()
+	l.changes.begin(first)
 	l.children = children.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
 	for _, address := range []string{cfg.Listen.HTTP, cfg.Listen.Admin} {
 		if err := free(address); err != nil {
@@ -83,7 +78,7 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 func (l *life) live(ctx context.Context, o options) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	go o.signals.Run(ctx, l.log, os.Stderr, func(e event.Event) { l.ear.say(ctx, e) }) //nolint:errcheck // it ends with ctx
+	go o.signals.Run(ctx, l.log, os.Stderr, func(e event.Event) { l.ear.say(ctx, e) }, l.changes.want) //nolint:errcheck // it ends with ctx
 	st, found, err := l.recover()
 	if errors.Is(err, errEnded) {
 		l.log.Info("ended", "why", err)
@@ -100,9 +95,8 @@ func (l *life) live(ctx context.Context, o options) error {
 	l.showBooks(running)
 	l.ear.hear(ctx, running)
 	go l.enrol(ctx, found.Damaged)
-	if b := l.edition.Load().beyond; b != nil {
-		go b.Run(ctx) //nolint:errcheck // it ends with ctx
-	}
+	l.edition.Load().run(ctx)
+	go l.reloads(ctx)
 	go watchdog(ctx, l.log, l.turns()) //nolint:errcheck // the same
 	announcing, hush := context.WithCancel(ctx)
 	var announced sync.WaitGroup
@@ -230,6 +224,7 @@ func (l *life) publicHandler() http.Handler {
 		Audit: auditor{l.audit}, Log: l.log, Streams: streams,
 		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline, Large: largeBodies}
 	a := httpapi.New(c)
+	l.api.Store(a)
 	l.showAPI(a)
 	return a
 }

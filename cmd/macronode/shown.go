@@ -93,6 +93,7 @@ func (l *life) showDoor(s *signals) {
 	l.showGate()
 	l.show("early", l.ear.waiting)
 	l.show("signals", func() (int, int) { return len(s.heard), cap(s.heard) })
+	l.show("reloads", l.changes.waiting)
 	l.show("connections_http", func() (int, int) { return int(l.board.http.Load()), l.publicServer().MaxConns })
 	l.show("connections_admin", func() (int, int) { return int(l.board.admin.Load()), l.adminServer().MaxConns })
 	status := func(of func(event.Status) int, limit int) func() (int, int) {

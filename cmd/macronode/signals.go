@@ -23,9 +23,9 @@ func catchSignals() *signals {
 }
 
 // Run carries what is heard to the node, until ctx ends. The first termination or
-// interrupt drains, later ones abort; a quit writes all goroutines to dump, and
-// changes nothing.
-func (s *signals) Run(ctx context.Context, log *slog.Logger, dump io.Writer, say func(event.Event)) error {
+// interrupt drains, later ones abort; a hang-up has the configuration read again; a quit
+// writes all goroutines to dump, and changes nothing.
+func (s *signals) Run(ctx context.Context, log *slog.Logger, dump io.Writer, say func(event.Event), reload func()) error {
 	defer signal.Stop(s.heard)
 	wish := event.Drain
 	for {
@@ -35,7 +35,7 @@ func (s *signals) Run(ctx context.Context, log *slog.Logger, dump io.Writer, say
 		case got := <-s.heard:
 			switch got {
 			case syscall.SIGHUP:
-				log.Warn("the configuration is not read again: a change takes effect at the next start")
+				reload()
 			case syscall.SIGQUIT:
 				if err := pprof.Lookup("goroutine").WriteTo(dump, 2); err != nil {
 					log.Error("goroutines are not written", "err", err)

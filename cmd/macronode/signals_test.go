@@ -42,12 +42,12 @@ func TestWhatSignalsMean(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	said, log, dump := make(chan event.Event), expect("takes effect at the next start"), expect("TestWhatSignalsMean")
+	said, again, dump := make(chan event.Event), make(chan bool, 1), expect("TestWhatSignalsMean")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	send(syscall.SIGTERM)
 	go func() {
-		ended <- s.Run(ctx, slog.New(slog.NewTextHandler(log, nil)), dump, func(e event.Event) { said <- e })
+		ended <- s.Run(ctx, slog.New(slog.DiscardHandler), dump, func(e event.Event) { said <- e }, func() { again <- true })
 	}()
 	if e := <-said; e != (event.Signal{What: event.Drain}) {
 		t.Fatal(e)
@@ -59,7 +59,7 @@ func TestWhatSignalsMean(t *testing.T) {
 		}
 	}
 	send(syscall.SIGHUP)
-	<-log.done
+	<-again
 	send(syscall.SIGQUIT)
 	<-dump.done
 	stop()

@@ -64,3 +64,23 @@ func (s slots) free(before []string, wanted map[string]int, most int) (n int, ok
 	}
 	return 0, false
 }
+
+// given says which numbers are given: bit n is that of n.
+func (s slots) given() (bits uint16) {
+	for n, name := range s.names {
+		if name != "" {
+			bits |= 1 << n
+		}
+	}
+	return bits
+}
+
+// fresh says which numbers mean something else than before.
+func (s slots) fresh(was slots) (bits uint16) {
+	for n, name := range s.names {
+		if name != "" && (n >= len(was.names) || was.names[n] != name) {
+			bits |= 1 << n
+		}
+	}
+	return bits
+}

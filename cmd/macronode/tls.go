@@ -14,9 +14,12 @@ import (
 // soon is how long before its end a certificate is warned of.
 const soon = 7 * 24 * time.Hour
 
-// readCertificate reads what the configuration names.
+// readCertificate reads what the configuration names; nil: it names none.
 func readCertificate(c *config.Config) (*httpserver.Certificate, error) {
 	t := &c.Listen.TLS
+	if t.Cert == "" {
+		return nil, nil
+	}
 	read, err := httpserver.ReadCertificate(t.Cert, t.Key, time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("listen.tls: %w", err)
@@ -25,32 +28,18 @@ func readCertificate(c *config.Config) (*httpserver.Certificate, error) {
 }
 
 // newTLS is how the listeners prove who they are; nil: they do not.
-func newTLS(c *config.Config) (*httpserver.TLS, error) {
-	if c.Listen.TLS.Cert == "" {
-		return nil, nil
-	}
-	read, err := readCertificate(c)
-	if err != nil {
-		return nil, err
-	}
-	return httpserver.NewTLS(read, c.Listen.TLS.Quantum == "required"), nil
-}
-
-// renew reads the certificate again, and has whoever connects from now on see it. When
-// anything is wrong with it, they see the one that they have seen so far.
-func (l *life) renew() error {
-	if l.tls == nil {
+func newTLS(c *config.Config, read *httpserver.Certificate) *httpserver.TLS {
+	if read == nil {
 		return nil
 	}
-	read, err := readCertificate(l.config)
-	if err == nil {
-		l.present(read)
-	}
-	return err
+	return httpserver.NewTLS(read, c.Listen.TLS.Quantum == "required")
 }
 
-// present has whoever connects from now on see a certificate.
+// present has whoever connects from now on see a certificate; nil: the node has none.
 func (l *life) present(read *httpserver.Certificate) {
+	if read == nil {
+		return
+	}
 	was := l.tls.Shown()
 	l.tls.Show(read)
 	if !read.Same(was) {

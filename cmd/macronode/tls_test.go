@@ -62,11 +62,21 @@ func proof(dir string) []string {
 func proven(t *testing.T, dir string, log *slog.Logger) *life {
 	t.Helper()
 	l := &life{config: configured(t, proof(dir)...), log: log, dir: fs.Dir(dir)}
-	var err error
-	if l.tls, err = newTLS(l.config); err != nil {
+	read, err := readCertificate(l.config)
+	if err != nil {
 		t.Fatal(err)
 	}
+	l.tls = newTLS(l.config, read)
 	return l
+}
+
+// renews is what a change does about it.
+func renews(l *life) error {
+	read, err := readCertificate(l.config)
+	if err == nil {
+		l.present(read)
+	}
+	return err
 }
 
 // TestRenew: a good pair is shown and told of, a bad one leaves the one that there is.
@@ -75,11 +85,11 @@ func TestRenew(t *testing.T) {
 	certifies(t, dir, far)
 	l := proven(t, dir, slog.New(slog.DiscardHandler))
 	first := l.tls.Shown()
-	if err := l.renew(); err != nil || !l.tls.Shown().Same(first) {
+	if err := renews(l); err != nil || !l.tls.Shown().Same(first) {
 		t.Fatalf("the same again: %v", err)
 	}
 	certifies(t, dir, far.Add(time.Hour))
-	if err := l.renew(); err != nil || l.tls.Shown().Same(first) {
+	if err := renews(l); err != nil || l.tls.Shown().Same(first) {
 		t.Fatalf("another: %v", err)
 	}
 	second := l.tls.Shown()
@@ -95,11 +105,11 @@ func TestRenew(t *testing.T) {
 	} {
 		certifies(t, dir, far)
 		spoil()
-		if err := l.renew(); err == nil || !strings.Contains(err.Error(), name) || !strings.HasPrefix(err.Error(), "listen.tls: ") || l.tls.Shown() != second {
+		if err := renews(l); err == nil || !strings.Contains(err.Error(), name) || !strings.HasPrefix(err.Error(), "listen.tls: ") || l.tls.Shown() != second {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := (&life{}).renew(); err != nil {
+	if read, err := readCertificate(configured(t)); read != nil || err != nil {
 		t.Errorf("without TLS: %v", err)
 	}
 }
@@ -130,7 +140,7 @@ func TestACertificateIsWatched(t *testing.T) {
 		said.Reset()
 	}
 	certifies(t, dir, ends.Add(24*time.Hour))
-	if err := l.renew(); err != nil {
+	if err := renews(l); err != nil {
 		t.Fatal(err)
 	}
 	said.Reset()
@@ -186,7 +196,7 @@ func TestTheNodeProvesItself(t *testing.T) {
 func TestABadCertificateIsNoStart(t *testing.T) {
 	dir := t.TempDir()
 	certifies(t, dir, time.Now())
-	if _, err := newTLS(configured(t, proof(dir)...)); err == nil || !strings.Contains(err.Error(), "listen.tls: "+filepath.Join(dir, "cert")+": certificate 1 of it is over since") {
+	if _, err := readCertificate(configured(t, proof(dir)...)); err == nil || !strings.Contains(err.Error(), "listen.tls: "+filepath.Join(dir, "cert")+": certificate 1 of it is over since") {
 		t.Fatalf("%v", err)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"macronode/adapters/config"
-	"macronode/core/quota"
 )
 
 // tree is the grammar: verbs and flags. docs/cli.md is generated from it.
@@ -61,10 +60,16 @@ type (
 		Check     checkCmd     `cmd:"" help:"Say whether it can be used, and how much memory it takes."`
 		Effective effectiveCmd `cmd:"" help:"Print every key with its value and where that came from."`
 		Schema    schemaCmd    `cmd:"" help:"Print the JSON Schema of the file."`
+		Diff      diffCmd      `cmd:"" help:"Say what would change in the node that runs."`
+		Reload    reloadCmd    `cmd:"" help:"Have the node that runs read its configuration again."`
+		Status    appliedCmd   `cmd:"" help:"Say which configuration the node that runs has applied."`
 	}
 	checkCmd     struct{}
 	effectiveCmd struct{}
 	schemaCmd    struct{}
+	diffCmd      struct{}
+	reloadCmd    struct{}
+	appliedCmd   struct{}
 
 	explainCmd struct {
 		Memory   memoryCmd   `cmd:"" help:"Add up the memory that the configuration bounds, part by part."`
@@ -113,7 +118,7 @@ func (c *console) load(own ...config.Flag) (*config.Config, error) {
 	}
 	cfg, err := config.Load(s)
 	if err == nil {
-		err = errors.Join(quota.CheckRules(quotas(cfg)), ownPaths(cfg))
+		err = errors.Join(usable(cfg), ownPaths(cfg))
 	}
 	return cfg, cannot(err)
 }

@@ -17,9 +17,11 @@ import (
 type options struct {
 	log     *slog.Logger
 	version string
-	signals *signals           // what the operator wants
-	ready   func(rundir.Run)   // is called once, when the node has become ready
-	drained func(event.Status) // is called once, when it has drained
+	signals *signals                       // what the operator wants
+	ready   func(rundir.Run)               // is called once, when the node has become ready
+	drained func(event.Status)             // is called once, when it has drained
+	load    func() (*config.Config, error) // reads the configuration again
+	level   *slog.LevelVar                 // of log
 }
 
 // Run serves until the node has stopped.
@@ -28,7 +30,7 @@ func (v *serveCmd) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	return c.serve(cfg, c.terminal)
+	return c.serve(cfg, c.terminal, v.flags()...)
 }
 
 // Run serves a node that leaves nothing behind.
@@ -45,26 +47,33 @@ func (v *devCmd) Run(c *console) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.serve(cfg, true)
+	return c.serve(cfg, true, v.flags()...)
 }
 
-// serve runs a node; show says that the first key may be printed.
-func (c *console) serve(cfg *config.Config, show bool) error {
-	log := newLog(cfg.Log, c.err)
-	return serve(context.Background(), cfg, options{log: log, version: thisBuild().Version, signals: catchSignals(),
+// serve runs a node; show says that the first key may be printed. Flags are those that it
+// was started with.
+func (c *console) serve(cfg *config.Config, show bool, flags ...config.Flag) error {
+	log, level := newLog(cfg.Log, c.err)
+	return serve(context.Background(), cfg, options{log: log, level: level, load: func() (*config.Config, error) { return c.load(flags...) }, version: thisBuild().Version, signals: catchSignals(),
 		ready:   func(r rundir.Run) { c.greet(log, cfg.Data, r, show) },
 		drained: func(s event.Status) { c.farewell(log, s) }})
 }
 
 // newLog writes lines for the operator.
-func newLog(l config.Log, to io.Writer) *slog.Logger {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
-		level = slog.LevelInfo // the configuration lets no other text through
-	}
+func newLog(l config.Log, to io.Writer) (*slog.Logger, *slog.LevelVar) {
+	level := new(slog.LevelVar)
+	level.Set(levelOf(l))
 	o := &slog.HandlerOptions{Level: level}
 	if l.Format == "json" {
-		return slog.New(slog.NewJSONHandler(to, o))
+		return slog.New(slog.NewJSONHandler(to, o)), level
 	}
-	return slog.New(slog.NewTextHandler(to, o))
+	return slog.New(slog.NewTextHandler(to, o)), level
+}
+
+// levelOf is the least important level that is written.
+func levelOf(l config.Log) (level slog.Level) {
+	if err := level.UnmarshalText([]byte(l.Level)); err != nil {
+		return slog.LevelInfo // the configuration lets no other text through
+	}
+	return level
 }

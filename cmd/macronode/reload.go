@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"macronode/adapters/adminapi"
+	"macronode/adapters/config"
+	"macronode/core/event"
+)
+
+// changes is how the configuration of a node is changed while it runs: one attempt at a time,
+// and each applies all of it or nothing.
+//
+//	read ─► compare ─► make ─► rehearse ─► the node steps it ─► the shell shows it
+//	  └────────┴─────────┴─────────┴──► the old one stays, and /config/status says why
+type changes struct {
+	load   func() (*config.Config, error)
+	wanted chan struct{} // by signals; who comes while one waits is the same
+	one    sync.Mutex    // attempts
+
+	mu sync.Mutex // of is alone
+	is adminapi.Applied
+
+	life context.Context // of the node, once it runs; guarded by one
+}
+
+func newChanges(load func() (*config.Config, error)) *changes {
+	return &changes{load: load, wanted: make(chan struct{}, 1)}
+}
+
+// begin tells of the first edition.
+func (c *changes) begin(e *edition) {
+	c.is = adminapi.Applied{Version: e.face.Version, Since: time.Now().UTC()}
+}
+
+// want asks for an attempt, without waiting for it.
+func (c *changes) want() {
+	select {
+	case c.wanted <- struct{}{}:
+	default:
+	}
+}
+
+// waiting is how many are asked for.
+func (c *changes) waiting() (depth, limit int) { return len(c.wanted), cap(c.wanted) }
+
+func (c *changes) applied() adminapi.Applied {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.is
+}
+
+// tried notes what became of an attempt.
+func (c *changes) tried(a adminapi.Attempt) adminapi.Applied {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.is.Last = &a
+	switch {
+	case !a.Applied:
+		c.is.Refused++
+	case len(a.Changed) > 0:
+		c.is.Changes++
+		c.is.Version, c.is.Since = a.Version, a.At
+	}
+	return c.is
+}
+
+// reloads makes the attempts that signals ask for, once the node runs.
+func (l *life) reloads(ctx context.Context) {
+	l.changes.one.Lock()
+	l.changes.life = ctx
+	l.changes.one.Unlock()
+	for {
+		select {
+		case <-l.changes.wanted:
+			l.reload()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// reload reads the configuration again, and applies it whole or not at all.
+func (l *life) reload() adminapi.Applied {
+	l.changes.one.Lock()
+	defer l.changes.one.Unlock()
+	notifyReloading(l.log)
+	defer notifyReady(l.log)
+	a := adminapi.Attempt{At: time.Now().UTC(), Changed: []adminapi.Changed{}}
+	err := l.change(&a)
+	if err != nil {
+		a.Why = strings.Split(err.Error(), "\n")
+		l.log.Error("the configuration was read again, and the old one stays", "why", a.Why)
+	} else {
+		a.Applied = true
+		l.log.Info("the configuration was read again, and is applied", "version", a.Version, "changed", keysOf(a.Changed))
+	}
+	return l.changes.tried(a)
+}
+
+func keysOf(all []adminapi.Changed) (keys []string) {
+	for _, c := range all {
+		keys = append(keys, c.Key)
+	}
+	return keys
+}
+
+// change makes one attempt. What can fail comes first: nothing of it is seen before all of it
+// is known to work.
+func (l *life) change(a *adminapi.Attempt) error {
+	is := l.edition.Load()
+	c, err := l.changes.load()
+	if err != nil {
+		return err
+	}
+	a.Version = versionOf(c)
+	if a.Changed, err = compared(is.config, c); err != nil {
+		return err
+	}
+	next, err := l.edit(c, is)
+	if err != nil {
+		return err
+	}
+	if len(a.Changed) == 0 { // but the certificate may be another, under the same name
+		l.present(next.shown)
+		return nil
+	}
+	node := nodeConfig(l.config)
+	if err := node.Takes(&next.gate); err != nil {
+		return err
+	}
+	if err := l.renew(next); err != nil {
+		return err
+	}
+	l.swap(is, next)
+	return nil
+}
+
+// compared is what differs. It fails where some of it takes effect at a start alone.
+func compared(is, next *config.Config) ([]adminapi.Changed, error) {
+	all, wrong := []adminapi.Changed{}, []error(nil)
+	for _, d := range config.Diff(is, next) {
+		all = append(all, adminapi.Changed(d))
+		if !d.Hot {
+			wrong = append(wrong, fmt.Errorf("%s takes effect at the next start alone: it is %s, and would be %s", d.Key, d.Old, d.New))
+		}
+	}
+	return all, errors.Join(wrong...)
+}
+
+// renew has the node step to another gate, and waits until it has: once it was told, it will,
+// unless it ends.
+func (l *life) renew(next *edition) error {
+	ctx := l.changes.life
+	if ctx == nil {
+		return errors.New("the node is starting: it can be asked again when it is ready")
+	}
+	soon, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	if !l.ear.tell(soon, &event.Renew{Gate: next.gate}) {
+		return errors.New("the node ends, or has too much to do: it can be asked again")
+	}
+	for wait := time.Millisecond; l.ear.status().Gate != next.gate.Version; wait = min(2*wait, 50*time.Millisecond) {
+		if sleep(ctx, wait) != nil {
+			return errors.New("the node ends")
+		}
+	}
+	return nil
+}
+
+// swap shows the shell's part of it to all that comes.
+func (l *life) swap(is, next *edition) {
+	next.run(l.changes.life)
+	limitMemory(next.config)
+	l.edition.Store(next)
+	l.api.Load().Change(next.face)
+	l.present(next.shown)
+	l.level.Set(levelOf(next.config.Log))
+	is.retire()
+}
