@@ -129,7 +129,7 @@ func TestAgrees(t *testing.T) {
 				return
 			}
 			e := event.Arrive{Ticket: words.NewTicket(slot, uint32(len(used)+1)), Facet: words.Facet(rapid.IntRange(0, 1).Draw(t, "facet")),
-				Class: words.Class(rapid.IntRange(0, 2).Draw(t, "class")), Route: uint16(rapid.IntRange(0, 2).Draw(t, "route")),
+				Class: words.Class(rapid.IntRange(0, 2).Draw(t, "class")), Route: uint16(rapid.IntRange(0, 3).Draw(t, "route")),
 				Bytes: rapid.Int64Range(-1, 2*quantum).Draw(t, "bytes"), Patience: time.Duration(rapid.IntRange(1, 200).Draw(t, "patience")) * time.Millisecond,
 				Keeps: time.Duration(rapid.SampledFrom([]int{0, 0, 5000}).Draw(t, "keeps")) * time.Millisecond}
 			g := twin.Guest{Ticket: e.Ticket, Facet: e.Facet, Route: int(e.Route), Flow: words.Flow{Class: e.Class}}
@@ -197,6 +197,7 @@ func TestAgrees(t *testing.T) {
 					t.Fatalf("due at %d, it is %d", due, now)
 				}
 			},
+			"change": func(t *rapid.T) { change(t, now, &a, &m, &l) },
 			"copy": func(t *rapid.T) {
 				a.CopyTo(&spare)
 				if a.Mix(0) != spare.Mix(0) {

@@ -109,7 +109,7 @@ func TestAgrees(t *testing.T) {
 			if q.Queued(place) {
 				return
 			}
-			f, cost := flow(t), rapid.Uint64Range(1, quantum).Draw(t, "cost")
+			f, cost := flow(t), rapid.Uint64Range(1, l.Quantum).Draw(t, "cost")
 			err := q.Offer(f, place, cost)
 			if want := m.Offer(f, place, int64(cost)); name(err) != want {
 				t.Fatalf("offer %v at %d: %v, the twin says %q", f, place, err, want)
@@ -146,6 +146,7 @@ func TestAgrees(t *testing.T) {
 					m.Correct(f, by)
 				}
 			},
+			"change": func(t *rapid.T) { change(t, &q, &m, &l) },
 			"copy": func(t *rapid.T) { // the copy lives on, what was copied is spoilt
 				q.CopyTo(&spare)
 				if q.Mix(0) != spare.Mix(0) {

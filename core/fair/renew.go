@@ -21,12 +21,19 @@ func (q *Queue) Renew(l Limits) {
 	for of := range q.classes {
 		c := &q.classes[of]
 		q.most.class[of] = max(q.most.class[of], int(c.queued))
-		c.deficit = min(c.deficit, l.Weights[of]*l.Quantum)
+		turns := uint64(1) // what is left of a turn
+		if c.visited {
+			turns += l.Weights[of]
+		}
+		c.deficit = min(c.deficit, turns*l.Quantum)
 		at := c.first
-		for range c.flows {
-			f := &q.flows[at]
+		for n := range c.flows {
+			f, most := &q.flows[at], 2*quantum
+			if n == 0 && c.begun {
+				most += quantum
+			}
 			q.most.flow = max(q.most.flow, int(f.queued))
-			f.deficit = max(-quantum, min(f.deficit, 2*quantum))
+			f.deficit = max(-quantum, min(f.deficit, most))
 			at = f.next
 		}
 	}

@@ -53,12 +53,8 @@ func newTwins(t *rapid.T, saw map[string]int) *twins {
 	for range rapid.IntRange(1, 5).Draw(t, "rules") {
 		r := drawRule(t)
 		w.rules = append(w.rules, r)
-		m := model.Rule{Scope: r.Scope, Unit: r.Unit, Rate: r.Rate, Burst: r.Burst, Every: r.Every, Shadow: r.Shadow, Route: r.Route}
-		for c := range words.Classes {
-			m.For[c] = r.Classes.Has(c)
-		}
-		w.twin.Rules = append(w.twin.Rules, m)
 	}
+	w.twin.Rules = modelled(w.rules)
 	// No more rows than the hand looks at: then it finds whatever is idle.
 	l := quota.Limits{Peers: rapid.IntRange(0, quota.Looks).Draw(t, "peers"),
 		Keys: rapid.IntRange(0, 3).Draw(t, "keys"), Tenants: rapid.IntRange(0, 2).Draw(t, "tenants")}
@@ -228,10 +224,10 @@ func TestAgrees(t *testing.T) {
 		w := newTwins(t, saw)
 		t.Repeat(map[string]func(*rapid.T){
 			"pass": w.pass, "pass again": w.pass, "take": w.take, "take again": w.take, "and again": w.take,
-			"charge": w.charge, "spend": w.spend, "copy": w.copy, "": w.check,
+			"charge": w.charge, "spend": w.spend, "copy": w.copy, "change": w.change, "": w.check,
 		})
 	})
-	for _, corner := range []string{"admitted", "refused", "never", "beyond the burst", "shadow", "shared", "paced", "back", "route"} {
+	for _, corner := range []string{"admitted", "refused", "never", "beyond the burst", "shadow", "shared", "paced", "back", "route", "tuned", "emptied"} {
 		if saw[corner] == 0 {
 			t.Errorf("never saw: %s", corner)
 		}

@@ -105,7 +105,7 @@ func (q *Quota) fresh(scope words.Scope, width int) counters {
 
 // install makes gauges of rules, and notes whom each is for.
 func (q *Quota) install(rules []Rule) {
-	q.gauges, q.applies, q.keyed, q.bytes, q.paces = q.gauges[:0], [words.Classes]uint16{}, 0, 0, 0
+	q.gauges, q.applies, q.keyed, q.routed, q.bytes, q.paces = q.gauges[:0], [words.Classes]uint16{}, 0, 0, 0, 0
 	for i, r := range rules {
 		bit, slots := uint16(1)<<i, widthsOf(rules[:i])
 		q.gauges = append(q.gauges, newGauge(r, slots[r.Scope]))

@@ -59,11 +59,11 @@ func (q *Queue) Offer(name words.Flow, place uint32, cost int64) (refused string
 	switch {
 	case q.Weight[name.Class] == 0:
 		return "weight"
-	case q.all() == q.Most:
+	case q.all() >= q.Most:
 		return "full"
-	case q.Len(name.Class) == q.Class[name.Class]:
+	case q.Len(name.Class) >= q.Class[name.Class]:
 		return "class"
-	case f != nil && len(f.items) == q.Flow:
+	case f != nil && len(f.items) >= q.Flow:
 		return "flow"
 	}
 	if f == nil {

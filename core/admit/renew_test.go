@@ -1,0 +1,66 @@
+package admit_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/admit"
+	"macronode/core/event"
+	"macronode/core/words"
+	twin "macronode/models/admit"
+)
+
+// change draws other limits for the house and its twin: those who are in stay, but who waits
+// in a class that has no weight any more.
+func change(t *rapid.T, now words.Instant, a *admit.Admit, m *twin.House, l *admit.Limits) {
+	n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
+	m.Permits, m.Queue, m.Flow = n("permits", 0, 4), n("queue", 1, 4), n("flow", 1, 4)
+	m.Wait = time.Duration(n("wait", 0, 50)) * time.Millisecond
+	m.Routes = m.Routes[:0:0]
+	for range n("routes", 0, 4) {
+		m.Routes = append(m.Routes, n("route", 0, 3))
+	}
+	for c := range words.Classes {
+		m.Class[c], m.Weight[c] = n("class", 1, 4), n("weight", 0, 2)
+		l.Weights[c] = uint64(m.Weight[c])
+	}
+	for f := range l.Facets {
+		l.Facets[f] = admit.Facet{Permits: m.Permits, Queue: m.Queue, Class: m.Class, Flow: m.Flow}
+	}
+	l.Quantum, l.Wait, l.Routes = uint64(n("quantum", 10, 2*quantum)), m.Wait, m.Routes
+	a.Renew(*l)
+	for {
+		ticket, waited, any := a.Unserved(now)
+		if !any {
+			break
+		}
+		gone := m.Gone(ticket)
+		if gone == nil || waited != time.Duration(now-gone.Since) {
+			t.Fatalf("%v goes, after %v, who may stay", ticket, waited)
+		}
+		m.Settle(ticket)
+	}
+	if left := m.Gone(0); left != nil {
+		t.Fatalf("%+v waits, and is not served", left)
+	}
+}
+
+// TestRenewOfNothing: a change to the same limits changes nothing.
+func TestRenewOfNothing(t *testing.T) {
+	a := admit.New(limits(), 1)
+	for slot := range uint32(6) {
+		in := event.Arrive{Ticket: words.NewTicket(slot, 1), Class: words.Authed, Tenant: words.Tenant(1 + slot/2), Key: 1, Route: uint16(slot % 2), Patience: time.Second}
+		if a.Would(&in) == nil {
+			a.Arrive(5, &in)
+		}
+		if slot < 2 {
+			a.Next(6)
+		}
+	}
+	was := a.Mix(0)
+	if a.Renew(limits()); a.Mix(0) != was || a.Waiting() == 0 {
+		t.Error("it has another hash")
+	}
+}
