@@ -158,7 +158,7 @@ func callers(t *testing.T, cells map[sim.GateCell]int) {
 		switch n := cells[c]; {
 		case n > 0:
 			filled++
-		case *seeds >= 1500:
+		case *seeds >= enough/4:
 			t.Errorf("nobody came to %v", c)
 		}
 	}

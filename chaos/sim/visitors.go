@@ -22,7 +22,7 @@ var visits = [...]func(*World){
 	func(w *World) { w.turn(0) },
 	(*World).comes, (*World).comes, (*World).comes, (*World).comes, (*World).bursts, (*World).bursts, (*World).floods, (*World).crowds,
 	(*World).ends, (*World).ends, (*World).ends, (*World).ends,
-	(*World).turnsAway, (*World).holdsOn, (*World).awhile, (*World).awhile,
+	(*World).changes, (*World).turnsAway, (*World).holdsOn, (*World).awhile, (*World).awhile,
 	(*World).travels, (*World).travels, (*World).travels, (*World).travels, (*World).turnsMood,
 }
 
@@ -77,9 +77,9 @@ func stranger(peer int) (in event.Arrive) {
 // arrival makes up who comes, and for what.
 func (w *World) arrival() (in event.Arrive) {
 	in = stranger(1 + w.c.Choose("gate/peer", 6))
-	if who := w.c.Choose("gate/who", 8); who > 2 { // of three tenants, the first is that of the clients
+	if who := w.c.Choose("gate/who", 10); who > 2 { // of three tenants, the first is that of the clients
 		in.Class, in.Tenant = words.Authed, words.Tenant(1+who%3)
-		if in.Key = words.KeyID(200 + in.Tenant); who == 7 {
+		if in.Key = words.KeyID(200 + in.Tenant); who > 7 {
 			in.Class, in.Tenant, in.Key = words.Internal, boss.Tenant, boss.ID
 		}
 	}

@@ -39,6 +39,9 @@ func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
 		told = &h
 	}
 	w.stepped(in, told)
+	if g, ok := in.(*event.Renew); ok {
+		w.changed(g, out.Verdicts[verdicts:])
+	}
 	w.toldAtGate(in, out.Verdicts[verdicts:])
 	w.outlived(in, out.Replies[replies:], forgot)
 	if r, ok := in.(*event.Request); ok {

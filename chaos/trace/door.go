@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"slices"
 	"time"
 
 	"macronode/core/admit"
@@ -26,28 +27,73 @@ type guest struct {
 // what every step must say, but where the pace of the instance is the reason: how many are
 // before one who comes is no more than is queued, and the node may think of fewer.
 type door struct {
-	limits  admit.Limits
-	pace    time.Duration
-	guests  []guest // in the order in which they came
-	queues  [words.Facets]fair.Queue
-	out     [words.Facets]int
-	turn    words.Facet
-	taken   uint64
-	purses  purses
-	says    []event.Verdict // what is to be told, in this order
-	arrived event.Verdict   // what of its own an arrival is told
+	limits admit.Limits
+	pace   time.Duration
+	guests []guest // in the order in which they came
+	queues [words.Facets]fair.Queue
+	out    [words.Facets]int
+	most   [words.Facets]int // permits that may be out: as many as there are, or were when there were more
+	turn   words.Facet
+	taken  uint64
+	purses purses
+	says   []event.Verdict // what is to be told, in this order
 }
 
 func newDoor(c node.Config) door {
 	d := door{limits: c.Admit, pace: c.Pace, purses: newPurses(c.Quotas, c.Subjects)}
 	for f := range d.queues {
-		of := &c.Admit.Facets[f]
-		d.queues[f] = fair.Queue{Most: of.Queue, Class: of.Class, Flow: of.Flow, Quantum: int64(c.Admit.Quantum)}
-		for k, w := range c.Admit.Weights {
-			d.queues[f].Weight[k] = int64(w)
-		}
+		d.bounds(f, c.Admit.Facets[f], c.Admit.Weights, c.Admit.Quantum)
 	}
 	return d
+}
+
+// bounds are those of a facet.
+func (d *door) bounds(f int, of admit.Facet, weights [words.Classes]uint64, quantum uint64) {
+	var weight [words.Classes]int64
+	for k, w := range weights {
+		weight[k] = int64(w)
+	}
+	d.queues[f].Most, d.queues[f].Class, d.queues[f].Flow = of.Queue, of.Class, of.Flow
+	d.queues[f].Change(weight, int64(quantum))
+	d.most[f] = max(d.out[f], of.Permits)
+}
+
+// renews is a gate in the place of another: nobody at work is cut, and of those who wait only
+// who is of a class that is served no more.
+func (d *door) renews(now words.Instant, g *event.Gate) {
+	d.limits.Quantum, d.limits.Weights, d.limits.Wait, d.limits.Routes, d.pace = g.Quantum, g.Weights, g.Wait, slices.Clone(g.Routes), g.Pace
+	for f, of := range g.Facets {
+		d.limits.Facets[f] = admit.Facet(of)
+		d.bounds(f, d.limits.Facets[f], g.Weights, g.Quantum)
+	}
+	for i := range d.guests {
+		if x := &d.guests[i]; x.at == "queued" {
+			x.cost = min(x.cost, int64(g.Quantum))
+		}
+	}
+	d.purses.renews(now, g)
+	for f := range d.queues {
+		for slot, any := d.queues[f].Unserved(); any; slot, any = d.queues[f].Unserved() {
+			d.sends(slot, event.NoWeight, now)
+		}
+	}
+	d.lets(now)
+}
+
+// sends tells one who waited that he may not any more.
+func (d *door) sends(slot uint32, why event.Why, now words.Instant) {
+	for i, g := range d.guests {
+		if g.ticket.Slot() != slot {
+			continue
+		}
+		v := event.Verdict{Ticket: g.ticket, Why: why}
+		if why != event.NotServing {
+			v.Waited = time.Duration(now - g.since)
+		}
+		d.gone(i)
+		d.says = append(d.says, refused(v))
+		return
+	}
 }
 
 func (d *door) step(before, after *View, s *Step) error {
@@ -61,6 +107,10 @@ func (d *door) step(before, after *View, s *Step) error {
 	case *event.Settle:
 		d.settles(in)
 		d.lets(now)
+	case *event.Renew:
+		if after.Gate == in.Gate.Version && before.Gate != in.Gate.Version {
+			d.renews(now, &in.Gate)
+		}
 	case event.Tick:
 		d.late(now)
 		d.lets(now)
@@ -276,13 +326,7 @@ func (d *door) late(now words.Instant) {
 func (d *door) shuts() {
 	for f := range d.queues {
 		for slot, any := d.queues[f].Next(); any; slot, any = d.queues[f].Next() {
-			for i := range d.guests {
-				if g := d.guests[i]; g.ticket.Slot() == slot {
-					d.gone(i)
-					d.says = append(d.says, refused(event.Verdict{Ticket: g.ticket, Why: event.NotServing}))
-					break
-				}
-			}
+			d.sends(slot, event.NotServing, 0)
 		}
 	}
 }
@@ -322,8 +366,9 @@ func (d *door) exact(after *View) error {
 		}
 	}
 	for f, out := range d.out {
-		if after.Out[f] != uint32(out) || out > d.limits.Facets[f].Permits {
-			return broken("PermitsExact", "%d permits of %v are out, counted %d, at most %d", out, words.Facet(f), after.Out[f], d.limits.Facets[f].Permits)
+		d.most[f] = max(d.limits.Facets[f].Permits, min(d.most[f], out))
+		if after.Out[f] != uint32(out) || out > d.most[f] {
+			return broken("PermitsExact", "%d permits of %v are out, counted %d, at most %d", out, words.Facet(f), after.Out[f], d.most[f])
 		}
 	}
 	if after.Queued != queued {

@@ -191,7 +191,7 @@ func TestStrangersMoveNobody(t *testing.T) {
 		g := &rig{}
 		said := ""
 		g.hears = func(in event.Event, told []event.Verdict) error {
-			switch in := in.(type) { //nolint:gochecksumtype // the node alone hears all but strangers
+			switch in := in.(type) {
 			case *event.Arrive:
 				if in.Class == words.Anon {
 					return nil

@@ -41,16 +41,57 @@ type purses struct {
 func newPurses(rules []quota.Rule, l quota.Limits) (p purses) {
 	p.most = [words.Scopes]int{words.OfPeer: l.Peers, words.OfKey: l.Keys, words.OfTenant: l.Tenants}
 	for _, r := range rules {
-		q := rule{Rule: r}
-		if r.Rate > 0 {
-			words.Assert(uint64(r.Every)%r.Rate == 0, "trace: a unit is no whole number of nanoseconds")
-			q.one = r.Every / time.Duration(r.Rate)
-			q.full = q.one * time.Duration(r.Burst)
-		}
-		p.rules = append(p.rules, q)
+		p.rules = append(p.rules, newRule(r))
 	}
 	return p
 }
+
+func newRule(r quota.Rule) rule {
+	q := rule{Rule: r}
+	if r.Rate > 0 {
+		words.Assert(uint64(r.Every)%r.Rate == 0, "trace: a unit is no whole number of nanoseconds")
+		q.one = r.Every / time.Duration(r.Rate)
+		q.full = q.one * time.Duration(r.Burst)
+	}
+	return q
+}
+
+// renews puts rules in the place of others. What was had by one that is for the same is had,
+// though no more of it than the new burst; what is owed is owed. Of the same pace: of another
+// it is not one to be held to.
+func (p *purses) renews(now words.Instant, g *event.Gate) {
+	was := p.rules
+	p.rules = nil
+	for i, r := range g.Quotas {
+		q := newRule(quota.Rule(r))
+		if i < len(was) && g.Fresh>>i&1 == 0 {
+			q.keeps(&was[i], now)
+		}
+		p.rules = append(p.rules, q)
+	}
+}
+
+// keeps takes over what was had by a rule that was in the same place.
+func (r *rule) keeps(was *rule, now words.Instant) {
+	if r.Scope != was.Scope || r.Unit != was.Unit || r.Route != was.Route || r.Rate == 0 || was.Rate == 0 {
+		return
+	}
+	words.Assert(r.one == was.one, "trace: a rule of another pace")
+	kept := func(whole words.Instant) words.Instant {
+		used := had(whole, now)
+		spent := min(used, was.full)
+		return now.Plus(min(min(spent, r.full)+used-spent, r.full+quota.MaxDebt))
+	}
+	r.common = kept(was.common)
+	for _, b := range was.buckets {
+		if b.whole > now {
+			r.buckets = append(r.buckets, bucket{b.of, kept(b.whole)})
+		}
+	}
+}
+
+// ofInstance reports that a rule paces the instance: an empty place does not.
+func (r *rule) ofInstance() bool { return r.Scope == words.OfInstance && r.Classes != 0 }
 
 // subject is whom a rule counts a request for; false where it does not.
 func (r *rule) subject(in *event.Arrive) (s subject, counts bool) {
@@ -217,7 +258,7 @@ func more(a, of, b, than time.Duration) bool {
 func (p *purses) paced(now words.Instant, behind int, requests bool) (wait time.Duration) {
 	for i := range p.rules {
 		r := &p.rules[i]
-		if r.Scope != words.OfInstance || r.Shadow || requests && r.Unit != words.Requests {
+		if !r.ofInstance() || r.Shadow || requests && r.Unit != words.Requests {
 			continue
 		}
 		if r.Rate == 0 {
@@ -233,7 +274,7 @@ func (p *purses) paced(now words.Instant, behind int, requests bool) (wait time.
 func (p *purses) spends(now words.Instant) (shadow uint16) {
 	for i := range p.rules {
 		r := &p.rules[i]
-		if r.Scope != words.OfInstance {
+		if !r.ofInstance() {
 			continue
 		}
 		after, wait := r.wants(had(r.common, now), 0)

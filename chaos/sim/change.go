@@ -1,0 +1,91 @@
+package sim
+
+import (
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// changes: somebody puts another gate in the place of the one that is, with one thing in it
+// otherwise. A process that comes later begins with it.
+func (w *World) changes() {
+	g := w.config.Applied()
+	g.Version++
+	alters[w.c.Choose("change/what", len(alters))](w, &g)
+	takes := w.config.Takes(&g)
+	if takes == nil {
+		w.config = w.config.With(&g)
+	}
+	w.step(&event.Renew{Gate: g})
+	var s event.Status
+	if w.node.Status(&s); (s.Gate == g.Version) != (takes == nil) {
+		w.fail("change", "gate %d, which it should take or not: %v; it has %d", g.Version, takes, s.Gate)
+	}
+	if takes != nil {
+		w.Saw["a gate that the node does not take"]++
+	}
+}
+
+// alters are what may be otherwise. The pace of a quota stays, or what is left of it could not
+// be told in whole nanoseconds.
+var alters = [...]func(*World, *event.Gate){
+	func(w *World, g *event.Gate) { g.Facets[w.facet()].Permits = 1 + w.c.Choose("change/permits", 3) },
+	func(w *World, g *event.Gate) {
+		f := &g.Facets[w.facet()]
+		f.Queue = 0
+		for c := range f.Class {
+			f.Class[c] = 1 + w.c.Choose("change/queue", 3)
+			f.Queue += f.Class[c]
+		}
+	},
+	func(w *World, g *event.Gate) { g.Weights[words.Anon] = uint64(w.c.Choose("change/weight", 2)) },
+	func(w *World, g *event.Gate) { g.Weights[words.Authed] = uint64(1 + w.c.Choose("change/weight", 5)) },
+	func(w *World, g *event.Gate) { g.Quotas[w.rule(g)].Burst = uint64(1 + w.c.Choose("change/burst", 9)) },
+	func(w *World, g *event.Gate) { q := &g.Quotas[w.rule(g)]; q.Shadow = !q.Shadow },
+	func(w *World, g *event.Gate) { // a rule goes, or comes again and has counted nothing
+		at := w.rule(g)
+		if g.Quotas[at].Rate == 0 {
+			g.Quotas[at] = event.Quota(gateway(config(), w.narrow).Quotas[at])
+			g.Fresh = 1 << at
+			return
+		}
+		g.Quotas[at] = event.Quota{}
+	},
+	func(w *World, g *event.Gate) {
+		g.Routes[1+w.c.Choose("change/route", 2)] = w.c.Choose("change/most", 4)
+	},
+	func(w *World, g *event.Gate) {
+		g.Wait = mostWait - time.Duration(w.c.Choose("change/wait", 40))*time.Millisecond
+		g.Pace = 4 * g.Wait
+	},
+	func(w *World, g *event.Gate) { g.Quantum = uint64(1+w.c.Choose("change/quantum", 3)) << 12 },
+	func(w *World, g *event.Gate) {
+		g.Upstreams[0].Endpoints = uint16(1 + w.c.Choose("change/endpoints", 3))
+	},
+}
+
+func (w *World) facet() words.Facet {
+	return words.Facet(w.c.Choose("change/facet", int(words.Facets)))
+}
+
+func (w *World) rule(g *event.Gate) int { return w.c.Choose("change/rule", len(g.Quotas)) }
+
+// changed notes what a change was to those at the gate.
+func (w *World) changed(in *event.Renew, told []event.Verdict) {
+	for _, v := range told {
+		switch v.Why { //nolint:exhaustive // nobody is told anything else by a change
+		case event.Admitted:
+			w.Saw["a change let somebody go"]++
+		case event.NoWeight:
+			w.Saw["a change sent somebody away"]++
+		}
+	}
+	var s event.Status
+	w.node.Status(&s)
+	for f, n := range s.Out {
+		if s.Gate == in.Gate.Version && int(n) > in.Gate.Facets[f].Permits {
+			w.Saw["fewer permits than are out"]++
+		}
+	}
+}
