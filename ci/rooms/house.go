@@ -47,6 +47,7 @@ var House = []Room{
 
 	core("state", "core/words", "core/event", "core/record", "core/idem", "core/keyring", "core/ledger"),
 	core("node", "core"),
+	core("rehearse", "core"),
 
 	{Path: "models", Pure: true, Uses: []string{"core/words"}, Std: []string{"math/big"},
 		Borrows: []string{"github.com/anishathalye/porcupine"}},

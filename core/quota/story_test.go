@@ -16,6 +16,7 @@ func TestRules(t *testing.T)                { play(t, "testdata/rules") }
 func TestDebt(t *testing.T)                 { play(t, "testdata/debt") }
 func TestPace(t *testing.T)                 { play(t, "testdata/pace") }
 func TestKong12003(t *testing.T)            { play(t, "testdata/kong-12003") }
+func TestChange(t *testing.T)               { play(t, "testdata/change") }
 func TestRoutes(t *testing.T)               { play(t, "testdata/routes") }
 func TestK8s134196(t *testing.T)            { play(t, "testdata/k8s-134196") }
 func TestRonGateForgedPeer(t *testing.T)    { play(t, "testdata/ron-gate-forged-peer") }
@@ -34,6 +35,7 @@ func TestRulesThatMakeNoSense(t *testing.T) { play(t, "testdata/sense") }
 //	next, next 10B              when the instance lets one go; spend lets it
 //	                            r2 behind who asks, and at the end of a rule of a route: route 2
 //	sense RULE
+//	change RULE | RULE          those rules instead; none: an empty place, fresh: the last one is another than before
 type teller struct {
 	t     *testing.T
 	quota quota.Quota
@@ -84,6 +86,12 @@ func (s *teller) say(line []string) string {
 			shadow |= s.quota.Spend(s.now, bytes)
 		}
 		return shadowed("", shadow)
+	case "change":
+		said, fresh := line[1:], uint16(0)
+		if last := len(said) - 1; said[last] == "fresh" {
+			said, fresh = said[:last], 1<<strings.Count(strings.Join(said, ""), "|")
+		}
+		s.quota.Renew(s.now, s.rules(said), fresh)
 	case "sense":
 		if err := s.rule(line[1:]).Check(); err != nil {
 			return err.Error()
@@ -139,14 +147,21 @@ func (s *teller) open(line []string) {
 	if text, ok := strings.CutPrefix(line[0], "rows="); ok {
 		rows, line = s.number(text), line[1:]
 	}
-	var rules []quota.Rule
+	s.quota, s.now, s.met = quota.New(s.rules(line), quota.Limits{Peers: rows, Keys: rows, Tenants: rows}, 1), 0, 0
+}
+
+func (s *teller) rules(line []string) (rules []quota.Rule) {
 	for rule := range strings.SplitSeq(strings.Join(line, " "), "|") {
-		rules = append(rules, s.rule(strings.Fields(rule)))
+		if w := strings.Fields(rule); w[0] == "none" {
+			rules = append(rules, quota.Rule{})
+		} else {
+			rules = append(rules, s.rule(w))
+		}
 	}
 	if err := quota.CheckRules(rules); err != nil {
 		s.t.Fatal(err)
 	}
-	s.quota, s.now, s.met = quota.New(rules, quota.Limits{Peers: rows, Keys: rows, Tenants: rows}, 1), 0, 0
+	return rules
 }
 
 func (s *teller) rule(line []string) (r quota.Rule) {

@@ -115,8 +115,9 @@ func TestAgrees(t *testing.T) {
 					}
 				}
 			},
+			"change": func(t *rapid.T) { rules = change(t, now, &m, w) },
 			"probe": func(t *rapid.T) {
-				at, well := rapid.IntRange(0, wants.Endpoints-1).Draw(t, "at"), rapid.Bool().Draw(t, "well")
+				at, well := rapid.IntRange(0, 5).Draw(t, "at"), rapid.Bool().Draw(t, "well")
 				m.Probed(now, event.Probed{Endpoint: uint8(at), Well: well})
 				w.Probed(int64(now), at, well)
 			},

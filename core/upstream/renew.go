@@ -16,6 +16,9 @@ import (
 func (m *Upstreams) Renew(now words.Instant, rules []Rules) {
 	words.Assert(CheckRules(rules) == nil, "upstream: rules without sense")
 	m.Tick(now)
+	for of := range m.upstreams {
+		m.upstreams[of].refill(now) // by the rules that were
+	}
 	for len(m.upstreams) < len(rules) {
 		m.add(Rules{})
 	}
@@ -39,11 +42,18 @@ func (m *Upstreams) Renew(now words.Instant, rules []Rules) {
 			u.most = max(u.most, c.tries+1)
 		}
 	}
+	if m.any {
+		m.wake(now)
+		m.Tick(now)
+	}
 }
 
 // renew gives one upstream its rules, and says which endpoints are none any more, or others.
 func (m *Upstreams) renew(u *upstream, r Rules) (gone uint16) {
 	stay := u.rules.Endpoints & r.Endpoints &^ r.Fresh
+	if u.rules.Endpoints|r.Endpoints == 0 {
+		return 0
+	}
 	if r.Fresh = 0; r.Endpoints == 0 {
 		r = Rules{}
 	}

@@ -26,13 +26,14 @@ type Call struct {
 	Again bool
 	Is    string // "trying", "resting", "answered" or "gone"
 	Ill   bool
-	At    int
-	Tried []int // endpoints, in order
+	At    int   // less than nothing: at none any more
+	Tried []int // endpoints, in order; less than nothing: none any more
 	Era   int
 }
 
 // An Endpoint is one.
 type Endpoint struct {
+	None    bool
 	Failed  int // in a row
 	Out     bool
 	Until   int64
@@ -67,7 +68,11 @@ type Upstream struct {
 
 // New knows nothing yet.
 func New(r Rules, d words.Dice) *Upstream {
-	return &Upstream{Rules: r, Dice: d, Endpoints: make([]Endpoint, r.Endpoints), Saved: 100 * r.Spare, Circuit: "closed"}
+	u := &Upstream{Rules: r, Dice: d, Endpoints: make([]Endpoint, 16), Saved: 100 * r.Spare, Circuit: "closed"}
+	for n := range u.Endpoints {
+		u.Endpoints[n].None = n >= r.Endpoints
+	}
+	return u
 }
 
 // Pass ends what is over.
@@ -127,7 +132,7 @@ func (u *Upstream) Retry(now int64, c *Call) (stop string) {
 		best := -1
 		for i := range u.Endpoints {
 			n := (u.Next + i) % len(u.Endpoints)
-			if !u.Endpoints[n].Sick && ask(n) && (best < 0 || u.Busy(n) < u.Busy(best)) {
+			if !u.Endpoints[n].None && !u.Endpoints[n].Sick && ask(n) && (best < 0 || u.Busy(n) < u.Busy(best)) {
 				best = n
 			}
 		}
@@ -189,7 +194,9 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent bool, patienc
 		return -1, ""
 	}
 	if ending == "answered" {
-		c.Is = "answered"
+		if c.Is = "answered"; c.At < 0 {
+			return -1, ""
+		}
 		u.Endpoints[c.At].Failed, u.Endpoints[c.At].Proven = 0, true
 		if c.Era == u.Era {
 			u.Facts = append(u.Facts, Fact{now, true})
@@ -229,6 +236,9 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent bool, patienc
 }
 
 func (u *Upstream) ill(now int64, c *Call) {
+	if c.At < 0 {
+		return
+	}
 	e := &u.Endpoints[c.At]
 	e.Failed++
 	if e.Failed >= u.Rules.Eject && !e.Out {
@@ -272,15 +282,18 @@ func doubled(d, most int64, times int) int64 {
 func (u *Upstream) Probed(now int64, at int, well bool) {
 	u.Pass(now)
 	e := &u.Endpoints[at]
+	if e.None {
+		return
+	}
 	if well {
 		e.Proven = true
 	}
-	if well != e.Sick {
+	if well != e.Sick || u.Rules.Fall == 0 {
 		e.Checks = nil
 		return
 	}
 	e.Checks = append(e.Checks, well)
-	if e.Sick && len(e.Checks) == u.Rules.Rise || !e.Sick && len(e.Checks) == u.Rules.Fall {
+	if e.Sick && len(e.Checks) >= u.Rules.Rise || !e.Sick && len(e.Checks) >= u.Rules.Fall {
 		e.Sick, e.Checks = !e.Sick, nil
 	}
 }

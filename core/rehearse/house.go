@@ -1,0 +1,242 @@
+package rehearse
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// ranked is numbers made small: in the same order, and nothing is nothing.
+func ranked(all ...*int) {
+	values := []int{0}
+	for _, n := range all {
+		values = append(values, *n)
+	}
+	slices.Sort(values)
+	values = slices.Compact(values)
+	for _, n := range all {
+		at, _ := slices.BinarySearch(values, *n)
+		*n = min(at, 4)
+	}
+}
+
+// shrunk are two gates made small: who may be more before a change or behind it still is.
+func shrunk(from, to event.Gate) (was, is event.Gate, places int) {
+	was, is = from, to
+	for f := range was.Facets {
+		a, b := &was.Facets[f], &is.Facets[f]
+		ranked(&a.Permits, &b.Permits)
+		queue := []*int{&a.Queue, &b.Queue, &a.Flow, &b.Flow}
+		for c := range words.Classes {
+			queue = append(queue, &a.Class[c], &b.Class[c])
+		}
+		ranked(queue...)
+		places += max(a.Permits+a.Queue, b.Permits+b.Queue)
+	}
+	was.Routes, is.Routes = nil, nil
+	was.Upstreams, is.Upstreams = nil, nil
+	return was, is, max(1, places)
+}
+
+// what may happen in a house.
+const (
+	crowd  = iota // one of each kind comes
+	come          // the kinds, one after another
+	settle = come + int(words.Classes) + 1
+	leave  = settle + 1 // who waits
+	late   = leave + 1
+	moves  = late + 1
+)
+
+// do makes a move; possible is false where there is nothing to move.
+func (s *stage) do(move int) (possible bool, err error) {
+	switch move {
+	case crowd:
+		for c := range words.Classes {
+			if err := s.comes(kind{class: c}); err != nil {
+				return true, err
+			}
+		}
+		return true, nil
+	case settle:
+		return s.leaves(in)
+	case leave:
+		return s.leaves(waits)
+	case late:
+		if s.count(words.Money, waits)+s.count(words.Lists, waits) == 0 {
+			return false, nil
+		}
+		return true, s.pass(s.gate.Wait)
+	case come + int(words.Classes):
+		return true, s.comes(kind{class: words.Authed, facet: words.Lists})
+	default:
+		return true, s.comes(kind{class: words.Class(move - come)})
+	}
+}
+
+// comes lets one arrive, and counts him where he was not refused at once.
+func (s *stage) comes(k kind) error {
+	v, told, err := s.arrive(k)
+	if err != nil || told && v.Why != event.Admitted {
+		return err
+	}
+	for i := range s.gate.Quotas {
+		q := &s.gate.Quotas[i]
+		if q.Scope == words.OfInstance || !q.Classes.Has(k.class) || q.Route != k.route || k.class == words.Anon && q.Scope != words.OfPeer {
+			continue
+		}
+		s.counts[i]++
+	}
+	return nil
+}
+
+// before plays every history of so many moves, and the change behind each.
+func (p *play) before(s *stage, to *event.Gate, fresh uint16, moves_ int) error {
+	if err := p.change(s, to, fresh); err != nil || moves_ == 0 {
+		return err
+	}
+	for move := range moves {
+		t := p.copy(s)
+		possible, err := t.do(move)
+		if err == nil && possible {
+			err = p.before(t, to, fresh, moves_-1)
+		}
+		if p.done(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// change makes the change, and plays what may come behind it until all is quiet.
+func (p *play) change(s *stage, to *event.Gate, fresh uint16) error {
+	t := p.copy(s)
+	defer p.done(t)
+	was := t.gate
+	t.gate = to
+	if err := t.hear(&event.Renew{Gate: *to}, "the change"); err != nil {
+		return err
+	}
+	for i := range t.guests {
+		if g := &t.guests[i]; g.state == waits && to.Weights[g.class] == 0 {
+			return t.wrong("%v wait, who are not served", g.kind)
+		}
+	}
+	for move := range moves {
+		u := p.copy(t)
+		possible, err := u.do(move)
+		if err == nil && possible {
+			err = u.bounded(was, fresh)
+		}
+		if err == nil && (possible || move == late) {
+			err = u.quiet(move == crowd)
+		}
+		if p.done(u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bounded says which rule let more go, in no time, than the larger of its bursts.
+func (s *stage) bounded(was *event.Gate, fresh uint16) error {
+	for i := range min(len(was.Quotas), len(s.gate.Quotas)) {
+		a, b := &was.Quotas[i], &s.gate.Quotas[i]
+		same := a.Scope == b.Scope && a.Unit == b.Unit && a.Route == b.Route && fresh>>i&1 == 0 && !a.Shadow && !b.Shadow && a.Rate > 0 && b.Rate > 0
+		if same && s.now.Mono == 0 && s.counts[i] > max(a.Burst, b.Burst) {
+			return s.wrong("quota %d lets more go at once than either of its bursts", i+1)
+		}
+	}
+	return nil
+}
+
+// quiet lets all leave, and all who are not told be told; then everybody who is served may
+// still come in.
+func (s *stage) quiet(doors bool) error {
+	for any, round := true, 0; any; round++ {
+		var err error
+		for left := true; left && err == nil; {
+			left, err = s.leaves(in)
+		}
+		if err == nil {
+			err = s.pass(2 * time.Second) // nobody waits for longer
+		}
+		if err != nil {
+			return err
+		}
+		any = false
+		for i := range s.guests {
+			g := &s.guests[i]
+			if any = any || g.state != over; g.state == waits && round > 0 {
+				return s.wrong("one of the %v is never told", g.kind)
+			}
+		}
+	}
+	var said event.Status
+	s.node.Status(&said)
+	for f := range words.Facets {
+		if said.Out[f] != 0 || said.Queued[f] != [words.Classes]uint32{} {
+			return s.wrong("all have left, and %d permits of %v are out, %v wait", said.Out[f], f, said.Queued[f])
+		}
+	}
+	if !doors {
+		return nil
+	}
+	return s.doors()
+}
+
+// turns plays permits, queues and weights: no quota is in their way.
+func (p *play) turns(from, to event.Gate) error {
+	was, is, places := shrunk(from, to)
+	was.Quotas, is.Quotas, is.Fresh = nil, nil, 0
+	return p.house(was, is, places, 1)
+}
+
+// quotas plays quotas: with bursts as small as can be, and room for everybody.
+func (p *play) quotas(from, to event.Gate) error {
+	if len(from.Quotas)+len(to.Quotas) == 0 {
+		return nil
+	}
+	was, is, _ := shrunk(from, to)
+	was.Quotas, is.Quotas = slices.Clone(was.Quotas), slices.Clone(is.Quotas)
+	for i := range max(len(was.Quotas), len(is.Quotas)) {
+		a, b := 0, 0
+		if i < len(was.Quotas) {
+			a = int(min(was.Quotas[i].Burst, 1<<62))
+		}
+		if i < len(is.Quotas) {
+			b = int(min(is.Quotas[i].Burst, 1<<62))
+		}
+		ranked(&a, &b)
+		if i < len(was.Quotas) {
+			was.Quotas[i].Burst = uint64(a)
+		}
+		if i < len(is.Quotas) {
+			is.Quotas[i].Burst = uint64(b)
+		}
+	}
+	for f := range was.Facets {
+		room := event.FacetRoom{Permits: 8, Queue: 8, Class: [words.Classes]int{8, 8, 8}, Flow: 8}
+		was.Facets[f], is.Facets[f] = room, room
+	}
+	return p.house(was, is, 16*int(words.Facets), 0)
+}
+
+// house plays a change in a small house: empty, busy, full.
+func (p *play) house(was, is event.Gate, places, deep int) error {
+	s := p.small(places, &was)
+	for crowds := range 4 {
+		for range crowds {
+			if _, err := s.do(crowd); err != nil {
+				return fmt.Errorf("before the change: %w", err)
+			}
+		}
+		if err := p.before(s, &is, is.Fresh, 1+(crowds+1)%2*deep); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package rehearse_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/core/admit"
+	"macronode/core/event"
+	"macronode/core/node"
+	"macronode/core/quota"
+	"macronode/core/rehearse"
+	"macronode/core/upstream"
+	"macronode/core/words"
+)
+
+// gate is what a node in front of a service may have.
+func gate() event.Gate {
+	g := event.Gate{Version: 1, Quantum: 64 << 10, Weights: [words.Classes]uint64{10, 5, 1}, Wait: 25 * time.Millisecond, Pace: time.Millisecond, Routes: []int{0, 0, 7}}
+	for f := range g.Facets {
+		g.Facets[f] = event.FacetRoom{Permits: 256, Queue: 512, Class: [words.Classes]int{256, 256, 170}, Flow: 128}
+	}
+	g.Quotas = []event.Quota{
+		{Scope: words.OfInstance, Rate: 5000, Every: time.Second, Burst: 100, Classes: quota.All},
+		{Scope: words.OfPeer, Rate: 10, Every: time.Second, Burst: 20, Classes: quota.Of(words.Anon)},
+		{Scope: words.OfTenant, Unit: words.Bytes, Rate: 1 << 20, Every: time.Second, Burst: 1 << 22, Classes: quota.Of(words.Authed, words.Internal)},
+		{Scope: words.OfRoute, Route: 2, Rate: 3, Every: time.Second, Burst: 2, Classes: quota.All},
+	}
+	g.Upstreams = []event.Upstream{event.Upstream(upstream.Default(2)), event.Upstream(upstream.Default(1))}
+	return g
+}
+
+func config() node.Config {
+	c := node.Config{Held: 512, Calls: 768, Admit: admit.Limits{Places: 4096, Least: 4 << 10, Grace: time.Second}}
+	g := gate()
+	return c.With(&g)
+}
+
+// TestGood: changes that are well are found well, in bounded steps.
+func TestGood(t *testing.T) {
+	for what, alter := range map[string]func(*event.Gate){
+		"nothing":            func(*event.Gate) {},
+		"fewer permits":      func(g *event.Gate) { g.Facets[words.Money].Permits = 1 },
+		"more permits":       func(g *event.Gate) { g.Facets[words.Money].Permits = 300 },
+		"a smaller queue":    func(g *event.Gate) { g.Facets[words.Money].Queue, g.Facets[words.Money].Flow = 1, 1 },
+		"nobody anon":        func(g *event.Gate) { g.Weights[words.Anon] = 0 },
+		"nobody authed":      func(g *event.Gate) { g.Weights[words.Authed] = 0 },
+		"a smaller quantum":  func(g *event.Gate) { g.Quantum = 4 << 10 },
+		"no wait":            func(g *event.Gate) { g.Wait = 0 },
+		"no quotas":          func(g *event.Gate) { g.Quotas = nil },
+		"fewer quotas":       func(g *event.Gate) { g.Quotas[0], g.Quotas[1] = event.Quota{}, event.Quota{} },
+		"slower":             func(g *event.Gate) { g.Quotas[1].Rate, g.Quotas[1].Burst = 1, 1 },
+		"faster":             func(g *event.Gate) { g.Quotas[1].Rate, g.Quotas[1].Burst = 1000, 1000 },
+		"fresh":              func(g *event.Gate) { g.Fresh = 3 },
+		"a shadow of rate 0": func(g *event.Gate) { g.Quotas[1].Rate, g.Quotas[1].Shadow = 0, true },
+		"fewer endpoints":    func(g *event.Gate) { g.Upstreams[0].Endpoints = 2 },
+		"no upstream":        func(g *event.Gate) { g.Upstreams = nil },
+		"not checked":        func(g *event.Gate) { g.Upstreams[0].Fall, g.Upstreams[0].Rise = 0, 0 },
+	} {
+		to, began := gate(), time.Now()
+		alter(&to)
+		steps, err := rehearse.Change(config(), &to)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		t.Logf("%s: %d steps in %v", what, steps, time.Since(began))
+		if steps > rehearse.MaxSteps {
+			t.Errorf("%s: %d steps", what, steps)
+		}
+	}
+}
+
+// TestBad: planted gates are found bad, each by what is bad about it.
+func TestBad(t *testing.T) {
+	for want, alter := range map[string]func(*event.Gate){
+		"places": func(g *event.Gate) { g.Facets[words.Lists].Queue = 5000 },
+		"anon callers of money would never be let in, even alone: the class has no part of the queue":   func(g *event.Gate) { g.Facets[words.Money].Class[words.Anon] = 0 },
+		"internal callers of lists would never be let in, even alone: a flow has no part of the queue":  func(g *event.Gate) { g.Facets[words.Lists].Flow = 0 },
+		"internal callers of beyond would never be let in, even alone: there are no permits":            func(g *event.Gate) { g.Facets[words.Beyond].Permits = 0 },
+		"internal callers of beyond would never be let in, even alone: nobody may wait there":           func(g *event.Gate) { g.Facets[words.Beyond].Queue = 0 },
+		"anon callers of money would never be let in, even alone: quota 2 lets nobody go":               func(g *event.Gate) { g.Quotas[1].Rate = 0 },
+		"a quota of the instance lets nobody go":                                                        func(g *event.Gate) { g.Quotas[0].Rate = 0 },
+		"internal callers of money, route 2, would never be let in, even alone: quota 4 lets nobody go": func(g *event.Gate) { g.Quotas[3].Rate = 0 },
+	} {
+		to := gate()
+		alter(&to)
+		_, err := rehearse.Change(config(), &to)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		c := config()
+		if err := rehearse.Gate(c.With(&to)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("from the start: %v, want %s", err, want)
+		}
+	}
+}

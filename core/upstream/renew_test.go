@@ -1,0 +1,50 @@
+package upstream_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/event"
+	"macronode/core/upstream"
+	"macronode/core/words"
+	twin "macronode/models/upstream"
+)
+
+// change draws other rules for an upstream and its twin: some endpoints stay, some come,
+// some go, some are others; sometimes there is none.
+func change(t *rapid.T, now words.Instant, m *upstream.Upstreams, w *twin.Upstream) upstream.Rules {
+	rules, wants := drawn(t)
+	if rapid.IntRange(0, 3).Draw(t, "unchecked") == 0 {
+		rules.Fall, rules.Rise, wants.Fall, wants.Rise = 0, 0, 0, 0
+	}
+	rules.Endpoints = rapid.Uint16Range(0, 1<<6-1).Draw(t, "there")
+	rules.Fresh = rapid.SampledFrom([]uint16{0, 0, 1, 2, 1<<16 - 1}).Draw(t, "fresh")
+	var there, fresh [upstream.MaxEndpoints]bool
+	for n := range there {
+		there[n], fresh[n] = rules.Endpoints>>n&1 == 1, rules.Fresh>>n&1 == 1
+	}
+	if rules.Endpoints == 0 {
+		wants = twin.Rules{}
+	}
+	m.Renew(now, []upstream.Rules{rules})
+	w.Change(int64(now), wants, there, fresh)
+	return rules
+}
+
+// TestRenewOfNothing: a change to the same rules changes nothing, whatever is under way.
+func TestRenewOfNothing(t *testing.T) {
+	r := upstream.Default(2)
+	r.Eject, r.Least = 2, 4
+	m := upstream.New(8, words.NewDice(1), r, upstream.Rules{}, r)
+	for i := range 8 {
+		p := m.Pick(words.Instant(i), event.Pick{Upstream: uint16(2 * (i % 2)), Again: true})
+		if i%3 > 0 {
+			m.Report(words.Instant(i), event.Tried{Ticket: p.Ticket, Ending: event.Failed, Patience: 1e9})
+		}
+		was := m.Mix(0)
+		if m.Renew(words.Instant(i), []upstream.Rules{r, {}, r}); m.Mix(0) != was {
+			t.Fatalf("after %d it has another hash", i)
+		}
+	}
+}
