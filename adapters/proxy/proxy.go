@@ -19,6 +19,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"macronode/core/event"
@@ -95,8 +96,10 @@ func Default() Config {
 type Proxy struct {
 	config    Config
 	port      Port
-	routes    []route    // the one that fits first wins
-	names     [][]string // of the endpoints of each upstream
+	routes    []route           // the one that fits first wins
+	names     [][]string        // of the endpoints of each upstream
+	lines     map[string]*lines // to endpoints of http, by host and port
+	kept      atomic.Int64      // of all lines, those without a request
 	transport *http.Transport
 	checker   *http.Transport
 	tunnels   *Tunnels
@@ -150,10 +153,18 @@ func New(c Config, port Port) (*Proxy, error) {
 	}
 	dial := (&net.Dialer{Timeout: c.Dial, KeepAlive: 30 * time.Second}).DialContext
 	p.transport = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,
-		DisableCompression: true, MaxIdleConns: 1024, MaxIdleConnsPerHost: 256, IdleConnTimeout: 30 * time.Second,
-		ExpectContinueTimeout: min(time.Second, c.Deadline/2), MaxResponseHeaderBytes: 64 << 10, ReadBufferSize: 8 << 10}
+		DisableCompression: true, MaxIdleConns: keptMost, MaxIdleConnsPerHost: keptEach, IdleConnTimeout: keptFor,
+		ExpectContinueTimeout: min(time.Second, c.Deadline/2), MaxResponseHeaderBytes: headerMost, ReadBufferSize: 8 << 10}
 	p.checker = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,
-		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10}
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: headerMost}
+	p.lines = make(map[string]*lines)
+	for i := range c.Upstreams {
+		for _, to := range c.Upstreams[i].URLs {
+			if p.lines[to.Host] == nil {
+				p.lines[to.Host] = newLines(to, dial, &p.kept)
+			}
+		}
+	}
 	return p, nil
 }
 
@@ -211,6 +222,9 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, problem event.Probl
 func (p *Proxy) Retire() {
 	p.transport.CloseIdleConnections()
 	p.checker.CloseIdleConnections()
+	for _, l := range p.lines {
+		l.end()
+	}
 }
 
 // idempotent reports that a method may be asked twice.

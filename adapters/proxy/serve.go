@@ -187,7 +187,13 @@ func (t *trip) seal() {
 
 // try sends the request to an endpoint once. ok: it is to be sent again.
 func (t *trip) try(to *url.URL, mark func(*http.Request)) (again event.Onward, ok bool) {
-	res, err := t.transport.RoundTrip(t.request(to, mark))
+	var res *http.Response
+	var err error
+	if mark == nil && t.straight(to) {
+		res, err = t.ask(to)
+	} else {
+		res, err = t.transport.RoundTrip(t.request(to, mark))
+	}
 	if err != nil {
 		ending, problem, symptom := t.why(err)
 		t.leg.ended(ending, symptom, 0)

@@ -27,6 +27,7 @@ var Locks = []Lock{
 	{Name: "proxied body", Where: "adapters/proxy.body.mu", Guards: "what is done to a client's connection for a request that is with an upstream", Inside: []string{"proxied read"}},
 	{Name: "proxied header", Where: "adapters/proxy.trip.mu", Guards: "the header of one answer, while its upstream may say something before it",
 		Blocks: "the writing of that, of at most five"},
+	{Name: "kept connections", Where: "adapters/proxy.lines.mu", Guards: "the connections to one endpoint that are kept, of which there are 256"},
 	{Name: "tunnels", Where: "adapters/proxy.Tunnels.mu", Guards: "the connections that were taken from a server"},
 	{Name: "samples", Where: "adapters/metrics.samples.mu", Guards: "who is asked at a scrape; not held while he is"},
 	{Name: "board", Where: "cmd/macronode.board.mu", Guards: "the queues that are shown; not held while they are asked"},

@@ -99,7 +99,12 @@ func quotas() []Mutant {
 func upstreams() []Mutant {
 	const pick, report, breaker, budget = "core/upstream/upstream.go", "core/upstream/report.go", "core/upstream/breaker.go", "core/upstream/budget.go"
 	const twin, told, room = "./core/upstream TestAgrees", "./core/upstream TestStor", "./core/upstream"
+	const line, lines, kept = "adapters/proxy/line.go", "adapters/proxy/lines.go", "only a connection that was kept shows it"
 	return []Mutant{
+		alone(kept, one("asked over what has ended", "a kept connection is looked at before it is used", lines, "< keptFor && l.quiet()", "< keptFor", "./adapters/proxy TestQuiet$")),
+		alone(kept, one("an end at the wrong moment is a failure", "a read is asked again over a new connection", line, "err == nil || begun || !l.used ||", "err == nil || begun || true ||", "./adapters/proxy TestKeptAndEnded$")),
+		alone(kept, one("the next answer is somebody else's", "one answer to one request", line, " && b.line.in.Buffered() == 0", "", "./adapters/proxy TestLastWord$")),
+		alone(kept, one("kept without a bound", "connections that are kept are bounded", lines, "len(s.kept) >= keptEach || ", "", "./adapters/proxy TestKeptBounds$")),
 		one("call that nobody counts out", "U1", report, "\t\tm.off(c)\n\t\tc.phase = resting", "\t\tc.phase = resting", twin, told),
 		one("sick and asked", "a sick endpoint is asked nothing", pick, "!e.sick && rank < best", "rank < best", twin, told),
 		one("turns that never turn", "round robin among equals", pick, "u.next = (at + 1) % MaxEndpoints", "u.next = 0", twin, told),

@@ -1,0 +1,177 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"syscall"
+	"time"
+)
+
+const (
+	headerMost = 64 << 10 // bytes of the header of an answer
+	earlyMost  = 5        // answers before the answer
+)
+
+var (
+	errHeader = errors.New("proxy: the header of an answer is too large")
+	errEarly  = errors.New("proxy: too many answers before the answer")
+)
+
+// A line is a connection to an endpoint for requests without a body: whoever asks writes
+// the request and reads the answer himself, so that nobody else has to be woken for it.
+// Requests with a body, whose answer may come before they are whole, and those of https
+// go by http.Transport.
+type line struct {
+	conn   net.Conn
+	of     *lines
+	in     *bufio.Reader // of this line's Read
+	out    []byte        // the request
+	room   int64         // bytes of the header that may still come
+	since  time.Time     // when it was put aside
+	used   bool          // it was kept: the endpoint may end it just when it is asked
+	raw    syscall.RawConn
+	look   func(fd uintptr) bool
+	silent bool // what look saw
+}
+
+// Read reads no more than there is room for.
+func (l *line) Read(p []byte) (int, error) {
+	if l.room <= 0 {
+		return 0, errHeader
+	}
+	n, err := l.conn.Read(p[:min(int64(len(p)), l.room)])
+	l.room -= int64(n)
+	return n, err
+}
+
+func (l *line) close() { _ = l.conn.Close() } // its error changes nothing
+
+// quiet reports that the endpoint has neither ended a kept line nor said what nobody asked.
+func (l *line) quiet() bool {
+	return l.raw == nil || l.raw.Read(l.look) == nil && l.silent
+}
+
+// straight reports that a request may go over a line.
+func (t *trip) straight(to *url.URL) bool {
+	_, expects := t.r.Header["Expect"]
+	return t.body == nil && to.Scheme == "http" && !expects && (t.r.Method == http.MethodGet || t.r.Method == http.MethodHead)
+}
+
+// ask asks an endpoint over a line. One that was kept may end just then: its endpoint is
+// asked once more over a new one, for a read may be repeated.
+func (t *trip) ask(to *url.URL) (*http.Response, error) {
+	of := t.lines[to.Host]
+	l, err := of.take(t.ctx)
+	if err != nil {
+		return nil, err
+	}
+	res, begun, err := t.along(l, to)
+	if err == nil || begun || !l.used || t.ctx.Err() != nil {
+		return res, err
+	}
+	if l, err = of.open(t.ctx); err != nil {
+		return nil, err
+	}
+	res, _, err = t.along(l, to)
+	return res, err
+}
+
+// along asks over one line; begun: something of an answer came.
+func (t *trip) along(l *line, to *url.URL) (res *http.Response, begun bool, err error) {
+	stop := context.AfterFunc(t.ctx, l.close)
+	l.out = t.written(l.out[:0], to)
+	l.room = headerMost
+	if _, err = l.conn.Write(l.out); err == nil {
+		_, err = l.in.Peek(1)
+	}
+	if begun = err == nil; begun {
+		res, err = t.read(l)
+	}
+	if err != nil {
+		stop()
+		l.close()
+		return nil, begun, err
+	}
+	l.room = 1<<63 - 1
+	res.Body = &reply{ReadCloser: res.Body, line: l, stop: stop, last: res.Close || res.StatusCode < http.StatusOK}
+	return res, true, nil
+}
+
+// read reads the header of the answer, and gives on what is said before it.
+func (t *trip) read(l *line) (*http.Response, error) {
+	for range earlyMost + 1 {
+		res, err := http.ReadResponse(l.in, t.r)
+		if err != nil || res.StatusCode/100 != 1 || res.StatusCode == http.StatusSwitchingProtocols {
+			return res, err
+		}
+		l.room = headerMost
+		if err := t.early(res.StatusCode, textproto.MIMEHeader(res.Header)); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errEarly
+}
+
+// written is the request as it goes over the wire. Its header was taken apart by a server,
+// which lets nothing through that would be two fields, or two requests.
+func (t *trip) written(out []byte, to *url.URL) []byte {
+	host := t.r.Host
+	if set := t.config.Upstreams[t.route.Upstream].Host; set != "" {
+		host = set
+	}
+	if host == "" {
+		host = to.Host
+	}
+	out = append(append(out, t.r.Method...), ' ')
+	out = append(append(out, t.route.target(to, t.r.URL).RequestURI()...), " HTTP/1.1\r\nHost: "...)
+	out = append(append(out, host...), "\r\n"...)
+	for name, values := range t.Proxy.request(t.r, t.left()) {
+		if name == "Content-Length" || name == "User-Agent" && values[0] == "" {
+			continue
+		}
+		for _, value := range values {
+			out = append(append(out, name...), ": "...)
+			out = append(append(out, value...), "\r\n"...)
+		}
+	}
+	return append(out, "\r\n"...)
+}
+
+// A reply is the body of an answer: when it is whole, its line is kept.
+type reply struct {
+	io.ReadCloser
+	line *line
+	stop func() bool // false: the line was given up
+	last bool        // its endpoint ends the line
+	done bool
+}
+
+func (b *reply) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF && !b.done {
+		b.done = true
+		if b.stop() && !b.last && b.line.in.Buffered() == 0 {
+			b.line.of.put(b.line)
+		} else {
+			b.line.close()
+		}
+	}
+	return n, err
+}
+
+// Close ends the line of an answer that was not read whole. It is not the body's, which
+// would wait for the rest.
+func (b *reply) Close() error {
+	if !b.done {
+		b.done = true
+		b.stop()
+		b.line.close()
+	}
+	return nil
+}
