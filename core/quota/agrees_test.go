@@ -49,15 +49,19 @@ type twins struct {
 
 func newTwins(t *rapid.T, saw map[string]int) *twins {
 	w := &twins{T: t, saw: saw, now: rapid.SampledFrom([]words.Instant{0, 7, words.Instant(century)}).Draw(t, "now")}
-	w.twin.Shared, w.twin.Debt = map[int]int{}, quota.MaxDebt
-	for range rapid.IntRange(1, 5).Draw(t, "rules") {
+	w.twin.Shared, w.twin.Debt, w.twin.Tabs = map[int]int{}, quota.MaxDebt, map[int]*model.Tab{}
+	for i := range rapid.IntRange(1, 5).Draw(t, "rules") {
 		r := drawRule(t)
+		if i == 0 && rapid.Bool().Draw(t, "paces bodies") {
+			r = quota.Rule{Scope: rapid.SampledFrom([]words.Scope{words.OfPeer, words.OfKey, words.OfTenant}).Draw(t, "of"), Unit: words.Bytes, Every: time.Second,
+				Rate: rapid.SampledFrom([]uint64{7, 1000}).Draw(t, "a second"), Burst: 100, Classes: quota.All}
+		}
 		w.rules = append(w.rules, r)
 	}
 	w.twin.Rules = modelled(w.rules)
 	// No more rows than the hand looks at: then it finds whatever is idle.
 	l := quota.Limits{Peers: rapid.IntRange(0, quota.Looks).Draw(t, "peers"),
-		Keys: rapid.IntRange(0, 3).Draw(t, "keys"), Tenants: rapid.IntRange(0, 2).Draw(t, "tenants")}
+		Keys: rapid.IntRange(0, 3).Draw(t, "keys"), Tenants: rapid.IntRange(0, 2).Draw(t, "tenants"), Places: places}
 	w.twin.Subjects = [words.Scopes]int{words.OfPeer: l.Peers, words.OfKey: l.Keys, words.OfTenant: l.Tenants}
 	seed := words.Hash64(rapid.Uint64().Draw(t, "seed"))
 	w.live, w.other = quota.New(w.rules, l, seed), quota.New(w.rules, l, seed+1)
@@ -225,9 +229,11 @@ func TestAgrees(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"pass": w.pass, "pass again": w.pass, "take": w.take, "take again": w.take, "and again": w.take,
 			"charge": w.charge, "spend": w.spend, "copy": w.copy, "change": w.change, "": w.check,
+			"enter": w.enter, "upload": w.upload, "upload again": w.upload, "body": w.body, "body again": w.body, "settle": w.settle,
 		})
 	})
-	for _, corner := range []string{"admitted", "refused", "never", "beyond the burst", "shadow", "shared", "paced", "back", "route", "tuned", "emptied"} {
+	for _, corner := range []string{"admitted", "refused", "never", "beyond the burst", "shadow", "shared", "paced", "back", "route", "tuned", "emptied",
+		"held", "refused a part", "given back", "owed", "undone", "dropped", "came beside what is held"} {
 		if saw[corner] == 0 {
 			t.Errorf("never saw: %s", corner)
 		}

@@ -18,17 +18,17 @@ func (q *Quota) Hash() words.Hash64 {
 	for _, end := range q.common {
 		h = end.Mix(h)
 	}
-	return h
+	return q.mixTabs(h)
 }
 
 // CopyTo overwrites dst, reusing its memory.
 func (q *Quota) CopyTo(dst *Quota) {
-	gauges, tables := append(dst.gauges[:0], q.gauges...), dst.tables
+	gauges, tabs, tables := append(dst.gauges[:0], q.gauges...), append(dst.tabs[:0], q.tabs...), dst.tables
 	for i := range q.tables {
 		q.tables[i].copyTo(&tables[i])
 	}
 	*dst = *q
-	dst.gauges, dst.tables = gauges, tables
+	dst.gauges, dst.tabs, dst.tables = gauges, tabs, tables
 }
 
 // Check returns the first invariant that does not hold.
@@ -53,7 +53,7 @@ func (q *Quota) Check() error {
 			return fmt.Errorf("quota: %w", err)
 		}
 	}
-	return nil
+	return q.checkTabs()
 }
 
 // slots is of each scope the rules that count, in the order of their counters in a row.

@@ -50,6 +50,14 @@ func smaller(a, b exact) exact {
 	return a
 }
 
+// larger of two.
+func larger(a, b exact) exact {
+	if a.less(b) {
+		return b
+	}
+	return a
+}
+
 // ceil is the first whole nanosecond that is not before e.
 func (e exact) ceil() time.Duration {
 	if e.part > 0 {

@@ -25,11 +25,14 @@ func rules() []Rule {
 }
 
 func some() Quota {
-	q := New(rules(), Limits{Peers: 2, Keys: 2, Tenants: 2}, 1)
+	q := New(rules(), Limits{Peers: 2, Keys: 2, Tenants: 2, Places: 3}, 1)
 	for i := range 3 {
-		q.Take(words.Instant(10*i), Who{Class: words.Authed, Peer: words.ID{byte(i)}, Key: words.KeyID(i + 1), Tenant: 1, Route: 1}, 5)
+		q.Enter(words.Instant(10*i), uint32(i), Who{Class: words.Authed, Peer: words.ID{byte(i)}, Key: words.KeyID(i + 1), Tenant: 1, Route: 1}, 5)
 	}
-	q.Spend(30, 0)
+	q.Go(30, 0)
+	if wait, v := q.Book(31, 0, 97, time.Hour); wait == 0 {
+		panic(v)
+	}
 	return q
 }
 
@@ -45,7 +48,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	not := []string{"gauges[].slot: follows from the rules", "gauges[].one: the same", "gauges[].full: the same", "gauges[].most: the same",
 		"applies: follows from the rules", "keyed: the same", "routed: the same", "bytes: the same", "paces: the same",
 		"limits: configuration", "seed: places rows, and is another in every process",
-		"shared: told, never decides", "asked: nothing of it is read in another step", "tables[].width: configuration", "tables[].ends: held by their sum"}
+		"shared: told, never decides", "holding: counted from the tabs, as Check holds", "asked: nothing of it is read in another step", "tables[].width: configuration", "tables[].ends: held by their sum"}
 	for _, field := range []string{"seed: places rows, and is another in every process", "sum: the same subjects, whose counters the other sum holds",
 		"index: where rows are found, which Check holds", "rows: held by the sum of their counters", "free: where no row is"} {
 		not = append(not, "tables[].rows."+field)
@@ -76,6 +79,9 @@ func TestCheckSees(t *testing.T) {
 		"a rule that is not there":  {func(q *Quota) { q.common[MaxRules-1].ns = 1 }, "G3"},
 		"a sum that is another's":   {func(q *Quota) { q.tables[words.OfPeer].sum++ }, "G4"},
 		"a counter that was moved":  {func(q *Quota) { q.tables[words.OfPeer].ends[0].ns++ }, "G4"},
+		"a tab of nobody":           {func(q *Quota) { q.tabs[2].open = false }, "G5"},
+		"more held than charged":    {func(q *Quota) { q.tabs[0].had = 1 }, "G5"},
+		"held and not counted":      {func(q *Quota) { q.holding = 0 }, "G5"},
 	} {
 		q := some()
 		c.breaks(&q)
@@ -89,6 +95,10 @@ func TestCheckSees(t *testing.T) {
 func TestBrokenSaysSo(t *testing.T) {
 	for what, wrong := range map[string]func(){
 		"a key of nobody":     func() { q := some(); q.Take(0, Who{Key: 1}, 0) },
+		"a tab twice":         func() { q := some(); q.Enter(0, 0, Who{}, 0) },
+		"a part of nobody's":  func() { q := some(); q.close(1); q.Book(0, 1, 1, 0) },
+		"more than was had":   func() { q := some(); q.Drop(0, 0, 1000) },
+		"undone at work":      func() { q := some(); q.Undo(0, 0) },
 		"rules without sense": func() { New([]Rule{{Scope: words.OfPeer}}, Limits{}, 1) },
 	} {
 		func() {

@@ -10,11 +10,16 @@ import (
 // more request of so many bytes go, and the rule, from 1, that is waited for. Never where
 // one has no rate. It is exact: a nanosecond earlier they do not.
 func (q *Quota) Next(now words.Instant, bytes uint64) (at words.Instant, rule uint8) {
+	return q.next(now, bytes, 1<<MaxRules-1)
+}
+
+// next is Next by some of the rules.
+func (q *Quota) next(now words.Instant, bytes uint64, rules uint16) (at words.Instant, rule uint8) {
 	at = max(now, q.last)
 	var longest time.Duration
 	for i := range q.gauges {
 		g := &q.gauges[i]
-		if q.paces>>i&1 == 0 || g.Shadow {
+		if rules&q.paces>>i&1 == 0 || g.Shadow {
 			continue
 		}
 		if g.Rate == 0 {

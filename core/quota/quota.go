@@ -1,9 +1,10 @@
 // Package quota counts who has had how much, and says no before anything dear is done:
 // GCRA, one point in time a counter.
 //
-//	peer, key, tenant, route:  Take ──all have room──► charged, all of them ──► go; Charge when it was more
+//	peer, key, tenant, route:  Enter ──all have room──► charged, all of them ──► go ──► Book each further part
 //	                            └──one has not──► none is charged ──► which, and when to come again
-//	instance:                  Next ──► when the next one may go; Spend when it goes
+//	instance:                  Next ──► when the next one may go; Go when it goes; Onward, Draw for a further part
+//	                           Settle: given back what was not used; Undo: all of it
 //
 // A rule of the instance refuses nobody at the door, where a flood of strangers would
 // empty it for everybody: it paces the queue, which decides who is next. One of a route is
@@ -34,6 +35,7 @@ type Limits struct {
 	Peers   int
 	Keys    int // as many as there may be, and none shares
 	Tenants int // the same
+	Places  int // of requests that are in: each may have a tab
 }
 
 func (l Limits) rows() [words.Scopes]int {
@@ -68,6 +70,7 @@ type Verdict struct {
 //	G2  no counter is further ahead than its rule's burst and MaxDebt, of the latest now
 //	G3  a counter's parts are fewer than make a nanosecond; a rule without rate counts nothing
 //	G4  each table's sum is that of its counters
+//	G5  no tab holds more than was charged to it, and those that hold any are counted
 type Quota struct {
 	gauges  []gauge
 	applies [words.Classes]uint16 // bit i: rule i is for that class, and not of the instance
@@ -84,12 +87,15 @@ type Quota struct {
 
 	shared [MaxRules]uint64 // how often a rule's common counter was asked: told, never decides
 	asked  found            // what is asked in this step: nothing of it is read in another
+
+	tabs    []tab // of the places of requests
+	holding int   // tabs that hold something
 }
 
 // New has counted nothing. The rules are checked; seed places rows in tables.
 func New(rules []Rule, l Limits, seed words.Hash64) Quota {
 	words.Assert(CheckRules(rules) == nil, "quota: rules without sense")
-	q := Quota{limits: l, seed: seed, gauges: make([]gauge, 0, MaxRules)}
+	q := Quota{limits: l, seed: seed, gauges: make([]gauge, 0, MaxRules), tabs: make([]tab, l.Places)}
 	q.install(rules)
 	widths := widthsOf(rules)
 	for scope := range words.Scopes {
@@ -136,7 +142,7 @@ func Bytes(rules []Rule, l Limits) (sum int64) {
 	for scope, rows := range l.rows() {
 		sum += countersBytes(rows, widths[scope])
 	}
-	return sum + table.Flat[gauge](MaxRules)
+	return sum + table.Flat[gauge](MaxRules) + table.Flat[tab](l.Places)
 }
 
 // widthsOf is how many rules of each scope count.
@@ -153,7 +159,7 @@ func widthsOf(rules []Rule) (widths [words.Scopes]int) {
 // looked at; then all are charged, or, where one refuses, none. More than a burst at once
 // is admitted when all of the burst is there, and owed: what comes next waits for it.
 func (q *Quota) Take(now words.Instant, who Who, bytes uint64) (v Verdict) {
-	q.find(now, &who, bytes, q.rulesFor(&who))
+	q.find(now, &who, bytes, q.rulesFor(&who), false)
 	q.judge(&v)
 	switch {
 	case !v.Refused:
@@ -169,11 +175,17 @@ func (q *Quota) Take(now words.Instant, who Who, bytes uint64) (v Verdict) {
 // not bounded by the burst, or who does not say how much comes would have it for nothing;
 // it is by MaxDebt, so that no mistake shuts anybody out for longer than a day.
 func (q *Quota) Charge(now words.Instant, who Who, bytes uint64) {
-	q.find(now, &who, bytes, q.rulesFor(&who)&q.bytes)
+	q.last = max(now, q.last)
+	q.owe(&who, bytes, false)
+	q.pace(now, bytes, q.bytes)
+}
+
+// owe is Charge but for the instance.
+func (q *Quota) owe(who *Who, bytes uint64, common bool) {
+	q.find(q.last, who, bytes, q.rulesFor(who)&q.bytes, common)
 	var v Verdict
 	q.judge(&v)
-	q.charge(&who, &v) // whatever it is
-	q.pace(now, bytes, q.bytes)
+	q.charge(who, &v) // whatever it is
 }
 
 // Shared is how often those who have no row of their own asked the counter that they share
@@ -200,6 +212,7 @@ func (q *Quota) rulesFor(who *Who) uint16 {
 
 // found is where the counters of a request stand, and where they would.
 type found struct {
+	who    Who
 	bytes  uint64
 	rules  uint16
 	places [words.Scopes]uint32 // of the row in a scope's table, or one of those below
@@ -214,17 +227,21 @@ const (
 )
 
 // find looks for the counters of a request, and for room where there are none yet. It
-// changes none: only what is idle may leave, and the hand moves.
-func (q *Quota) find(now words.Instant, who *Who, bytes uint64, rules uint16) {
+// changes none: only what is idle may leave, and the hand moves. With common, a peer is
+// counted by what those share who have no counter of their own.
+func (q *Quota) find(now words.Instant, who *Who, bytes uint64, rules uint16, common bool) {
 	q.last = max(now, q.last)
 	f := &q.asked
-	f.bytes, f.rules = bytes, rules
+	f.who, f.bytes, f.rules = *who, bytes, rules
 	f.places = [...]uint32{unknown, unknown, unknown, unknown, words.OfRoute: single}
 	for m := rules; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
 		g := &q.gauges[i]
 		if g.Rate == 0 {
 			continue
+		}
+		if common && g.Scope == words.OfPeer {
+			f.places[g.Scope] = shares
 		}
 		if f.places[g.Scope] == unknown {
 			f.places[g.Scope] = q.tables[g.Scope].find(who.subject(g.Scope), q.last)
@@ -262,7 +279,8 @@ func (q *Quota) judge(v *Verdict) {
 		wait := time.Duration(Never)
 		if g.Rate > 0 {
 			used, cost := q.used(i), g.cost(f.bytes)
-			f.after[i], wait = g.take(used, cost)
+			f.after[i], _ = g.take(used, cost)
+			_, wait = g.take(q.free(i, used), cost)
 		}
 		switch {
 		case wait == 0:
@@ -278,7 +296,7 @@ func (q *Quota) judge(v *Verdict) {
 	if v.Refused = true; longest < time.Duration(Never) {
 		v.Retry = longest
 	}
-	v.tell(refuses, &q.gauges[refuses], q.used(refuses))
+	v.tell(refuses, &q.gauges[refuses], q.free(refuses, q.used(refuses)))
 }
 
 // tell is what callers are told of a rule of which so much is used.

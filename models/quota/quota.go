@@ -47,6 +47,7 @@ type State struct {
 
 	buckets []*bucket
 	common  map[int]*bucket
+	Tabs    map[int]*Tab // of requests that are in
 	Now     words.Instant // the latest that it was told
 	Shared  map[int]int
 }
@@ -141,7 +142,7 @@ func (s *State) own(scope words.Scope, subject string) (own bool, many int) {
 
 // find is the bucket of each rule that applies: the subject's own, a new one, which is not
 // kept yet, or that which many share.
-func (s *State) find(who Who, only func(Rule) bool) []*bucket {
+func (s *State) find(who Who, only func(Rule) bool, common bool) []*bucket {
 	found := make([]*bucket, len(s.Rules))
 	for i, r := range s.Rules {
 		name, applies := s.subject(i, who)
@@ -149,7 +150,7 @@ func (s *State) find(who Who, only func(Rule) bool) []*bucket {
 			continue
 		}
 		own, many := s.own(r.Scope, name)
-		if r.Rate > 0 && r.Scope != words.OfRoute && !own && many >= s.Subjects[r.Scope] {
+		if r.Rate > 0 && r.Scope != words.OfRoute && (common && r.Scope == words.OfPeer || !own && many >= s.Subjects[r.Scope]) {
 			found[i] = s.commonOf(i)
 			s.Shared[i]++
 			continue
@@ -182,11 +183,11 @@ func (r Rule) units(bytes uint64) uint64 {
 	return bytes
 }
 
-// short is how many units a bucket wants before so many may be drawn, or before it is full,
-// where that is less.
-func (s *State) short(b *bucket, units uint64) *big.Rat {
+// short is how many units a bucket of which so much is drawn wants before so many may be
+// drawn, or before it is full, where that is less.
+func (s *State) short(b *bucket, drawn *big.Rat, units uint64) *big.Rat {
 	burst := number(s.Rules[b.rule].Burst)
-	after := new(big.Rat).Add(b.drawn, least(number(units), burst))
+	after := new(big.Rat).Add(drawn, least(number(units), burst))
 	return after.Sub(after, burst)
 }
 
@@ -205,9 +206,9 @@ func (s *State) draw(b *bucket, units uint64) {
 	}
 }
 
-// left is how many whole units are in a bucket.
-func (s *State) left(b *bucket) uint64 {
-	r := new(big.Rat).Sub(number(s.Rules[b.rule].Burst), b.drawn)
+// left is how many whole units are in a bucket of which so much is drawn.
+func (s *State) left(b *bucket, drawn *big.Rat) uint64 {
+	r := new(big.Rat).Sub(number(s.Rules[b.rule].Burst), drawn)
 	if s.Rules[b.rule].Rate == 0 || r.Sign() <= 0 {
 		return 0
 	}
@@ -218,14 +219,15 @@ func (s *State) left(b *bucket) uint64 {
 func (s *State) Take(now words.Instant, who Who, bytes uint64) Told {
 	s.Pass(now)
 	told := Told{Shadow: map[int]bool{}}
-	found := s.find(who, func(Rule) bool { return true })
+	found := s.find(who, func(Rule) bool { return true }, false)
 	never := false
 	for i, b := range found {
 		if b == nil {
 			continue
 		}
 		r := s.Rules[i]
-		short := s.short(b, r.units(bytes))
+		drawn := s.freeOf(b, who)
+		short := s.short(b, drawn, r.units(bytes))
 		switch {
 		case r.Rate > 0 && short.Sign() <= 0:
 		case r.Shadow:
@@ -236,7 +238,7 @@ func (s *State) Take(now words.Instant, who Who, bytes uint64) Told {
 			}
 			never = true
 		case !never && r.whole(short) > told.Retry:
-			told.Refused, told.Rule, told.Left, told.Reset, told.Retry = true, i+1, s.left(b), r.whole(b.drawn), r.whole(short)
+			told.Refused, told.Rule, told.Left, told.Reset, told.Retry = true, i+1, s.left(b, drawn), r.whole(drawn), r.whole(short)
 		}
 	}
 	if told.Refused {
@@ -261,7 +263,7 @@ func (s *State) drawAll(found []*bucket, bytes uint64, told *Told) {
 		larger := new(big.Int).Mul(u, whole).Cmp(new(big.Int).Mul(used, w)) > 0
 		if !r.Shadow && (told.Rule == 0 || larger) {
 			used, whole = u, w
-			told.Rule, told.Left, told.Reset = i+1, s.left(b), r.whole(b.drawn)
+			told.Rule, told.Left, told.Reset = i+1, s.left(b, b.drawn), r.whole(b.drawn)
 		}
 	}
 }
@@ -271,9 +273,15 @@ func floor(r *big.Rat) *big.Int { return new(big.Int).Quo(r.Num(), r.Denom()) }
 // Charge draws bytes that were had, whatever there is.
 func (s *State) Charge(now words.Instant, who Who, bytes uint64) {
 	s.Pass(now)
-	s.drawAll(s.find(who, func(r Rule) bool { return r.Unit == words.Bytes }), bytes, &Told{})
+	s.drawAll(s.find(who, counts, false), bytes, &Told{})
+	s.pace(bytes)
+}
+
+func counts(r Rule) bool { return r.Unit == words.Bytes }
+
+func (s *State) pace(bytes uint64) {
 	for i, r := range s.Rules {
-		if r.Scope == words.OfInstance && r.Unit == words.Bytes && r.Rate > 0 {
+		if r.Scope == words.OfInstance && counts(r) && r.Rate > 0 {
 			s.draw(s.commonOf(i), bytes)
 		}
 	}
@@ -290,7 +298,7 @@ func (s *State) Next(now words.Instant, bytes uint64) (wait time.Duration, rule 
 		if r.Rate == 0 {
 			return 0, i + 1, false
 		}
-		short := s.short(s.commonOf(i), r.units(bytes))
+		short := s.short(s.commonOf(i), s.commonOf(i).drawn, r.units(bytes))
 		if short.Sign() > 0 && r.whole(short) > wait {
 			wait, rule = r.whole(short), i+1
 		}
@@ -306,7 +314,7 @@ func (s *State) Spend(now words.Instant, bytes uint64) map[int]bool {
 		if r.Scope != words.OfInstance {
 			continue
 		}
-		if r.Shadow && (r.Rate == 0 || s.short(s.commonOf(i), r.units(bytes)).Sign() > 0) {
+		if r.Shadow && (r.Rate == 0 || s.short(s.commonOf(i), s.commonOf(i).drawn, r.units(bytes)).Sign() > 0) {
 			shadow[i+1] = true
 		}
 		if r.Rate > 0 {

@@ -1,0 +1,295 @@
+package quota
+
+import (
+	"errors"
+	"math"
+	"math/bits"
+	"time"
+
+	"macronode/core/words"
+)
+
+// A tab is what a request that is in has been charged, so that it is given back what it
+// has not used.
+type tab struct {
+	open   bool
+	who    Who
+	had    uint64 // bytes charged to its key and its tenant
+	peer   uint64 // to its peer's counter that is its own, or that others share
+	common bool   // the peer's is the one that those share who have none of their own
+	paced  uint64 // to the instance
+	held   uint64 // the last of them, charged and not let go yet
+}
+
+// Enter is Take for a request whose place is free, and opens a tab for it when it is
+// admitted.
+func (q *Quota) Enter(now words.Instant, place uint32, who Who, bytes uint64) Verdict {
+	words.Assert(!q.tabs[place].open, "quota: a place whose tab is open")
+	v := q.Take(now, who, bytes)
+	if !v.Refused {
+		q.tabs[place] = tab{open: true, who: who, had: bytes, peer: bytes, common: q.asked.places[words.OfPeer] == shares}
+	}
+	return v
+}
+
+// Go is Spend for a request that has waited for its permit.
+func (q *Quota) Go(now words.Instant, place uint32) (shadow uint16) {
+	t := &q.tabs[place]
+	t.paced = t.had
+	return q.Spend(now, t.paced)
+}
+
+// Counts reports that any rule counts the bytes of a request.
+func (q *Quota) Counts(place uint32) bool {
+	return q.rulesFor(&q.tabs[place].who)&q.bytes != 0 || q.Paces()
+}
+
+// Paces reports that a rule of the instance counts bytes.
+func (q *Quota) Paces() bool {
+	for m := q.bytes; m != 0; m &= m - 1 {
+		if q.gauges[bits.TrailingZeros16(m)].Scope == words.OfInstance {
+			return true
+		}
+	}
+	return false
+}
+
+// Book charges further bytes of a request to its peer, key and tenant, and says how long
+// they have to wait until those let them go: such are held until Let. What would wait longer
+// than most is refused, and not charged.
+//
+// Who is held keeps nobody out who comes: what is held is no part of what Take looks at.
+// So a body that is paced and requests that come share what there is; and over any time
+// from the start nobody has more than burst + rate·t, and one Book, or what it came with,
+// for each request of his of those that were ever in at once.
+func (q *Quota) Book(now words.Instant, place uint32, bytes uint64, most time.Duration) (wait time.Duration, v Verdict) {
+	t, f := &q.tabs[place], &q.asked
+	words.Assert(t.open && t.held == 0, "quota: books for nobody, or what waits already")
+	q.find(now, &t.who, bytes, q.rulesFor(&t.who)&q.bytes, t.common)
+	refuses := -1
+	for m := f.rules; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros16(m)
+		g, of := &q.gauges[i], time.Duration(Never)
+		used := q.used(i)
+		if g.Rate > 0 {
+			f.after[i], of = g.take(used, g.cost(bytes))
+		}
+		switch {
+		case g.Shadow: // had it paced, it would be owed nothing
+			f.after[i] = larger(used, smaller(f.after[i], g.full))
+		case of > wait:
+			refuses, wait = i, of
+		}
+	}
+	if wait > most {
+		if v.Refused = true; wait < time.Duration(Never) {
+			v.Retry = wait
+		}
+		v.tell(refuses, &q.gauges[refuses], q.used(refuses))
+		return 0, v
+	}
+	var told Verdict
+	q.charge(&t.who, &told)
+	if !t.common && f.places[words.OfPeer] == shares { // its own has left, idle: all of it was back
+		t.common, t.peer = true, 0
+	}
+	t.had, t.peer = t.had+bytes, t.peer+bytes
+	if wait > 0 {
+		t.held = bytes
+		q.holding++
+	}
+	return wait, v
+}
+
+// Let lets go what is held of a request, whose time has come.
+func (q *Quota) Let(place uint32) {
+	if t := &q.tabs[place]; t.held > 0 {
+		t.held = 0
+		q.holding--
+	}
+}
+
+// Drop gives back the last bytes that were booked: they will not be had.
+func (q *Quota) Drop(now words.Instant, place uint32, bytes uint64) {
+	q.Let(place)
+	q.last = max(now, q.last)
+	t := &q.tabs[place]
+	words.Assert(bytes <= t.had, "quota: gives back what was not charged")
+	q.giveBack(t, q.bytes, bytes)
+}
+
+// Onward is the earliest instant at which the rules of the instance let further bytes go:
+// when none is owed.
+func (q *Quota) Onward(now words.Instant) words.Instant {
+	at, _ := q.next(now, 0, q.bytes)
+	return at
+}
+
+// Pass notes further bytes of a request that no rule counts.
+func (q *Quota) Pass(place uint32, bytes uint64) {
+	t := &q.tabs[place]
+	t.had, t.peer, t.paced = t.had+bytes, t.peer+bytes, t.paced+bytes
+}
+
+// Draw charges further bytes of a request to the instance.
+func (q *Quota) Draw(now words.Instant, place uint32, bytes uint64) {
+	q.tabs[place].paced += bytes
+	q.pace(now, bytes, q.bytes)
+}
+
+// Span is how long the instance takes to give so many bytes, by the slowest of its rules.
+func (q *Quota) Span(bytes uint64) (longest time.Duration) {
+	for m := q.bytes; m != 0; m &= m - 1 {
+		if g := &q.gauges[bits.TrailingZeros16(m)]; g.Scope == words.OfInstance && !g.Shadow && g.Rate > 0 {
+			longest = max(longest, g.cost(bytes).ceil())
+		}
+	}
+	return longest
+}
+
+// Settle closes the tab of a request that really had so many bytes: what was charged
+// beyond them is given back, and what they were beyond that is charged, whatever there is.
+func (q *Quota) Settle(now words.Instant, place uint32, bytes uint64) {
+	t := &q.tabs[place]
+	if !t.open || q.bytes == 0 {
+		q.close(place)
+		return
+	}
+	q.last = max(now, q.last)
+	q.Let(place)
+	if bytes < t.had {
+		q.giveBack(t, q.bytes, t.had-bytes)
+	} else {
+		q.owe(&t.who, bytes-t.had, t.common)
+	}
+	if bytes < t.paced {
+		q.slow(t.paced - bytes)
+	} else {
+		q.pace(now, bytes-t.paced, q.bytes)
+	}
+	q.close(place)
+}
+
+// Undo closes the tab of a request that was refused after all: it is given back all that it
+// was charged, itself too. The instance has not charged it.
+func (q *Quota) Undo(now words.Instant, place uint32) {
+	t := &q.tabs[place]
+	if !t.open {
+		return
+	}
+	q.last = max(now, q.last)
+	words.Assert(t.paced == 0 && t.held == 0, "quota: refused, and at work")
+	q.giveBack(t, 1<<MaxRules-1, t.had)
+	q.close(place)
+}
+
+func (q *Quota) close(place uint32) {
+	q.Let(place)
+	q.tabs[place] = tab{}
+}
+
+// giveBack fills the counters of a request by some rules with so many bytes, and, where they
+// count requests, one; no further than they are full. So what was charged in vain before is
+// no more than was in then.
+func (q *Quota) giveBack(t *tab, rules uint16, bytes uint64) {
+	peer := min(bytes, t.peer)
+	t.had, t.peer = t.had-bytes, t.peer-peer
+	for m := q.rulesFor(&t.who) & rules; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros16(m)
+		g, back := &q.gauges[i], bytes
+		if g.Scope == words.OfPeer {
+			back = peer
+		}
+		if g.Rate == 0 {
+			continue
+		}
+		if g.Scope == words.OfPeer && t.common {
+			q.common[i] = g.back(q.common[i], g.cost(back), q.last)
+			continue
+		}
+		of := &q.tables[g.Scope]
+		if place, known := of.rows.Find(t.who.subject(g.Scope)); known {
+			of.set(place, g.slot, g.back(of.row(place)[g.slot], g.cost(back), q.last))
+			if !of.taken(place) {
+				of.rows.Drop(place)
+			}
+		}
+	}
+}
+
+// slow gives bytes back to the instance.
+func (q *Quota) slow(bytes uint64) {
+	for m := q.bytes; m != 0; m &= m - 1 {
+		i := bits.TrailingZeros16(m)
+		if g := &q.gauges[i]; g.Scope == words.OfInstance && g.Rate > 0 {
+			q.common[i] = g.back(q.common[i], g.cost(bytes), q.last)
+		}
+	}
+}
+
+// back is a counter that is given a cost back.
+func (g *gauge) back(counter, cost exact, now words.Instant) exact {
+	used := g.used(counter, now)
+	switch {
+	case used.zero():
+		return counter
+	case used.less(cost):
+		return exact{ns: int64(now)}
+	}
+	return exact{ns: int64(now)}.plus(used.minus(cost, g.Rate), g.Rate)
+}
+
+// free is what is used of a rule's counter but for what is held of it.
+func (q *Quota) free(rule int, used exact) exact {
+	if q.holding == 0 || q.bytes>>rule&1 == 0 || used.zero() {
+		return used
+	}
+	g, f := &q.gauges[rule], &q.asked
+	held := uint64(0)
+	for i := range q.tabs {
+		t := &q.tabs[i]
+		if t.held == 0 || q.rulesFor(&t.who)>>rule&1 == 0 || g.Shadow {
+			continue
+		}
+		shared := g.Scope == words.OfPeer && f.places[words.OfPeer] == shares
+		if shared && t.common || !shared && !(g.Scope == words.OfPeer && t.common) && t.who.subject(g.Scope) == f.who.subject(g.Scope) {
+			held += t.held
+		}
+	}
+	cost := g.cost(held)
+	if used.less(cost) {
+		return exact{}
+	}
+	return used.minus(cost, g.Rate)
+}
+
+// mixTabs is h after all tabs.
+func (q *Quota) mixTabs(h words.Hash64) words.Hash64 {
+	for i := range q.tabs {
+		if t := &q.tabs[i]; t.open {
+			h = t.who.subject(words.OfPeer).Mix(h.Mix(uint64(i))).Mix(uint64(t.who.Key)).Mix(uint64(t.who.Tenant)).Mix(uint64(t.who.Class))
+			h = h.Mix(t.had).Mix(t.peer).MixBit(t.common).Mix(t.paced).Mix(t.held)
+		}
+	}
+	return h
+}
+
+// checkTabs says what of the tabs does not hold.
+func (q *Quota) checkTabs() error {
+	holding := 0
+	for i := range q.tabs {
+		t := &q.tabs[i]
+		switch {
+		case !t.open && *t != tab{}:
+			return errors.New("G5: a tab of nobody")
+		case t.held > t.had || t.peer > t.had || t.had > math.MaxInt64:
+			return errors.New("G5: a tab holds more than was charged")
+		case t.held > 0:
+			holding++
+		}
+	}
+	if holding != q.holding {
+		return errors.New("G5: what is held is not what is counted")
+	}
+	return nil
+}
