@@ -22,8 +22,8 @@ func gateway() []Mutant {
 		one("what was charged too much is kept", "corrected at settle", fair, "w.deficit = max(w.deficit, min(w.deficit+min(by, most), 2*most))", "_ = by", turns, turnsTwin),
 
 		one("permit given back twice", "A1: given back exactly once", admit, "\tr.state = free\n", "", house, houseTwin),
-		one("an earlier use gives it back", "a stale word changes nothing", admit, "if r.ticket != t {\n\t\treturn", "if r.ticket.Slot() != t.Slot() {\n\t\treturn", house, houseTwin, told),
-		one("kept for ever", "a ticket nobody settles is reclaimed", admit, "r.state = lost\n\t\ta.out[r.facet]--", "r.state = lost", house, houseTwin),
+		one("an earlier use gives it back", "a stale word changes nothing", admit, "if r.ticket != t || r.state == free {\n\t\treturn", "if r.state == free {\n\t\treturn", house, houseTwin, told),
+		one("kept for ever", "a ticket nobody settles is reclaimed", admit, "\t\t\tr.state = lost\n\t\t\ta.out[r.facet]--", "\t\t\tr.state = lost", house, houseTwin),
 		one("waits for ever", "a queued request waits at most so long", admit, "until: now.Plus(min(a.limits.Wait, in.Patience/4))", "until: now.Plus(in.Patience)", house, houseTwin),
 		one("a quarter of nothing", "never more than a quarter of its deadline", admit, "min(a.limits.Wait, in.Patience/4)", "a.limits.Wait", houseTwin, "./core/admit TestAgrees"),
 		one("a permit of another facet", "a plane that hangs keeps no permit of another", admit, "int(a.out[f]) < a.limits.Facets[f].Permits", "int(a.out[words.Money]) < a.limits.Facets[f].Permits", house, houseTwin),
@@ -31,8 +31,8 @@ func gateway() []Mutant {
 
 		one("refused and charged", "all quotas are charged, or none", arrive, "if v.Why = n.bars(now.Mono, in); v.Why == event.Admitted {\n\t\tn.charges(now.Mono, in, &v)\n\t}", "v.Why = n.bars(now.Mono, in)\n\tif was := v.Why; true {\n\t\tn.charges(now.Mono, in, &v)\n\t\tv.Why = max(was, v.Why)\n\t}", stories, "./core/node TestStories/quotas"),
 		alone("the other is the real binary's: chaos/gate TestEquals", one("the instance refuses at the door", "an instance's quota is shared by turns", arrive, "if n.admit.Alone(in) {", "if false {", "./core/node TestLittleWaits$")),
-		alone("the other is the real binary's: chaos/gate TestEquals", one("the pace is no pace", "quota of the instance", arrive, "if at, _ := n.quota.Next(now, 0); at > now {\n\t\t\treturn\n\t\t}", "", stories)),
-		alone("soon after they are told that they waited for too long", one("drain that lets them wait", "D2: nothing new from draining on", "core/node/node.go", "\t\tn.shut(out)\n", "", stories)),
+		alone("the other is the real binary's: chaos/gate TestEquals", one("the pace is no pace", "quota of the instance", arrive, "request = at <= now", "request = at < quota.Never", stories)),
+		alone("soon after they are told that they waited for too long", one("drain that lets them wait", "D2: nothing new from draining on", "core/node/node.go", "\t\tn.shut(now.Mono, out)\n", "", stories)),
 		one("nobody is told that he is late", "a queued request waits at most so long", "core/node/node.go", "\tn.late(now.Mono, out)\n", "", stories, told),
 		one("due when nobody is", "Due", "core/node/due.go", "\tearlier(n.paced())\n", "", stories, "./core/node TestStories/quotas"),
 

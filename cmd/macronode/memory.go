@@ -87,6 +87,7 @@ func memoryBound(c *config.Config) memory {
 	conn := conn + int64(c.HTTP.HeaderBytes)
 	gate := firstGate(c)
 	n := nodeConfig(c).With(&gate)
+	n.Subjects.Places = n.Admit.Places
 	return memory{
 		{"state", []term{
 			{"ledgers (wallet.limits), the node's and the follower's", 2, ledger.Bytes(s.Ledger)},

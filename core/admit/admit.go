@@ -47,16 +47,18 @@ const (
 
 // row is one slot of the shell.
 type row struct {
-	ticket words.Ticket
-	state  state
-	facet  words.Facet
-	route  uint16
-	flow   words.Flow
-	cost   uint64
-	since  words.Instant // it came
-	end    words.Instant // of its caller's deadline, or of what it may keep
-	until  words.Instant // something is to be done about it
-	due    int32         // where it stands among those; meaningless when free or lost
+	ticket   words.Ticket
+	state    state
+	facet    words.Facet
+	route    uint16
+	flow     words.Flow
+	cost     uint64
+	since    words.Instant // it came
+	end      words.Instant // of its caller's deadline, or of what it may keep
+	patience time.Duration
+	until    words.Instant // something is to be done about it
+	part     part          // of its bodies, that may not go yet
+	due      int32         // where it stands among those; meaningless when free or lost
 }
 
 // Admit gives permits and takes them back.
@@ -68,11 +70,14 @@ type row struct {
 //	A2  a row waits in the queue of its facet if and only if it is queued
 //	A3  rows that are queued or out stand among those that are due, the earliest first
 //	A4  of each route, what is counted is its rows that are queued or at work, lost ones too
+//	A5  a part stands in the line if and only if it is lined, and only who has a permit has one
 type Admit struct {
 	limits Limits
 	most   [words.Facets]uint32 // permits: the limit, or those that were out when it became less
 	rows   []row
 	queues [words.Facets]fair.Queue
+	line   fair.Queue // of parts of bodies, of all facets
+	passed bool       // a part went last, and no request since
 	out    [words.Facets]uint32
 	routes []uint32
 	dues   []uint32 // a heap of places
@@ -87,6 +92,7 @@ func New(l Limits, seed words.Hash64) Admit {
 		a.queues[f] = fair.New(queueLimits(&l, words.Facet(f)), seed)
 		a.most[f] = uint32(l.Facets[f].Permits)
 	}
+	a.line = fair.New(lineLimits(&l), seed)
 	return a
 }
 
@@ -127,7 +133,7 @@ func (a *Admit) Arrive(now words.Instant, in *event.Arrive) {
 	r := &a.rows[place]
 	words.Assert(r.state == free, "admit: a slot that is in use")
 	*r = row{ticket: in.Ticket, state: queued, facet: in.Facet, route: in.Route, flow: flow(in), cost: a.cost(in),
-		since: now, end: now.Plus(max(in.Patience, in.Keeps)), until: now.Plus(min(a.limits.Wait, in.Patience/4))}
+		since: now, patience: in.Patience, end: now.Plus(max(in.Patience, in.Keeps)), until: now.Plus(min(a.limits.Wait, in.Patience/4))}
 	err := a.queues[in.Facet].Offer(r.flow, place, r.cost)
 	words.Assert(err == nil, "admit: queued what would be refused")
 	if int(in.Route) < len(a.routes) {
@@ -160,32 +166,35 @@ func (a *Admit) Next(now words.Instant) (t words.Ticket, waited time.Duration) {
 	a.turn = (a.turn + 1) % words.Facets
 	place, _ := a.queues[f].Next()
 	r := &a.rows[place]
-	r.state, r.until = out, r.end.Plus(a.limits.Grace)
+	r.state = out
 	a.out[f]++
-	a.moved(place)
+	a.passed = false
+	a.due(place)
 	return r.ticket, time.Duration(now - r.since)
 }
 
 // Settle ends a request: its permit is free again, or its place in a queue. What it really
-// took is made good by its flow. A ticket that is not in, or not any more, changes nothing.
-func (a *Admit) Settle(t words.Ticket, bytes uint64) {
+// took is made good by its flow. A ticket that is not in, or not any more, changes nothing:
+// ended is false. It had worked, unless it waited still.
+func (a *Admit) Settle(t words.Ticket, bytes uint64) (ended, worked bool) {
 	r := &a.rows[t.Slot()]
-	if r.ticket != t {
-		return
+	if r.ticket != t || r.state == free {
+		return false, false
 	}
+	worked = r.state != queued
 	switch r.state {
-	case free:
-		return
+	case free, lost:
 	case queued:
 		a.queues[r.facet].Drop(t.Slot())
 		a.unlist(t.Slot())
 	case out:
+		a.drop(t.Slot())
 		a.out[r.facet]--
 		a.unlist(t.Slot())
 		a.queues[r.facet].Correct(r.flow, int64(r.cost)-int64(min(max(bytes, a.limits.Least), 1<<40)))
-	case lost:
 	}
 	a.leave(r)
+	return true, worked
 }
 
 // leave frees a row.
@@ -196,27 +205,40 @@ func (a *Admit) leave(r *row) {
 	}
 }
 
-// Overdue ends the waiting of one who has waited for as long as he may; false when there
-// is none. Meanwhile it takes back the permits of those who have kept them too long: they
-// are still to be settled.
-func (a *Admit) Overdue(now words.Instant) (t words.Ticket, waited time.Duration, ok bool) {
+// Overdue ends the waiting of one who has waited for as long as he may, for a permit or with
+// a part of his bodies, of so many bytes; false when there is none. Meanwhile it takes back the permits of those
+// who have kept them too long: they are still to be settled.
+func (a *Admit) Overdue(now words.Instant) (t words.Ticket, what Over, waited time.Duration, bytes uint64, ok bool) {
 	for len(a.dues) > 0 {
 		place := a.dues[0]
 		r := &a.rows[place]
 		if r.until > now {
 			break
 		}
-		a.unlist(place)
 		if r.state == queued {
+			a.unlist(place)
 			a.queues[r.facet].Drop(place)
 			a.leave(r)
-			return r.ticket, time.Duration(now - r.since), true
+			return r.ticket, Waited, time.Duration(now - r.since), 0, true
 		}
-		r.state = lost
-		a.out[r.facet]--
-		a.taken++
+		was := r.part
+		a.drop(place)
+		if kept := r.end.Plus(a.limits.Grace); kept <= now {
+			a.unlist(place)
+			r.state = lost
+			a.out[r.facet]--
+			a.taken++
+			if was.state == paused {
+				was.state = lined // it will not go
+			}
+		} else {
+			a.due(place)
+		}
+		if was.state != nothing {
+			return r.ticket, Over(was.state), 0, was.bytes, true
+		}
 	}
-	return 0, 0, false
+	return 0, 0, 0, 0, false
 }
 
 // Due is when Overdue has something to do.

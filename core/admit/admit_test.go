@@ -39,10 +39,16 @@ func name(err error) string {
 	return ""
 }
 
-func TestStory(t *testing.T) {
+func TestStory(t *testing.T) { play(t, "testdata/house") }
+
+// TestStream: parts of bodies, and whose turn it is.
+func TestStream(t *testing.T) { play(t, "testdata/stream") }
+
+func play(t *testing.T, path string) {
+	t.Helper()
 	a, now := admit.New(limits(), 1), words.Instant(0)
 	facets := map[string]words.Facet{"money": words.Money, "lists": words.Lists}
-	story.Play(t, "testdata/house", func(w []string) string {
+	story.Play(t, path, func(w []string) string {
 		number := func(i int) uint64 {
 			n, err := strconv.ParseUint(w[i], 10, 64)
 			if err != nil {
@@ -75,12 +81,38 @@ func TestStory(t *testing.T) {
 			}
 			now = now.Plus(d)
 			for {
-				late, waited, ok := a.Overdue(now)
+				late, what, waited, bytes, ok := a.Overdue(now)
 				if !ok {
 					break
 				}
-				fmt.Fprintf(&said, "slot %d is late, after %v\n", late.Slot(), waited)
+				switch what {
+				case admit.Waited:
+					fmt.Fprintf(&said, "slot %d is late, after %v\n", late.Slot(), waited)
+				case admit.Paused:
+					fmt.Fprintf(&said, "slot %d may go on with %d\n", late.Slot(), bytes)
+				case admit.Lined:
+					fmt.Fprintf(&said, "slot %d will not go on with %d\n", late.Slot(), bytes)
+				}
 			}
+		case "pause", "line": // slot use bytes, for how long
+			d, err := time.ParseDuration(w[4])
+			ticket := words.NewTicket(uint32(number(1)), uint32(number(2)))
+			if err != nil || !a.Works(ticket) {
+				t.Fatal(w, err)
+			}
+			if w[0] == "pause" {
+				a.Pause(ticket, number(3), now.Plus(d))
+				break
+			}
+			a.Line(ticket, number(3), now.Plus(d))
+		case "pass": // so many parts
+			for range number(1) {
+				next, bytes := a.NextPart()
+				a.Pass(next, bytes)
+				fmt.Fprintf(&said, "slot %d goes on with %d\n", next.Slot(), bytes)
+			}
+		case "charge":
+			a.Pass(words.NewTicket(uint32(number(1)), uint32(number(2))), number(3))
 		case "evict":
 			for {
 				gone, ok := a.Evict()
@@ -106,6 +138,7 @@ func TestStory(t *testing.T) {
 
 // TestAgrees walks the house and its twin through the same random life.
 func TestAgrees(t *testing.T) {
+	saw := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits()
 		l.Weights[words.Anon] = rapid.Uint64Range(0, 1).Draw(t, "weight")
@@ -165,6 +198,22 @@ func TestAgrees(t *testing.T) {
 				t.Fatalf("%v waited %v", ticket, waited)
 			}
 		}
+		part := func(t *rapid.T) { // of whoever works: it waits for its time, or in the line
+			for _, g := range m.Guests {
+				if !m.Works(g.Ticket) || rapid.Bool().Draw(t, "another") {
+					continue
+				}
+				bytes, until := rapid.Uint64Range(1, quantum).Draw(t, "part"), now.Plus(time.Duration(rapid.IntRange(1, 2000).Draw(t, "until"))*time.Millisecond)
+				if rapid.Bool().Draw(t, "paused") {
+					a.Pause(g.Ticket, bytes, until)
+					m.WaitPart(g.Ticket, "paused", bytes, until)
+					return
+				}
+				a.Line(g.Ticket, bytes, until)
+				m.WaitPart(g.Ticket, "lined", bytes, until)
+				return
+			}
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"arrive": arrive, "arrive again": arrive, "arrive more": arrive, "next": next,
 			"settle": func(t *rapid.T) { // also twice, and of an earlier use
@@ -181,17 +230,38 @@ func TestAgrees(t *testing.T) {
 					m.Settle(ticket)
 				}
 			},
+			"part": func(t *rapid.T) {
+				for range 4 {
+					part(t)
+				}
+			},
+			"pass": func(t *rapid.T) {
+				if a.Lined() == 0 {
+					return
+				}
+				ticket, bytes := a.NextPart()
+				if !m.GoPart(ticket, bytes) {
+					t.Fatalf("%v goes on with %d, who may not", ticket, bytes)
+				}
+				a.Pass(ticket, bytes)
+				saw["passed"]++
+			},
 			"time": func(t *rapid.T) {
 				now = now.Plus(time.Duration(rapid.IntRange(0, 800).Draw(t, "ms")) * time.Millisecond)
 				for {
-					ticket, _, ok := a.Overdue(now)
-					want, any := m.Overdue(now)
-					if ticket != want || ok != any {
-						t.Fatalf("overdue: %v %v, the twin says %v %v", ticket, ok, want, any)
+					ticket, over, _, bytes, ok := a.Overdue(now)
+					what := ""
+					if ok {
+						what = [...]string{"waited", "paused", "lined"}[over]
+					}
+					want, wants, many := m.Overdue(now)
+					if ticket != want || what != wants || bytes != many {
+						t.Fatalf("overdue: %v %q %d, the twin says %v %q %d", ticket, what, bytes, want, wants, many)
 					}
 					if !ok {
 						break
 					}
+					saw[what]++
 				}
 				if due, any := a.Due(); any && due <= now {
 					t.Fatalf("due at %d, it is %d", due, now)
@@ -217,12 +287,27 @@ func TestAgrees(t *testing.T) {
 						t.Fatalf("%d of %v are out, the twin says %d", a.Out(f), f, m.Out(f))
 					}
 				}
+				if a.Lined() != m.Lined() {
+					t.Fatalf("%d parts are lined, the twin says %d", a.Lined(), m.Lined())
+				}
+				for i := range uint32(len(used)) {
+					for slot := range uint32(l.Places) {
+						if ticket := words.NewTicket(slot, i+1); a.Works(ticket) != m.Works(ticket) {
+							t.Fatalf("%v works: %v, not so for the twin", ticket, a.Works(ticket))
+						}
+					}
+				}
 				if int(a.Taken()) != m.Taken {
 					t.Fatalf("%d taken back, the twin says %d", a.Taken(), m.Taken)
 				}
 			},
 		})
 	})
+	for _, corner := range []string{"waited", "paused", "lined", "passed"} {
+		if saw[corner] == 0 {
+			t.Errorf("never saw: %s", corner)
+		}
+	}
 }
 
 // BenchmarkArrive: a request comes, goes at once, and is settled.

@@ -11,6 +11,7 @@ import (
 // Bytes is the memory that New takes.
 func Bytes(l Limits) int64 {
 	n := table.Flat[row](l.Places) + table.Flat[uint32](l.Places+len(l.Routes))
+	n += fair.Bytes(lineLimits(&l))
 	for f := range l.Facets {
 		n += fair.Bytes(queueLimits(&l, words.Facet(f)))
 	}
@@ -19,7 +20,7 @@ func Bytes(l Limits) int64 {
 
 // Mix is h after all of a.
 func (a *Admit) Mix(h words.Hash64) words.Hash64 {
-	h = a.limits.Mix(h.Mix(uint64(a.turn)).Mix(a.taken))
+	h = a.line.Mix(a.limits.Mix(h.Mix(uint64(a.turn)).Mix(a.taken).MixBit(a.passed)))
 	for f := range a.queues {
 		h = a.queues[f].Mix(h).Mix(uint64(a.out[f])).Mix(uint64(a.most[f]))
 	}
@@ -29,7 +30,8 @@ func (a *Admit) Mix(h words.Hash64) words.Hash64 {
 	for i := range a.rows {
 		if r := &a.rows[i]; r.state != free {
 			h = r.flow.Mix(h.Mix(uint64(r.ticket)).Mix(uint64(r.state)).Mix(uint64(r.facet)).Mix(uint64(r.route))).Mix(r.cost)
-			h = h.Mix(uint64(r.since)).Mix(uint64(r.end)).Mix(uint64(r.until))
+			h = h.Mix(uint64(r.since)).Mix(uint64(r.end)).Mix(uint64(r.until)).Mix(uint64(r.patience))
+			h = h.Mix(uint64(r.part.state)).Mix(r.part.bytes).Mix(uint64(r.part.until))
 		}
 	}
 	return h
@@ -41,7 +43,10 @@ func (a *Admit) CopyTo(dst *Admit) {
 	for f := range a.queues {
 		a.queues[f].CopyTo(&queues[f])
 	}
+	line := dst.line
+	a.line.CopyTo(&line)
 	*dst = *a
+	dst.line = line
 	dst.rows, dst.routes, dst.dues, dst.queues = rows, routes, dues, queues
 }
 
@@ -53,6 +58,9 @@ func (a *Admit) Check() error {
 		r := &a.rows[i]
 		if waits := a.queues[r.facet].Queued(uint32(i)); waits != (r.state == queued) {
 			return fmt.Errorf("A2: place %d is in state %d, waits %v", i, r.state, waits)
+		}
+		if waits := a.line.Queued(uint32(i)); waits != (r.state == out && r.part.state == lined) || r.state == queued && r.part != (part{}) {
+			return fmt.Errorf("A5: place %d is in state %d, its part in %d, in line %v", i, r.state, r.part.state, waits)
 		}
 		if r.state == free {
 			continue
@@ -77,6 +85,9 @@ func (a *Admit) Check() error {
 		if err := a.queues[f].Check(); err != nil {
 			return err
 		}
+	}
+	if err := a.line.Check(); err != nil {
+		return err
 	}
 	for i := range a.dues {
 		if i > 0 && a.before(i, (i-1)/2) {

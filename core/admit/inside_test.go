@@ -25,7 +25,7 @@ func full() Admit {
 		}
 	}
 	for late := true; late; { // both that wait have to go
-		_, _, late = a.Overdue(words.Instant(2 * time.Second))
+		_, _, _, _, late = a.Overdue(words.Instant(2 * time.Second))
 	}
 	for slot := uint32(2); slot < 4; slot++ {
 		a.Arrive(words.Instant(4500*time.Millisecond), &event.Arrive{Ticket: words.NewTicket(slot, 2), Class: words.Authed, Tenant: 3, Key: 1, Patience: time.Minute, Bytes: -1})
@@ -40,11 +40,12 @@ func TestHashForgetsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	flip.Every(t, &a, func() words.Hash64 { return a.Mix(0) },
-		"queues: core/fair has its own test",
+		"queues: core/fair has its own test", "line: the same",
 		"dues: an order that follows from rows",
 		"rows[].due: where it stands there",
 		"rows[].ticket: of a free row, of no meaning; Check and stories see the others",
 		"rows[].state: the same", "rows[].facet: the same", "rows[].route: the same", "rows[].flow: the same", "rows[].cost: the same",
+		"rows[].part.state: the same", "rows[].part.bytes: the same", "rows[].part.until: the same", "rows[].patience: the same",
 		"rows[].since: the same", "rows[].end: the same", "rows[].until: the same",
 	)
 	r := &a.rows[2]
@@ -58,6 +59,7 @@ func TestCheckFinds(t *testing.T) {
 		"A2: ": func(a *Admit) { a.rows[2].state = out },
 		"A3: ": func(a *Admit) { a.rows[2].until = 1 << 60 },
 		"A4: ": func(a *Admit) { a.routes[0]-- },
+		"A5: ": func(a *Admit) { a.rows[0].part, a.rows[1].part = part{state: lined}, part{state: lined} },
 	} {
 		a := full()
 		a.rows[4] = row{state: lost}

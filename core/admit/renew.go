@@ -22,6 +22,7 @@ func (a *Admit) Renew(l Limits) {
 		a.queues[f].Renew(queueLimits(&l, words.Facet(f)))
 		a.most[f] = max(uint32(l.Facets[f].Permits), a.out[f])
 	}
+	a.line.Renew(lineLimits(&l))
 	if len(a.routes) < len(l.Routes) {
 		a.routes = make([]uint32, len(l.Routes))
 	}

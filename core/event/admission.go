@@ -22,6 +22,14 @@ type Arrive struct {
 	Keeps    time.Duration // the permit at most, where that is longer: an answer without an end
 }
 
+// Stream asks whether so many further bytes of a request's bodies may go on, either way,
+// before they do. The answer is a Verdict for Ticket: at once, or when its quotas have them
+// and it is its turn. Until that has come nothing more is asked for the ticket.
+type Stream struct {
+	Ticket words.Ticket
+	Bytes  uint64 // at hand; more than 0
+}
+
 // Settle gives back the permit of a request, or its place in a queue. It may come late,
 // and changes nothing then: a ticket is of one use.
 type Settle struct {
@@ -29,10 +37,11 @@ type Settle struct {
 	Bytes  uint64 // that went through, both ways
 }
 
-// A Verdict is what became of an Arrive.
+// A Verdict is what became of an Arrive, or of a Stream.
 type Verdict struct {
 	Ticket  words.Ticket
 	Problem Problem // None: go
+	Bytes   uint64  // that may go on before there is another Stream; of one that asked, perhaps less than it asked for
 	Why     Why
 	Rule    uint8         // of the quotas, from 1: the one that refused, or has used the largest part of its burst; 0: none
 	Left    uint32        // of that rule, in its unit

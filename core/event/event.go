@@ -82,6 +82,7 @@ type (
 
 func (Boot) event()      {}
 func (*Arrive) event()   {}
+func (*Stream) event()   {}
 func (*Settle) event()   {}
 func (*Ask) event()      {}
 func (Probed) event()    {}

@@ -26,15 +26,23 @@ func (n *Node) arrive(now words.Now, in *event.Arrive, out *event.Effects) {
 	n.permit(now.Mono, out)
 	for i := from; i < len(out.Verdicts); i++ { // who goes at once is told how it stands with its quotas
 		if said := &out.Verdicts[i]; said.Ticket == v.Ticket {
-			v.Shadow |= said.Shadow
+			v.Shadow, v.Bytes = v.Shadow|said.Shadow, said.Bytes
 			*said = v
 		}
 	}
 }
 
-// settle takes a permit back, and gives it to whose turn it is.
+// settle takes a permit back, and gives it to whose turn it is. Quotas are given back what
+// was charged and not used: all of it, where the request was never let in.
 func (n *Node) settle(now words.Instant, in *event.Settle, out *event.Effects) {
-	n.admit.Settle(in.Ticket, in.Bytes)
+	ended, worked := n.admit.Settle(in.Ticket, in.Bytes)
+	switch {
+	case !ended:
+	case worked:
+		n.quota.Settle(now, in.Ticket.Slot(), in.Bytes)
+	default:
+		n.quota.Undo(now, in.Ticket.Slot())
+	}
 	n.permit(now, out)
 }
 
@@ -65,9 +73,11 @@ func (n *Node) bars(now words.Instant, in *event.Arrive) event.Why {
 	return event.Admitted
 }
 
-// charges asks the quotas, which charge all that apply, or none.
+// charges asks the quotas, which charge all that apply, or none: of a body no more than its
+// first part.
 func (n *Node) charges(now words.Instant, in *event.Arrive, v *event.Verdict) {
-	said := n.quota.Take(now, quota.Who{Class: in.Class, Peer: in.Peer, Key: in.Key, Tenant: in.Tenant, Route: in.Route}, uint64(max(in.Bytes, 0)))
+	who := quota.Who{Class: in.Class, Peer: in.Peer, Key: in.Key, Tenant: in.Tenant, Route: in.Route}
+	said := n.quota.Enter(now, in.Ticket.Slot(), who, n.part(&who, uint64(max(in.Bytes, 0)), in.Patience))
 	v.Rule, v.Left, v.Reset, v.Retry, v.Shadow = said.Rule, said.Left, said.Reset, said.Retry, said.Shadow
 	if said.Refused {
 		v.Why = event.OverQuota
@@ -88,45 +98,74 @@ func (n *Node) refuses(v event.Verdict, out *event.Effects) {
 }
 
 // permit gives permits to those whose turn it is, while there are permits and the
-// instance's quota lets them go.
+// instance's quota lets them go; and in turn with them it lets parts of bodies go.
 func (n *Node) permit(now words.Instant, out *event.Effects) {
-	for n.admit.Ripe() {
-		if at, _ := n.quota.Next(now, 0); at > now {
+	for {
+		ripe, lined := n.goes(now)
+		switch {
+		case lined && (n.admit.First() || !ripe):
+			t, bytes := n.admit.NextPart()
+			n.passes(now, t, bytes, out)
+		case ripe:
+			t, waited := n.admit.Next(now)
+			shadow := n.quota.Go(now, t.Slot())
+			out.Verdicts = append(out.Verdicts, event.Verdict{Ticket: t, Waited: waited, Shadow: shadow, Bytes: n.allows(t)})
+		default:
 			return
 		}
-		t, waited := n.admit.Next(now)
-		out.Verdicts = append(out.Verdicts, event.Verdict{Ticket: t, Waited: waited, Shadow: n.quota.Spend(now, 0)})
 	}
 }
 
-// late tells those who have waited for as long as they may.
+// goes reports that a request, and that a part of a body, may go now.
+func (n *Node) goes(now words.Instant) (request, part bool) {
+	if n.admit.Ripe() {
+		at, _ := n.quota.Next(now, 0)
+		request = at <= now
+	}
+	return request, n.admit.Lined() > 0 && n.quota.Onward(now) <= now
+}
+
+// late tells those who have waited for as long as they may, and lets go on what was paused.
 func (n *Node) late(now words.Instant, out *event.Effects) {
 	for {
-		t, waited, ok := n.admit.Overdue(now)
+		t, what, waited, bytes, ok := n.admit.Overdue(now)
 		if !ok {
 			n.permit(now, out)
 			return
 		}
-		n.refuses(event.Verdict{Ticket: t, Why: event.WaitedLong, Waited: waited}, out)
+		switch what {
+		case admit.Paused:
+			n.onward(now, t, bytes, out)
+		case admit.Lined:
+			n.quota.Drop(now, t.Slot(), bytes)
+			n.refuses(event.Verdict{Ticket: t, Why: event.OverPace}, out)
+		case admit.Waited:
+			n.quota.Undo(now, t.Slot())
+			n.refuses(event.Verdict{Ticket: t, Why: event.WaitedLong, Waited: waited}, out)
+		}
 	}
 }
 
 // shut tells all who wait that nothing new is begun any more.
-func (n *Node) shut(out *event.Effects) {
+func (n *Node) shut(now words.Instant, out *event.Effects) {
 	for {
 		t, ok := n.admit.Evict()
 		if !ok {
 			return
 		}
+		n.quota.Undo(now, t.Slot())
 		n.refuses(event.Verdict{Ticket: t, Why: event.NotServing}, out)
 	}
 }
 
-// paced is when the instance's quota lets the next of those who might go.
+// paced is when the instance's quota lets the next of those go who might.
 func (n *Node) paced() (at words.Instant, any bool) {
-	if !n.admit.Ripe() {
-		return 0, false
+	at = quota.Never
+	if n.admit.Ripe() {
+		at, _ = n.quota.Next(0, 0)
 	}
-	at, _ = n.quota.Next(0, 0)
+	if n.admit.Lined() > 0 {
+		at = min(at, n.quota.Onward(0))
+	}
 	return at, at != quota.Never
 }

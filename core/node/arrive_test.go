@@ -9,9 +9,7 @@ import (
 
 	"macronode/core/admit"
 	"macronode/core/event"
-	"macronode/core/node"
 	"macronode/core/quota"
-	"macronode/core/state"
 	"macronode/core/words"
 )
 
@@ -25,13 +23,17 @@ func house() admit.Limits {
 	return l
 }
 
-// rule reads SCOPE/N/DURATION/BURST, with /shadow behind it. That of a route is of route 1.
+// rule reads SCOPE/N/DURATION/BURST, with /shadow behind it; NB counts bytes. That of a route is of
+// route 1.
 func rule(t *testing.T, said string) quota.Rule {
 	t.Helper()
 	w := strings.Split(said, "/")
 	r := quota.Rule{Classes: quota.All, Shadow: len(w) > 4}
 	scopes := []string{"instance", "peer", "key", "tenant", "route"}
 	r.Scope = words.Scope(slices.Index(scopes, w[0]))
+	if number, bytes := strings.CutSuffix(w[1], "B"); bytes {
+		w[1], r.Unit = number, words.Bytes
+	}
 	every, err := time.ParseDuration(w[2])
 	if _, wrong := fmt.Sscan(w[1]+" "+w[3], &r.Rate, &r.Burst); wrong != nil || err != nil {
 		t.Fatal(said, wrong, err)
@@ -49,7 +51,9 @@ func rule(t *testing.T, said string) quota.Rule {
 //
 //	arrive money slot.use ann 7      a request of key 7, whose tenant is 7, from ann's address
 //	arrive lists slot.use bob        a stranger's; behind it a route: /1
-//	settle slot.use
+//	arrive money slot.use ann +5000  with a body of so many bytes, +? of nobody knows how many
+//	stream slot.use 5000             may so many bytes go on?
+//	settle slot.use 5000             so many have
 func (s *stage) admission(w []string) string {
 	var slot, use uint32
 	ticket := func(text string) words.Ticket {
@@ -58,12 +62,24 @@ func (s *stage) admission(w []string) string {
 		}
 		return words.NewTicket(slot, use)
 	}
-	if w[0] == "settle" {
-		return s.step(&event.Settle{Ticket: ticket(w[1]), Bytes: 1000})
+	switch w[0] {
+	case "stream":
+		return s.step(&event.Stream{Ticket: ticket(w[1]), Bytes: s.number(w[2])})
+	case "settle":
+		bytes := uint64(1000)
+		if len(w) > 2 {
+			bytes = s.number(w[2])
+		}
+		return s.step(&event.Settle{Ticket: ticket(w[1]), Bytes: bytes})
 	}
 	in := event.Arrive{Ticket: ticket(w[2]), Class: words.Anon, Bytes: 100, Patience: time.Second}
 	if last := w[len(w)-1]; last[0] == '/' {
 		in.Route, w = uint16(s.number(last[1:])), w[:len(w)-1]
+	}
+	if last := w[len(w)-1]; last[0] == '+' {
+		if in.Bytes, w = -1, w[:len(w)-1]; last != "+?" {
+			in.Bytes = int64(s.number(last[1:]))
+		}
 	}
 	for f := range words.Facets {
 		if f.String() == w[1] {
@@ -102,10 +118,13 @@ func (s *stage) ask(w []string) string {
 }
 
 // verdict is what one is told.
-func verdict(v event.Verdict) string {
+func (s *stage) verdict(v event.Verdict) string {
 	said := fmt.Sprintf("%d.%d goes", v.Ticket.Slot(), uint32(v.Ticket>>32))
 	if v.Problem != event.None {
 		said = fmt.Sprintf("%d.%d: %s, for %v", v.Ticket.Slot(), uint32(v.Ticket>>32), v.Problem.Code(), v.Why)
+	}
+	if s.counts && v.Problem == event.None {
+		said += fmt.Sprintf(" with %d", v.Bytes)
 	}
 	if v.Waited > 0 {
 		said += fmt.Sprintf(", after %v", v.Waited)
@@ -167,8 +186,7 @@ func TestLittleWaits(t *testing.T) {
 	c := config(l)
 	c.Quotas = []quota.Rule{{Scope: words.OfInstance, Rate: 100, Every: time.Second, Burst: 1, Classes: quota.All}}
 	c.Admit.Wait = time.Second
-	p := &porter{node: node.New(c, state.New(l, 1), 0, words.NewDice(1)), now: words.Now{Wall: 1_700_000_000_000},
-		asked: map[words.Ticket]bool{}, in: map[words.Ticket]bool{}}
+	p := porters(c)
 	p.begin(t)
 	ask := func(slot uint32, tenant words.Tenant) {
 		ticket := words.NewTicket(slot, 1)

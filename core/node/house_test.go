@@ -20,8 +20,11 @@ type porter struct {
 	out   event.Effects
 	asked map[words.Ticket]bool // and not told
 	in    map[words.Ticket]bool // told to go
+	parts map[words.Ticket]bool // of them, those that asked for further bytes, and were not told
+	went  map[words.Ticket]uint64
+	on    [2]int // parts that went on, and that did not
 	uses  uint32
-	went  int
+	goes  int
 	no    [event.Whys]int
 }
 
@@ -30,6 +33,10 @@ func (p *porter) step(t rapid.TB, e event.Event) {
 	p.out.Reset()
 	p.node.Step(p.now, e, &p.out)
 	for _, v := range p.out.Verdicts {
+		if p.parts[v.Ticket] {
+			p.further(t, v)
+			continue
+		}
 		if !p.asked[v.Ticket] {
 			t.Fatalf("%+v is told, and did not ask", v)
 		}
@@ -39,7 +46,7 @@ func (p *porter) step(t rapid.TB, e event.Event) {
 		}
 		if v.Problem == event.None {
 			p.in[v.Ticket] = true
-			p.went++
+			p.goes++
 		}
 		p.no[v.Why]++
 	}
@@ -56,6 +63,26 @@ func (p *porter) step(t rapid.TB, e event.Event) {
 	}
 }
 
+// further is what one is told who asked for further bytes.
+func (p *porter) further(t rapid.TB, v event.Verdict) {
+	delete(p.parts, v.Ticket)
+	if !p.in[v.Ticket] || (v.Problem == event.None) != (v.Bytes > 0) {
+		t.Fatalf("%+v is told of further bytes", v)
+	}
+	if v.Bytes > 0 {
+		p.went[v.Ticket] += v.Bytes
+		p.on[0]++
+	} else {
+		p.on[1]++
+	}
+}
+
+// porters is one who knows nobody yet.
+func porters(c node.Config) *porter {
+	return &porter{node: node.New(c, state.New(c.State, 1), 0, words.NewDice(1)), now: words.Now{Wall: 1_700_000_000_000},
+		asked: map[words.Ticket]bool{}, in: map[words.Ticket]bool{}, parts: map[words.Ticket]bool{}, went: map[words.Ticket]uint64{}}
+}
+
 // begin brings the node up.
 func (p *porter) begin(t rapid.TB) {
 	for _, e := range []event.Event{event.Boot{Found: event.Recovery{Journal: 9}}, &event.Enrol{Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Boot: true}},
@@ -68,7 +95,7 @@ func (p *porter) begin(t rapid.TB) {
 // one thing, once, within the time that a queue takes; nobody is let in beyond the permits;
 // and when all have left, all permits are there.
 func TestEveryArrivalIsTold(t *testing.T) {
-	var went, no = 0, [event.Whys]int{}
+	var went, no, on = 0, [event.Whys]int{}, [2]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits(8, 4)
 		c := config(l)
@@ -76,8 +103,13 @@ func TestEveryArrivalIsTold(t *testing.T) {
 			{Scope: words.OfInstance, Rate: rapid.SampledFrom([]uint64{50, 1e6}).Draw(t, "rate"), Every: time.Second, Burst: 2, Classes: quota.All},
 			{Scope: words.OfPeer, Rate: 20, Every: time.Second, Burst: 3, Classes: quota.Of(words.Anon)},
 		}
-		p := &porter{node: node.New(c, state.New(l, 1), 0, words.NewDice(1)), now: words.Now{Wall: 1_700_000_000_000},
-			asked: map[words.Ticket]bool{}, in: map[words.Ticket]bool{}}
+		for _, scope := range []words.Scope{words.OfInstance, words.OfPeer, words.OfTenant} {
+			if rapid.IntRange(0, 2).Draw(t, "counts bytes") == 0 {
+				c.Quotas = append(c.Quotas, quota.Rule{Scope: scope, Unit: words.Bytes, Rate: rapid.SampledFrom([]uint64{500, 5000, 1 << 20}).Draw(t, "bytes a second"),
+					Every: time.Second, Burst: 20_000, Classes: quota.All})
+			}
+		}
+		p := porters(c)
 		p.begin(t)
 		slots := map[uint32]words.Ticket{}
 		first := func(of map[words.Ticket]bool) (least words.Ticket) { // the lowest, so that a run repeats
@@ -95,7 +127,7 @@ func TestEveryArrivalIsTold(t *testing.T) {
 			}
 			p.uses++
 			in := &event.Arrive{Ticket: words.NewTicket(slot, p.uses), Class: words.Class(rapid.IntRange(0, 2).Draw(t, "class")), Facet: words.Facet(rapid.IntRange(0, 1).Draw(t, "facet")),
-				Route: uint16(rapid.IntRange(0, 9).Draw(t, "route")), Bytes: 10, Patience: time.Second}
+				Route: uint16(rapid.IntRange(0, 9).Draw(t, "route")), Bytes: rapid.SampledFrom([]int64{10, 10, -1, 100_000}).Draw(t, "bytes"), Patience: time.Second}
 			if in.Class != words.Anon {
 				in.Key, in.Tenant = boss, words.Tenant(1+rapid.IntRange(0, 5).Draw(t, "tenant")/5)
 			}
@@ -112,7 +144,16 @@ func TestEveryArrivalIsTold(t *testing.T) {
 		settle := func(t *rapid.T) {
 			if ticket := first(p.in); ticket != 0 {
 				delete(p.in, ticket)
-				p.step(t, &event.Settle{Ticket: ticket, Bytes: rapid.Uint64Range(0, 1<<20).Draw(t, "bytes")})
+				delete(p.parts, ticket)
+				p.step(t, &event.Settle{Ticket: ticket, Bytes: rapid.Uint64Range(0, 10_000).Draw(t, "bytes") + p.went[ticket]})
+			}
+		}
+		stream := func(t *rapid.T) {
+			for slot := range uint32(16) {
+				if ticket := slots[slot]; p.in[ticket] && !p.parts[ticket] && rapid.Bool().Draw(t, "streams") {
+					p.parts[ticket] = true
+					p.step(t, &event.Stream{Ticket: ticket, Bytes: rapid.Uint64Range(1, 100_000).Draw(t, "bytes")})
+				}
 			}
 		}
 		pass := func(d time.Duration) {
@@ -130,9 +171,11 @@ func TestEveryArrivalIsTold(t *testing.T) {
 			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"arrive": arrive, "arrive again": burst, "arrive more": burst, "settle": settle,
+			"arrive": arrive, "arrive again": burst, "arrive more": burst, "settle": settle, "stream": stream, "stream again": stream,
 			"stale": func(t *rapid.T) { // a word about an earlier use
-				p.step(t, &event.Settle{Ticket: words.NewTicket(rapid.Uint32Range(0, 15).Draw(t, "slot"), 0)})
+				ticket := words.NewTicket(rapid.Uint32Range(0, 15).Draw(t, "slot"), 0)
+				p.step(t, &event.Settle{Ticket: ticket})
+				p.step(t, &event.Stream{Ticket: ticket, Bytes: 1})
 			},
 			"time": func(t *rapid.T) { pass(time.Duration(rapid.IntRange(0, 30).Draw(t, "ms")) * time.Millisecond) },
 			"drain": func(t *rapid.T) {
@@ -145,6 +188,13 @@ func TestEveryArrivalIsTold(t *testing.T) {
 		if len(p.asked) > 0 {
 			t.Fatalf("%d are never told", len(p.asked))
 		}
+		if len(p.in) > 0 {
+			stream(t)
+			pass(2*time.Second + 1) // its peer's, key's and tenant's time, and its turn
+			if len(p.parts) > 0 {
+				t.Fatalf("%d are never told whether they may go on", len(p.parts))
+			}
+		}
 		for len(p.in) > 0 {
 			settle(t)
 		}
@@ -153,7 +203,7 @@ func TestEveryArrivalIsTold(t *testing.T) {
 		if s.Out != [words.Facets]uint32{} || s.Queued != [words.Facets][words.Classes]uint32{} {
 			t.Fatalf("out %v, queued %v", s.Out, s.Queued)
 		}
-		went += p.went
+		went, on[0], on[1] = went+p.goes, on[0]+p.on[0], on[1]+p.on[1]
 		for i := range no {
 			no[i] += p.no[i]
 		}
@@ -163,5 +213,8 @@ func TestEveryArrivalIsTold(t *testing.T) {
 			t.Errorf("nobody was refused for %v", w)
 		}
 	}
-	t.Logf("%d went, refused %v", went, no)
+	if !t.Failed() && (on[0] < 100 || on[1] == 0) {
+		t.Errorf("%d parts went on, %d did not: too little was tried", on[0], on[1])
+	}
+	t.Logf("%d went, refused %v; %d parts went on, %d did not", went, no, on[0], on[1])
 }

@@ -95,6 +95,7 @@ func New(c Config, s state.State, now words.Instant, dice words.Dice) *Node {
 	}
 	seed := dice
 	slots := words.Hash64(seed.Below(1 << 62))
+	c.Subjects.Places = c.Admit.Places
 	return &Node{config: c, state: s, clock: clock.From(s.At), ready: ready.New(now, c.Start),
 		super: supervise.New(dice), drain: drain.New(c.Drain), held: queue.New[waiting](c.Held, queue.Reject),
 		crowd: table.New[words.Tenant, count](c.State.Ledger.Tenants, slots),
@@ -113,6 +114,8 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 	switch in := in.(type) {
 	case *event.Arrive:
 		n.arrive(now, in, out)
+	case *event.Stream:
+		n.stream(now.Mono, in, out)
 	case *event.Settle:
 		n.settle(now.Mono, in, out)
 	case *event.Renew:
@@ -284,7 +287,7 @@ func (n *Node) live(now words.Now, before words.Phase, out *event.Effects) {
 	phase := n.drain.Phase()
 	if before < words.Draining && phase >= words.Draining {
 		n.super.Stop(words.ChildHTTP, event.StopChild, out)
-		n.shut(out)
+		n.shut(now.Mono, out)
 	}
 	if before < words.Aborting && phase >= words.Aborting && !quiet {
 		n.super.Stop(words.ChildHTTP, event.KillChild, out)

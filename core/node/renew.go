@@ -106,6 +106,7 @@ func (n *Node) renew(now words.Instant, in *event.Renew, out *event.Effects) {
 		if !ok {
 			break
 		}
+		n.quota.Undo(now, t.Slot())
 		n.refuses(event.Verdict{Ticket: t, Why: event.NoWeight, Waited: waited}, out)
 	}
 	n.permit(now, out)

@@ -30,6 +30,7 @@ type stage struct {
 	said   strings.Builder
 	sizes  []event.Frame // emitted, not durable
 	trip   words.Ticket  // of the last request that was sent on
+	counts bool          // it is told how many bytes may go
 }
 
 func newStage(t *testing.T) *stage {
@@ -116,7 +117,7 @@ func (s *stage) step(e event.Event) string {
 		fmt.Fprintf(&s.said, "reply %d after %v: %s\n", r.Ticket, r.After, what)
 	}
 	for _, v := range s.out.Verdicts {
-		s.said.WriteString(verdict(v))
+		s.said.WriteString(s.verdict(v))
 	}
 	for _, t := range s.out.Told {
 		if l := t.Standing; l.Well+l.Out+l.Sick > 0 {
@@ -160,7 +161,10 @@ func (s *stage) say(w []string) string {
 		return ""
 	case "change":
 		return s.change(w[1:])
-	case "arrive", "settle":
+	case "counts":
+		s.counts = true
+		return ""
+	case "arrive", "settle", "stream":
 		return s.admission(w)
 	case "pick", "retry", "tried", "look":
 		return s.ask(w)

@@ -49,7 +49,7 @@ type twins struct {
 
 func newTwins(t *rapid.T, saw map[string]int) *twins {
 	w := &twins{T: t, saw: saw, now: rapid.SampledFrom([]words.Instant{0, 7, words.Instant(century)}).Draw(t, "now")}
-	w.twin.Shared, w.twin.Debt, w.twin.Tabs = map[int]int{}, quota.MaxDebt, map[int]*model.Tab{}
+	w.twin.Shared, w.twin.Debt, w.twin.Tabs = map[int]int{}, quota.MaxDebt, make([]*model.Tab, places)
 	for i := range rapid.IntRange(1, 5).Draw(t, "rules") {
 		r := drawRule(t)
 		if i == 0 && rapid.Bool().Draw(t, "paces bodies") {

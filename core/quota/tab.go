@@ -39,22 +39,18 @@ func (q *Quota) Go(now words.Instant, place uint32) (shadow uint16) {
 	return q.Spend(now, t.paced)
 }
 
+// Had is how many bytes a request was charged.
+func (q *Quota) Had(place uint32) uint64 { return q.tabs[place].had }
+
 // Counts reports that any rule counts the bytes of a request.
 func (q *Quota) Counts(place uint32) bool {
 	return q.rulesFor(&q.tabs[place].who)&q.bytes != 0 || q.Paces()
 }
 
 // Paces reports that a rule of the instance counts bytes.
-func (q *Quota) Paces() bool {
-	for m := q.bytes; m != 0; m &= m - 1 {
-		if q.gauges[bits.TrailingZeros16(m)].Scope == words.OfInstance {
-			return true
-		}
-	}
-	return false
-}
+func (q *Quota) Paces() bool { return q.bytes&q.paces != 0 }
 
-// Book charges further bytes of a request to its peer, key and tenant, and says how long
+// Book charges further bytes of a request to its peer, key, tenant and route, and says how long
 // they have to wait until those let them go: such are held until Let. What would wait longer
 // than most is refused, and not charged.
 //
@@ -137,15 +133,27 @@ func (q *Quota) Draw(now words.Instant, place uint32, bytes uint64) {
 	q.pace(now, bytes, q.bytes)
 }
 
-// Span is how long the instance takes to give so many bytes, by the slowest of its rules.
-func (q *Quota) Span(bytes uint64) (longest time.Duration) {
+// Span is how long the instance takes to give so many bytes, and how long a caller's peer,
+// key, tenant and route do, by the slowest of their rules.
+func (q *Quota) Span(who *Who, bytes uint64) (instance, own time.Duration) {
+	mine := q.rulesFor(who)
 	for m := q.bytes; m != 0; m &= m - 1 {
-		if g := &q.gauges[bits.TrailingZeros16(m)]; g.Scope == words.OfInstance && !g.Shadow && g.Rate > 0 {
-			longest = max(longest, g.cost(bytes).ceil())
+		i := bits.TrailingZeros16(m)
+		g := &q.gauges[i]
+		if g.Shadow || g.Rate == 0 {
+			continue
+		}
+		if g.Scope == words.OfInstance {
+			instance = max(instance, g.cost(bytes).ceil())
+		} else if mine>>i&1 == 1 {
+			own = max(own, g.cost(bytes).ceil())
 		}
 	}
-	return longest
+	return instance, own
 }
+
+// Who is whose tab it is.
+func (q *Quota) Who(place uint32) *Who { return &q.tabs[place].who }
 
 // Settle closes the tab of a request that really had so many bytes: what was charged
 // beyond them is given back, and what they were beyond that is charged, whatever there is.
@@ -203,7 +211,7 @@ func (q *Quota) giveBack(t *tab, rules uint16, bytes uint64) {
 		if g.Rate == 0 {
 			continue
 		}
-		if g.Scope == words.OfPeer && t.common {
+		if g.Scope == words.OfRoute || g.Scope == words.OfPeer && t.common {
 			q.common[i] = g.back(q.common[i], g.cost(back), q.last)
 			continue
 		}
@@ -219,9 +227,9 @@ func (q *Quota) giveBack(t *tab, rules uint16, bytes uint64) {
 
 // slow gives bytes back to the instance.
 func (q *Quota) slow(bytes uint64) {
-	for m := q.bytes; m != 0; m &= m - 1 {
+	for m := q.bytes & q.paces; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
-		if g := &q.gauges[i]; g.Scope == words.OfInstance && g.Rate > 0 {
+		if g := &q.gauges[i]; g.Rate > 0 {
 			q.common[i] = g.back(q.common[i], g.cost(bytes), q.last)
 		}
 	}
@@ -251,8 +259,11 @@ func (q *Quota) free(rule int, used exact) exact {
 		if t.held == 0 || q.rulesFor(&t.who)>>rule&1 == 0 || g.Shadow {
 			continue
 		}
-		shared := g.Scope == words.OfPeer && f.places[words.OfPeer] == shares
-		if shared && t.common || !shared && !(g.Scope == words.OfPeer && t.common) && t.who.subject(g.Scope) == f.who.subject(g.Scope) {
+		common := g.Scope == words.OfPeer && f.places[words.OfPeer] == shares
+		switch {
+		case g.Scope == words.OfRoute, common && t.common:
+			held += t.held
+		case !common && !(g.Scope == words.OfPeer && t.common) && t.who.subject(g.Scope) == f.who.subject(g.Scope):
 			held += t.held
 		}
 	}
@@ -267,7 +278,7 @@ func (q *Quota) free(rule int, used exact) exact {
 func (q *Quota) mixTabs(h words.Hash64) words.Hash64 {
 	for i := range q.tabs {
 		if t := &q.tabs[i]; t.open {
-			h = t.who.subject(words.OfPeer).Mix(h.Mix(uint64(i))).Mix(uint64(t.who.Key)).Mix(uint64(t.who.Tenant)).Mix(uint64(t.who.Class))
+			h = t.who.subject(words.OfPeer).Mix(h.Mix(uint64(i))).Mix(uint64(t.who.Key)).Mix(uint64(t.who.Tenant)).Mix(uint64(t.who.Class)).Mix(uint64(t.who.Route))
 			h = h.Mix(t.had).Mix(t.peer).MixBit(t.common).Mix(t.paced).Mix(t.held)
 		}
 	}

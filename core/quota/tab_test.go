@@ -39,7 +39,7 @@ func (w *twins) enters(place int, who quota.Who) {
 	bytes := rapid.SampledFrom([]uint64{0, 0, 1, 2, 99, 1 << 20}).Draw(w.T, "first")
 	held := false
 	for _, t := range w.twin.Tabs {
-		held = held || t.Held > 0
+		held = held || t != nil && t.Held > 0
 	}
 	v, o := w.live.Enter(w.now, uint32(place), who, bytes), w.other.Enter(w.now, uint32(place), who, bytes)
 	if want := verdictOf(w.twin.Enter(w.now, place, model.Who(who), bytes)); v != want || o != want {

@@ -18,6 +18,10 @@ type Guest struct {
 	Since  words.Instant
 	End    words.Instant
 	Until  words.Instant
+	Part   string // of its bodies, that waits: paused or lined
+	Bytes  uint64 // of that
+	When   words.Instant
+	Nth    int // to be lined
 }
 
 // House has its guests in the order in which they came.
@@ -29,6 +33,7 @@ type House struct {
 	Wait, Grace          time.Duration
 	Guests               []Guest
 	Taken                int
+	lined                int
 }
 
 func (h *House) count(which func(*Guest) bool) (n int) {
@@ -123,29 +128,80 @@ func (h *House) Settle(t words.Ticket) {
 	}
 }
 
-// Overdue takes permits back from those who are over their time, until somebody who waited
-// for too long is met: he goes.
-func (h *House) Overdue(now words.Instant) (t words.Ticket, ok bool) {
+// Works reports that a guest has a permit, and no part of it waits.
+func (h *House) Works(t words.Ticket) bool {
+	return h.count(func(g *Guest) bool { return g.Ticket == t && g.State == "out" && g.Part == "" }) == 1
+}
+
+// WaitPart has a part of a guest's bodies wait: "paused" or "lined".
+func (h *House) WaitPart(t words.Ticket, how string, bytes uint64, when words.Instant) {
+	for i := range h.Guests {
+		if g := &h.Guests[i]; g.Ticket == t {
+			h.lined++
+			g.Part, g.Bytes, g.When, g.Nth = how, bytes, when, h.lined
+		}
+	}
+}
+
+// Lined counts the parts in the line.
+func (h *House) Lined() int { return h.count(func(g *Guest) bool { return g.Part == "lined" }) }
+
+// GoPart lets a part go which is the first of its flow in the line; false: it is not.
+func (h *House) GoPart(t words.Ticket, bytes uint64) bool {
+	for i := range h.Guests {
+		g := &h.Guests[i]
+		if g.Ticket != t || g.Part != "lined" || g.Bytes != bytes {
+			continue
+		}
+		if h.count(func(o *Guest) bool { return o.Part == "lined" && o.Flow == g.Flow && o.Nth < g.Nth }) > 0 {
+			return false
+		}
+		g.Part = ""
+		return true
+	}
+	return false
+}
+
+// due is when something is to be done about a guest.
+func (g *Guest) due() words.Instant {
+	if g.Part != "" {
+		return min(g.Until, g.When)
+	}
+	return g.Until
+}
+
+// Overdue takes permits back from those who are over their time, until somebody is met who
+// waited for too long, and goes, or for his part: what it was is told.
+func (h *House) Overdue(now words.Instant) (t words.Ticket, what string, bytes uint64) {
 	for {
 		first := -1
 		for i, g := range h.Guests {
-			if g.State == "lost" || g.Until > now {
+			if g.State == "lost" || g.due() > now {
 				continue
 			}
-			if first < 0 || g.Until < h.Guests[first].Until ||
-				g.Until == h.Guests[first].Until && g.Ticket.Slot() < h.Guests[first].Ticket.Slot() {
+			if first < 0 || g.due() < h.Guests[first].due() ||
+				g.due() == h.Guests[first].due() && g.Ticket.Slot() < h.Guests[first].Ticket.Slot() {
 				first = i
 			}
 		}
 		if first < 0 {
-			return 0, false
+			return 0, "", 0
 		}
-		g := h.Guests[first]
-		if g.State == "queued" {
-			h.Settle(g.Ticket)
-			return g.Ticket, true
+		g := &h.Guests[first]
+		if t = g.Ticket; g.State == "queued" {
+			h.Settle(t)
+			return t, "waited", 0
 		}
-		h.Guests[first].State = "lost"
-		h.Taken++
+		what, bytes, g.Part = g.Part, g.Bytes, ""
+		if g.Until <= now {
+			g.State = "lost"
+			h.Taken++
+		}
+		if what != "" && g.State == "lost" {
+			what = "lined" // it does not go on
+		}
+		if what != "" {
+			return t, what, bytes
+		}
 	}
 }

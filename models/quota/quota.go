@@ -47,7 +47,7 @@ type State struct {
 
 	buckets []*bucket
 	common  map[int]*bucket
-	Tabs    map[int]*Tab // of requests that are in
+	Tabs    []*Tab        // of requests that are in, by their places
 	Now     words.Instant // the latest that it was told
 	Shared  map[int]int
 }

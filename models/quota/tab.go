@@ -21,6 +21,9 @@ func (s *State) freeOf(b *bucket, who Who) *big.Rat {
 	r := s.Rules[b.rule]
 	mine, _ := s.subject(b.rule, who)
 	for _, t := range s.Tabs {
+		if t == nil {
+			continue
+		}
 		name, applies := s.subject(b.rule, t.Who)
 		if !applies || !counts(r) || r.Shadow || r.Rate == 0 {
 			continue
@@ -152,14 +155,14 @@ func (s *State) Settle(now words.Instant, place int, bytes uint64) {
 			s.fillBy(s.commonOf(i), t.Paced-bytes)
 		}
 	}
-	delete(s.Tabs, place)
+	s.Tabs[place] = nil
 }
 
 // Undo gives back all that was drawn for who was refused after all, itself too.
 func (s *State) Undo(now words.Instant, place int) {
 	s.Pass(now)
 	s.giveBack(s.Tabs[place], s.Tabs[place].Had, func(Rule) bool { return true })
-	delete(s.Tabs, place)
+	s.Tabs[place] = nil
 }
 
 func (s *State) giveBack(t *Tab, bytes uint64, only func(Rule) bool) {
