@@ -104,7 +104,7 @@ func TestEveryArrivalIsTold(t *testing.T) {
 			{Scope: words.OfPeer, Rate: 20, Every: time.Second, Burst: 3, Classes: quota.Of(words.Anon)},
 		}
 		for _, scope := range []words.Scope{words.OfInstance, words.OfPeer, words.OfTenant} {
-			if rapid.IntRange(0, 2).Draw(t, "counts bytes") == 0 {
+			if rapid.Bool().Draw(t, "counts bytes") {
 				c.Quotas = append(c.Quotas, quota.Rule{Scope: scope, Unit: words.Bytes, Rate: rapid.SampledFrom([]uint64{500, 5000, 1 << 20}).Draw(t, "bytes a second"),
 					Every: time.Second, Burst: 20_000, Classes: quota.All})
 			}
