@@ -80,6 +80,8 @@ type HTTP struct {
 	WriteTimeout    time.Duration  `key:"write_timeout" default:"5s" min:"1ms" max:"5m" change:"restart" doc:"Time for an answer to be taken."`
 	IdleTimeout     time.Duration  `key:"idle_timeout" default:"1m" min:"1ms" max:"1h" change:"restart" doc:"Time that a connection may stay without a request."`
 	HeaderBytes     Bytes          `key:"header_bytes" default:"16KiB" min:"4KiB" max:"64KiB" change:"restart" doc:"Bytes of a request's header."`
+	Streams         int            `key:"streams" default:"100" min:"1" max:"1000" change:"restart" doc:"Requests of one connection of HTTP/2 at once; those of all are at most listen.max_conns."`
+	Window          Bytes          `key:"window_bytes" default:"64KiB" min:"64KiB" max:"2MiB" change:"restart" doc:"Bytes of bodies that a connection of HTTP/2 may send before they are read; more is faster from far away, and takes room for each connection."`
 	RequestDeadline time.Duration  `key:"request_deadline" default:"5s" min:"1ms" max:"1m" change:"restart" doc:"Time after which a request is told that its outcome is not known yet."`
 	TrustedProxies  []netip.Prefix `key:"trusted_proxies" default:"[]" most:"64" takes:"networks" change:"hot" doc:"Networks of those whose word about who asks is taken; nobody else may say for whom he speaks."`
 }

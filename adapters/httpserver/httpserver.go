@@ -11,6 +11,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -27,6 +28,8 @@ type Config struct {
 	Address   string        // host:port, or unix:path
 	MaxConns  int           // one more is closed at once
 	MaxHeader int           // bytes of a request's header
+	Streams   int           // requests of one connection of HTTP/2 at once; all have MaxConns together
+	Window    int           // bytes that such a connection sends before they are read, 64 KiB at least
 	Header    time.Duration // for the header to arrive
 	Read      time.Duration // for the whole request to arrive, header included
 	Request   time.Duration // for the handler
@@ -39,7 +42,7 @@ type Config struct {
 
 // Default is the contract's numbers, at an address.
 func Default(address string) Config {
-	return Config{Address: address, MaxConns: 8192, MaxHeader: 16 << 10,
+	return Config{Address: address, MaxConns: 8192, MaxHeader: 16 << 10, Streams: 100, Window: 64 << 10,
 		Header: 5 * time.Second, Read: 5 * time.Second, Request: 5 * time.Second, Write: 5 * time.Second,
 		Idle: time.Minute, Grace: 350 * time.Millisecond, Finish: 3 * time.Second}
 }
@@ -47,8 +50,11 @@ func Default(address string) Config {
 // Hooks are told what happens; none of them may block. Each may be nil.
 type Hooks struct {
 	Up      func(net.Addr) // connections are taken from now on
-	Refused func()         // a connection was one too many, and closed
+	Refused func()         // a connection, or a request of HTTP/2, was one too many, and ended
 	Open    func(by int)   // there is one connection more, or less
+	Stream  func(by int)   // there is one request of HTTP/2 more at work, or less
+	Greeted func(Greeting) // a handshake of TLS ended
+	Smuggle func()         // a request was refused, whose end can be read in two ways
 }
 
 // Server serves one handler at one address. Run may be called again after it
@@ -64,7 +70,8 @@ type Server struct {
 	killed  sync.Once
 	ending  atomic.Bool
 	guests  *guests
-	bound   string // what Address was resolved to
+	streams atomic.Int64 // requests of HTTP/2 that are in
+	bound   string       // what Address was resolved to
 }
 
 // New is a server that does not listen yet.
@@ -95,13 +102,17 @@ func (s *Server) Run(ctx context.Context) error {
 		s.hooks.Up(l.Addr())
 	}
 	served := make(chan error, 1)
-	var door net.Listener = l
+	var door net.Listener = direct{l}
 	if s.config.TLS != nil && l.Addr().Network() == "tcp" {
-		door = tls.NewListener(l, s.config.TLS.config)
+		hands := secure(l, s.config.TLS.config, s.config.Header, s.hooks.Greeted)
+		door = hands
+		defer func() { <-hands.over }()
+		go hands.Run(whole) //nolint:errcheck // it fails never, and is waited for
 	}
 	go func() { served <- srv.Serve(door) }()
 	select {
 	case err := <-served:
+		cancel()
 		return errors.Join(fmt.Errorf("serve %s: %w", s.bound, err), srv.Close())
 	case <-s.kill:
 	case <-ctx.Done():
@@ -110,11 +121,24 @@ func (s *Server) Run(ctx context.Context) error {
 			s.log.Warn("requests were cut", "address", s.bound, "connections", l.count())
 		}
 	}
+	cancel()
 	_ = srv.Close() // closing twice is no failure, and nothing else can be done about one
 	if e := <-served; !errors.Is(e, net.ErrClosed) && !errors.Is(e, http.ErrServerClosed) {
 		s.log.Warn("the listener did not end well", "address", s.bound, "err", e)
 	}
 	return err
+}
+
+// smallest is the smallest frame of HTTP/2 that must be read; a larger one is refused.
+const smallest = 16 << 10
+
+// settles knows which connections of HTTP/2 have no request.
+func settles(c net.Conn, is http.ConnState) {
+	if t, ok := c.(*tls.Conn); ok {
+		if below, ok := t.NetConn().(*conn); ok {
+			below.idle.Store(is == http.StateIdle)
+		}
+	}
 }
 
 func (s *Server) server(whole context.Context) *http.Server {
@@ -127,7 +151,12 @@ func (s *Server) server(whole context.Context) *http.Server {
 		IdleTimeout:       c.Idle,
 		MaxHeaderBytes:    c.MaxHeader,
 		BaseContext:       func(net.Listener) context.Context { return whole },
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ConnContext:       guarded,
+		ConnState:         settles,
+		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: c.Streams, MaxReadFrameSize: smallest, MaxReceiveBufferPerStream: c.Window,
+			MaxReceiveBufferPerConnection: c.Window, WriteByteTimeout: c.Write},
+		DisableGeneralOptionsHandler: true, // each request is counted
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 }
 
@@ -187,14 +216,53 @@ func (s *Server) dead() bool {
 	}
 }
 
-// closing makes every answer that begins after Stop say that its connection ends.
+// closing makes every answer that begins after Stop say that its connection ends. What is
+// wrong on the wire comes no further.
 func (s *Server) closing(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.guests.come() {
 			defer s.guests.leave()
 		}
+		if r.ProtoMajor == 2 {
+			defer s.stream(-1)
+			if s.stream(1) > int64(s.config.MaxConns) {
+				told(s.hooks.Refused)
+				panic(http.ErrAbortHandler) // it ends without a word that somebody must read
+			}
+		}
+		if err := admit(r); err != nil {
+			told(s.hooks.Smuggle)
+			refuse(w, err)
+			return
+		}
+		if r.RequestURI == "*" && r.Method == http.MethodOptions {
+			w.Header()["Content-Length"] = []string{"0"} // of the server, and of no resource
+			return
+		}
 		h.ServeHTTP(&answer{ResponseWriter: w, ending: &s.ending}, r)
 	})
+}
+
+// stream counts the requests of HTTP/2.
+func (s *Server) stream(by int) int64 {
+	if s.hooks.Stream != nil {
+		s.hooks.Stream(by)
+	}
+	return s.streams.Add(int64(by))
+}
+
+func told(hook func()) {
+	if hook != nil {
+		hook()
+	}
+}
+
+// refuse answers as net/http does where it refuses itself.
+func refuse(w http.ResponseWriter, why error) {
+	h := w.Header()
+	h["Connection"], h["Content-Type"] = []string{"close"}, []string{"text/plain; charset=utf-8"}
+	w.WriteHeader(http.StatusBadRequest)
+	_, _ = io.WriteString(w, "400 Bad Request: "+why.Error()) // who does not read it is not served either
 }
 
 // An answer decides about its connection when its header leaves, not when its

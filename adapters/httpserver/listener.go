@@ -96,8 +96,8 @@ type listener struct {
 	closed   chan struct{}             // it is shut
 }
 
-// Accept takes the next connection that there is room for.
-func (l *listener) Accept() (net.Conn, error) {
+// take is the next connection that there is room for.
+func (l *listener) take() (*conn, error) {
 	for looks := 0; ; {
 		inner, err := l.Listener.Accept()
 		if until := l.shutting.Load(); until != nil {
@@ -166,8 +166,8 @@ func (l *listener) count() int {
 	return len(l.open)
 }
 
-// dropSilent closes connections on which nothing was ever said: a server waits
-// long for their first word.
+// dropSilent closes connections on which nothing was ever said, for a server waits long for
+// their first word, and those of HTTP/2 without a request: they know by now that it ends.
 func (l *listener) dropSilent() {
 	for _, c := range l.silent() {
 		_ = c.Close()
@@ -178,7 +178,7 @@ func (l *listener) silent() (found []*conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.open {
-		if !c.spoke.Load() {
+		if !c.spoke.Load() || c.idle.Load() {
 			found = append(found, c)
 		}
 	}
@@ -188,17 +188,25 @@ func (l *listener) silent() (found []*conn) {
 // A conn tells its listener when it ends.
 type conn struct {
 	net.Conn
-	of    *listener
-	spoke atomic.Bool
-	once  sync.Once
+	of     *listener
+	veiled bool        // what is read of it are no words of its client yet
+	spoke  atomic.Bool // its client did
+	idle   atomic.Bool // it is of HTTP/2, and has no request
+	once   sync.Once
 }
 
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if n > 0 && !c.spoke.Load() {
-		c.spoke.Store(true)
+	if n > 0 && !c.veiled {
+		c.speaks()
 	}
 	return n, err
+}
+
+func (c *conn) speaks() {
+	if !c.spoke.Load() {
+		c.spoke.Store(true)
+	}
 }
 
 func (c *conn) Close() error {

@@ -26,6 +26,7 @@ type Metrics struct {
 	sync    prometheus.Observer
 	frames  prometheus.Observer
 	crowded prometheus.Counter
+	smuggle prometheus.Counter
 	panics  count
 }
 
@@ -43,6 +44,7 @@ func New(status func() event.Status) *Metrics {
 	}
 	m.sync, m.frames = m.histogram("journal_sync_seconds"), m.histogram("journal_batch_frames")
 	m.crowded = m.counter("rejected_total", "node", "max_conns")
+	m.smuggle = m.counter("rejected_total", "node", "framing")
 	m.Sample("tasks_aborted_total", m.panics.value, "request")
 	return m
 }
@@ -118,5 +120,11 @@ func (m *Metrics) Failed(op string)   { m.counter("io_errors_total", op).Inc() }
 func (m *Metrics) TimedOut(op string) { m.counter("io_timeouts_total", op).Inc() }
 func (m *Metrics) Retried(op string)  { m.counter("backoff_retries_total", op).Inc() }
 
-// Crowded counts a connection that was one too many.
+// Crowded counts a connection, or a request of HTTP/2, that was one too many.
 func (m *Metrics) Crowded() { m.crowded.Inc() }
+
+// Smuggled counts a request that could be read in two ways, and was refused.
+func (m *Metrics) Smuggled() { m.smuggle.Inc() }
+
+// Greeted counts a handshake that ended.
+func (m *Metrics) Greeted(how string) { m.counter("handshakes_total", how).Inc() }

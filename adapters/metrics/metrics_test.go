@@ -261,7 +261,7 @@ func TestAnswersAreNoRejections(t *testing.T) {
 	for p := event.None; p.Known() || p == event.None; p++ {
 		w.Refused(p)
 	}
-	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != len(registry.BeforeWork)+1 {
+	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != len(registry.BeforeWork)+2 { // those of the listener
 		t.Fatalf("%d series before, %d after", before, after)
 	}
 	if n := testutil.ToFloat64(w.of.counter("rejected_total", "wallet", "busy")); n != 1 {

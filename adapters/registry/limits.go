@@ -19,6 +19,11 @@ var Limits = []Limit{
 	{"http.header_bytes", "bytes of a header; its request is refused",
 		[]string{"adapters/httpserver.Server.server"}, "adapters/httpserver.TestASlowOrLongHeaderEnds"},
 
+	{"http.streams", "requests of a connection of HTTP/2 at once; one more is reset, and of too many the connection ends",
+		[]string{"adapters/httpserver.Server.server"}, "adapters/httpserver.TestStreamsAreBounded"},
+	{"http.window_bytes", "bytes of such a connection that were not read; who sends more breaks the protocol, and ends",
+		[]string{"adapters/httpserver.Server.server"}, "adapters/httpserver.TestWhatIsNotReadIsBounded"},
+
 	{"http.trusted_proxies", "whose word about who asks is taken; nobody else's", []string{"adapters/httpapi.call.trusts"}, "adapters/httpapi.TestPeer"},
 	{"quotas", "requests and bytes of each subject; one more is told to come back", []string{"core/quota.Quota.Take"}, "core/node/testdata/quotas.story"},
 

@@ -36,7 +36,7 @@ var Metrics = []Metric{
 	{Name: "busy_rejections_total", Type: Counter, Help: "Requests told to come back because a queue was full.",
 		Labels: []Label{{"endpoint", firsts(Endpoints)}}},
 	{Name: "rejected_total", Type: Counter, Help: "What was refused before any work was done for it.",
-		Labels: []Label{{"plane", []string{"node", "wallet"}}, {"reason", append(codes(BeforeWork), "max_conns")}}, Series: rejections()},
+		Labels: []Label{{"plane", []string{"node", "wallet"}}, {"reason", append(codes(BeforeWork), "max_conns", "framing")}}, Series: rejections()},
 	{Name: "admission_refused_total", Type: Counter, Help: "Requests that were refused at the gate, by the bound that refused them.",
 		Labels: []Label{{"class", classes()}, {"why", whys()}}},
 	{Name: "fq_inflight", Type: Gauge, Help: "Requests that wait at the gate or are at work.", Labels: []Label{{"class", classes()}}, Sampled: true},
@@ -63,6 +63,7 @@ var Metrics = []Metric{
 	{Name: "tasks_aborted_total", Type: Counter, Help: "Runs of a child that ended by themselves, and requests that met a bug.",
 		Labels: []Label{{"kind", append(children(), "request")}}, Sampled: true},
 
+	{Name: "handshakes_total", Type: Counter, Help: "Handshakes of TLS, by how they ended.", Labels: []Label{{"result", []string{"done", "timeout", "failed"}}}},
 	{Name: "certificate_end_seconds", Type: Gauge, Help: "When the certificate that listeners show is over, in seconds since 1970; 0: there is none.", Sampled: true},
 
 	{Name: "journal_sync_seconds", Type: Histogram, Help: "Time to write a batch and make it durable.", Buckets: seconds},
@@ -91,7 +92,7 @@ var Absences = []Absence{
 	{"facet_busy_total, shed_total", "admission_refused_total says why each was refused"},
 	{"facet_deadline_timeouts_total", "io_timeouts_total counts them"},
 	{"config_coalesced_total", "no key of the configuration changes while the node runs"},
-	{"handshake_timeouts_total, handshakes_total", "there is no TLS and no peer"},
+	{"handshake_timeouts_total", "handshakes_total counts them"},
 	{"repair_skipped_total, repair_wait_seconds", "the storage plane"},
 	{"accounting_exports_total, accounting_degraded, accounting_journal_corrupt_total, late_events_total, export_lag_seconds", "the accounting plane"},
 	{"dto_violation_total", "a body that is none counts in rejected_total, reason bad_request"},
@@ -136,7 +137,7 @@ func codes(problems []event.Problem) (all []string) {
 }
 
 func rejections() [][]string {
-	all := [][]string{{"node", "max_conns"}}
+	all := [][]string{{"node", "max_conns"}, {"node", "framing"}}
 	for _, code := range codes(BeforeWork) {
 		all = append(all, []string{"wallet", code})
 	}

@@ -70,7 +70,7 @@ func changed(t *testing.T, c *config.Config, key string) string {
 		if s.Key != key {
 			continue
 		}
-		for _, try := range []string{"3", "7", "11", "30", "99999", "300", "90s", "70m", "7h", "900ms", "30ms", "2ms", "1s", "2s", "4s", `["10.0.0.0/8"]`, `[{"scope":"instance","requests_per_second":5}]`, `{"app":{"url":"http://127.0.0.1:9"}}`, "65MiB", "32KiB", "9MiB", "700MiB", "1000000000000000000000"} {
+		for _, try := range []string{"3", "7", "11", "30", "99999", "300", "90s", "70m", "7h", "900ms", "30ms", "2ms", "1s", "2s", "4s", `["10.0.0.0/8"]`, `[{"scope":"instance","requests_per_second":5}]`, `{"app":{"url":"http://127.0.0.1:9"}}`, "65MiB", "128KiB", "32KiB", "9MiB", "700MiB", "1000000000000000000000"} {
 			if try != s.Value && accepted(key, try) {
 				return try
 			}

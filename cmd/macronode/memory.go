@@ -9,6 +9,7 @@ import (
 	"macronode/adapters/config"
 	"macronode/adapters/decisions"
 	"macronode/adapters/follower"
+	"macronode/adapters/httpserver"
 	"macronode/adapters/indexer"
 	"macronode/adapters/proxy"
 	"macronode/core/admit"
@@ -65,6 +66,9 @@ const (
 	buffered = 8 << 10  // of a connection, to read and to write
 	header   = 4 << 10  // of a request, beyond its bytes
 	conn     = handled + buffered + header + smallBody
+	veiled   = 16 << 10                                           // of a connection of TLS: a record as it came, and keys
+	framed   = 16 << 10                                           // of one of HTTP/2: a frame as it came, and its tables
+	untold   = 512                                                // a request of HTTP/2 that has ended, and whose client does not read so
 	slot     = 512                                                // of the gate
 	decided  = int64(unsafe.Sizeof(decisions.Decision{})) + 512 + // and its texts
 		3*(int64(unsafe.Sizeof(decisions.Leg{}))+proxy.MaxTries*int64(unsafe.Sizeof(decisions.Try{})))
@@ -84,10 +88,10 @@ const (
 // memoryBound adds it up.
 func memoryBound(c *config.Config) memory {
 	s, in, conns := stateLimits(c), int64(c.Permits.Money), int64(c.Listen.MaxConns)
-	conn := conn + int64(c.HTTP.HeaderBytes)
 	gate := firstGate(c)
 	n := nodeConfig(c).With(&gate)
 	n.Subjects.Places = n.Admit.Places
+	public, admin := connections(c)
 	return memory{
 		{"state", []term{
 			{"ledgers (wallet.limits), the node's and the follower's", 2, ledger.Bytes(s.Ledger)},
@@ -105,8 +109,8 @@ func memoryBound(c *config.Config) memory {
 		{"batches", []term{{"frames on their way (journal.backlog_bytes, and one more)", copies, int64(c.Journal.Backlog) + words.MaxFrame}}},
 		{"recent frames", []term{{"of the follower", 1, follower.Bytes(recent)}}},
 		{"connections", []term{
-			{"of the public listener (listen.max_conns)", conns, conn},
-			{"of the admin listener (listen.max_conns, at most 256)", int64(adminConns(c)), conn}}},
+			{"of the public listener (listen.max_conns; with TLS http.window_bytes, http.streams)", conns, public},
+			{"of the admin listener (listen.max_conns, at most 256)", int64(adminConns(c)), admin}}},
 		{"answers", []term{{"streams", streams, onePage}, {"lists, as far as so many are made at once", lists, onePage}}},
 		{"index", []term{{"cache, ring and tails (index.cache_bytes, index.frames)", 1, indexer.Bytes(indexLimits(c))}}},
 		{"audit", []term{{"lines that wait, and that are written", 2 * int64(audit.DefaultLimits().Queue), auditLine}}},
@@ -120,4 +124,19 @@ func limitMemory(c *config.Config) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryBound(c).Total())
 	}
+}
+
+// connections is what one of each listener takes. Those of HTTP/2 have no more requests at
+// work together than there may be connections.
+func connections(c *config.Config) (public, admin int64) {
+	each := conn + int64(c.HTTP.HeaderBytes)
+	second := func(window, streams int64) int64 { return veiled + framed + window + streams*untold }
+	public, admin = each, each
+	if c.Listen.TLS.Cert != "" {
+		public += second(int64(c.HTTP.Window), int64(c.HTTP.Streams))
+	}
+	if own := httpserver.Default(""); c.Listen.TLS.Admin {
+		admin += second(int64(own.Window), int64(own.Streams))
+	}
+	return public, admin
 }

@@ -51,4 +51,18 @@ func TestTheMemoryBoundGrowsWithWhatItCounts(t *testing.T) {
 	if few := memoryBound(configured(t, "listen.max_conns=1")); few.part(t, "connections") != 2*(conn+16<<10) {
 		t.Errorf("one connection of each listener takes %d", few.part(t, "connections"))
 	}
+	proven := []string{"listen.max_conns=1", "listen.tls.cert=c", "listen.tls.key=k"}
+	const each = 2*(conn+16<<10) + veiled + framed
+	for more, want := range map[string]int64{
+		"listen.tls.admin=false":    each + 64<<10 + 100*untold,
+		"http.window_bytes=1MiB":    each + 1<<20 + 100*untold,
+		"http.streams=7":            each + 64<<10 + 7*untold,
+		"listen.tls.admin=true":     each + veiled + framed + 2*(64<<10+100*untold),
+		"listen.tls.key=elsewhere":  each + 64<<10 + 100*untold,
+		"listen.admin=127.0.0.1:80": each + 64<<10 + 100*untold,
+	} {
+		if few := memoryBound(configured(t, append(proven, more)...)); few.part(t, "connections") != want {
+			t.Errorf("with TLS and %s one connection of each takes %d, not %d", more, few.part(t, "connections"), want)
+		}
+	}
 }

@@ -172,20 +172,20 @@ func (l *life) addChildren() {
 	l.children.Add(words.ChildIndexer, l.indexes)
 	l.children.Add(words.ChildKeeper, l.keep)
 	l.children.Add(words.ChildAudit, l.audits)
-	l.children.Add(words.ChildAdmin, l.listener(l.adminServer(), &l.board.admin, l.adminHandler, func(r *rundir.Run) *string { return &r.Listen.Admin }, func(context.Context) {}))
-	l.children.Add(words.ChildHTTP, l.listener(l.publicServer(), &l.board.http, l.publicHandler, func(r *rundir.Run) *string { return &r.Listen.HTTP }, l.endBeyond))
+	l.children.Add(words.ChildAdmin, l.listener(l.adminServer(), &l.board.admin, &l.board.looks, l.adminHandler, func(r *rundir.Run) *string { return &r.Listen.Admin }, func(context.Context) {}))
+	l.children.Add(words.ChildHTTP, l.listener(l.publicServer(), &l.board.http, &l.board.second, l.publicHandler, func(r *rundir.Run) *string { return &r.Listen.HTTP }, l.endBeyond))
 }
 
 // listener is the work of a child that listens. A port that was taken once, because
 // any would do, is taken again.
-func (l *life) listener(c httpserver.Config, open *atomic.Int64, handler func() http.Handler, told func(*rundir.Run) *string, after func(context.Context)) children.Run {
+func (l *life) listener(c httpserver.Config, open, second *atomic.Int64, handler func() http.Handler, told func(*rundir.Run) *string, after func(context.Context)) children.Run {
 	once := sync.OnceValue(handler)
 	return func(ctx context.Context, up func()) error {
-		s := httpserver.New(c, once(), httpserver.Hooks{Refused: l.metrics.Crowded, Up: func(a net.Addr) {
+		s := httpserver.New(c, once(), httpserver.Hooks{Refused: l.metrics.Crowded, Smuggle: l.metrics.Smuggled, Greeted: func(g httpserver.Greeting) { l.metrics.Greeted(g.String()) }, Up: func(a net.Addr) {
 			c.Address = reached(a)
 			l.told(func(r *rundir.Run) { *told(r) = reached(a) })
 			up()
-		}, Open: func(by int) { open.Add(int64(by)) }}, l.log)
+		}, Open: func(by int) { open.Add(int64(by)) }, Stream: func(by int) { second.Add(int64(by)) }}, l.log)
 		defer context.AfterFunc(ctx, s.Stop)()
 		err := s.Run(children.Hard(ctx))
 		after(children.Hard(ctx))
@@ -204,7 +204,7 @@ func reached(a net.Addr) string {
 func (l *life) publicServer() httpserver.Config {
 	h, c := l.config.HTTP, httpserver.Default(l.config.Listen.HTTP)
 	c.MaxConns, c.Header, c.Read, c.Write, c.Idle = l.config.Listen.MaxConns, h.HeaderTimeout, h.ReadTimeout, h.WriteTimeout, h.IdleTimeout
-	c.MaxHeader, c.TLS = int(h.HeaderBytes), l.tls
+	c.MaxHeader, c.Streams, c.Window, c.TLS = int(h.HeaderBytes), h.Streams, int(h.Window), l.tls
 	c.Request, c.Finish = h.RequestDeadline, max(0, l.config.Node.Drain-c.Grace-100*time.Millisecond) // it says itself whom it cut
 	return c
 }

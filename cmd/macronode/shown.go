@@ -21,7 +21,8 @@ type board struct {
 	mu    sync.Mutex
 	shown map[string]gauge
 
-	http, admin atomic.Int64 // open connections
+	http, admin   atomic.Int64 // open connections
+	second, looks atomic.Int64 // requests of HTTP/2, of the same listeners
 }
 
 // A gauge is how full something is, and how full it may be. Dropped is what its policy
@@ -96,6 +97,8 @@ func (l *life) showDoor(s *signals) {
 	l.show("reloads", l.changes.waiting)
 	l.show("connections_http", func() (int, int) { return int(l.board.http.Load()), l.publicServer().MaxConns })
 	l.show("connections_admin", func() (int, int) { return int(l.board.admin.Load()), l.adminServer().MaxConns })
+	l.show("streams_http", func() (int, int) { return int(l.board.second.Load()), l.publicServer().MaxConns })
+	l.show("streams_admin", func() (int, int) { return int(l.board.looks.Load()), l.adminServer().MaxConns })
 	status := func(of func(event.Status) int, limit int) func() (int, int) {
 		return func() (int, int) { return of(l.ear.status()), limit }
 	}

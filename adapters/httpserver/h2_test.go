@@ -1,0 +1,437 @@
+package httpserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// second is a server of HTTP/2, and how a client gets there.
+func second(t *testing.T, change func(*Config), h http.Handler, refused func()) (*running, *tls.Config) {
+	t.Helper()
+	c := local()
+	server, client := shows(t, false)
+	c.TLS = server
+	if change != nil {
+		change(&c)
+	}
+	return start(t, c, h, refused), client
+}
+
+// two is a real client of HTTP/2 alone, whose requests go by one connection as long as that is kept.
+func (r *running) two(t *testing.T, c *tls.Config) *http.Transport {
+	t.Helper()
+	p := new(http.Protocols)
+	p.SetHTTP2(true)
+	w := &http.Transport{TLSClientConfig: c, Protocols: p}
+	t.Cleanup(w.CloseIdleConnections)
+	return w
+}
+
+func (r *running) url() string { return "https://" + r.addr.String() }
+
+// frames speaks HTTP/2 by hand: whatever it likes.
+type frames struct {
+	*http2.Framer
+	t    *testing.T
+	conn *tls.Conn
+	text bytes.Buffer
+	code *hpack.Encoder
+}
+
+func (r *running) frames(t *testing.T, c *tls.Config) *frames {
+	t.Helper()
+	c = c.Clone()
+	c.NextProtos = []string{"h2"}
+	conn, err := r.greets(t, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &frames{Framer: http2.NewFramer(conn, conn), t: t, conn: conn}
+	f.code = hpack.NewEncoder(&f.text)
+	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
+		t.Fatal(err)
+	}
+	f.must(f.WriteSettings())
+	return f
+}
+
+func (f *frames) must(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *frames) header(more ...string) []byte {
+	f.text.Reset()
+	for i, all := 0, append([]string{":method", "POST", ":scheme", "https", ":authority", "node", ":path", "/"}, more...); i < len(all); i += 2 {
+		f.must(f.code.WriteField(hpack.HeaderField{Name: all[i], Value: all[i+1]}))
+	}
+	return f.text.Bytes()
+}
+
+// asks begins a request, which goes on with a body if it is not ended.
+func (f *frames) asks(stream uint32, ends bool, more ...string) error {
+	return f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: f.header(more...), EndStream: ends, EndHeaders: true})
+}
+
+// until reads until a frame is the one; what comes instead is the end of the connection.
+func (f *frames) until(is func(http2.Frame) bool) error {
+	for {
+		frame, err := f.ReadFrame()
+		if err != nil {
+			return err
+		}
+		if is(frame) {
+			return nil
+		}
+	}
+}
+
+func goesAway(code http2.ErrCode) func(http2.Frame) bool {
+	return func(f http2.Frame) bool {
+		g, ok := f.(*http2.GoAwayFrame)
+		return ok && g.ErrCode == code
+	}
+}
+
+// TestBothProtocols: HTTP/2 for who knows it, HTTP/1.1 for who does not, and both say that
+// they are within TLS.
+func TestBothProtocols(t *testing.T) {
+	r, client := second(t, nil, http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		_, _ = io.WriteString(w, q.Proto)
+		if q.TLS == nil || q.TLS.Version != tls.VersionTLS13 {
+			_, _ = io.WriteString(w, " without TLS")
+		}
+	}), nil)
+	for want, transport := range map[string]*http.Transport{
+		"HTTP/2.0": r.two(t, client), "HTTP/1.1": {TLSClientConfig: client.Clone(), ForceAttemptHTTP2: false},
+	} {
+		for range 2 {
+			resp, err := transport.RoundTrip(post(r.url()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(resp.Body)
+			if _ = resp.Body.Close(); err != nil || string(b) != want || resp.Proto != want {
+				t.Errorf("%s: %q, %v", want, b, err)
+			}
+		}
+		transport.CloseIdleConnections()
+	}
+}
+
+// TestStreamsAreBounded: who asks for more at once than he was told of is reset, and one
+// client's many connections have no more together than there may be connections.
+func TestStreamsAreBounded(t *testing.T) {
+	in, let := make(chan struct{}, 8), make(chan struct{})
+	var refused atomic.Int64
+	r, client := second(t, func(c *Config) { c.Streams, c.MaxConns = 2, 3 }, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		in <- struct{}{}
+		<-let
+	}), func() { refused.Add(1) })
+	defer close(let)
+	one, other := r.frames(t, client), r.frames(t, client)
+	told := false
+	if err := one.until(func(f http2.Frame) bool {
+		if s, ok := f.(*http2.SettingsFrame); ok {
+			n, _ := s.Value(http2.SettingMaxConcurrentStreams)
+			told = n == 2
+		}
+		return told
+	}); err != nil || !told {
+		t.Fatalf("nobody says how many there may be: %v", err)
+	}
+	reset := func(stream uint32) func(http2.Frame) bool {
+		return func(f http2.Frame) bool {
+			s, ok := f.(*http2.RSTStreamFrame)
+			return ok && s.StreamID == stream
+		}
+	}
+	for stream := uint32(1); stream <= 5; stream += 2 {
+		one.must(one.asks(stream, true))
+	}
+	<-in
+	<-in
+	if err := one.until(reset(5)); err != nil {
+		t.Fatalf("the third of one connection: %v", err)
+	}
+	other.must(other.asks(1, true))
+	<-in
+	other.must(other.asks(3, true))
+	if err := other.until(reset(3)); err != nil || refused.Load() != 1 {
+		t.Fatalf("the fourth of all: %v, %d were refused", err, refused.Load())
+	}
+}
+
+// TestRapidReset: requests that are taken back at once do not pile up. No more of them are
+// at work than may be at once; those that wait for that are bounded; and none is left.
+func TestRapidReset(t *testing.T) {
+	const streams = 4
+	var in, most, total atomic.Int64
+	let := make(chan struct{})
+	r, client := second(t, func(c *Config) { c.Streams = streams }, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		total.Add(1)
+		for n := in.Add(1); ; {
+			if was := most.Load(); n <= was || most.CompareAndSwap(was, n) {
+				break
+			}
+		}
+		defer in.Add(-1)
+		<-let // though its client has left
+	}), nil)
+	f := r.frames(t, client)
+	var sent sync.WaitGroup
+	sent.Go(func() {
+		for stream := uint32(1); stream < 2000; stream += 2 {
+			if f.asks(stream, true) != nil || f.WriteRSTStream(stream, http2.ErrCodeCancel) != nil {
+				return // the connection has ended
+			}
+		}
+	})
+	err := f.until(goesAway(http2.ErrCodeEnhanceYourCalm))
+	if err != nil {
+		t.Errorf("the connection goes on, or ends with %v", err)
+	}
+	close(let)
+	_ = f.conn.Close()
+	sent.Wait()
+	r.Stop()
+	if err := <-r.ended; err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if most.Load() > streams || in.Load() != 0 || r.streams.Load() != 0 || total.Load() > 6*streams {
+		t.Errorf("%d were at work at once, %d and %d still are; %d were begun", most.Load(), in.Load(), r.streams.Load(), total.Load())
+	}
+}
+
+// TestEndlessHeaders: a header that never ends is not kept, nor one that is too long.
+func TestEndlessHeaders(t *testing.T) {
+	r, client := second(t, nil, saying("here"), nil)
+	for name, size := range map[string]int{"of nothing": 0, "of much": 16 << 10} {
+		f := r.frames(t, client)
+		f.must(f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: f.header(), EndStream: true}))
+		junk := []byte(strings.Repeat("\x00\x01a\x01b", size/5)) // a field that is not kept
+		var sent sync.WaitGroup
+		sent.Go(func() {
+			for range 20_000 {
+				if f.WriteContinuation(1, false, junk) != nil {
+					return
+				}
+			}
+		})
+		if size > 0 {
+			if err := f.until(func(http2.Frame) bool { return false }); err == nil {
+				t.Errorf("%s: it goes on", name)
+			}
+		}
+		sent.Wait()
+		_ = f.conn.Close()
+	}
+	f := r.frames(t, client)
+	f.must(f.asks(1, true, "x", strings.Repeat("x", 15<<10), "y", strings.Repeat("x", 1500)))
+	status := ""
+	decode := hpack.NewDecoder(4<<10, func(h hpack.HeaderField) {
+		if h.Name == ":status" {
+			status = h.Value
+		}
+	})
+	if err := f.until(func(frame http2.Frame) bool {
+		if h, ok := frame.(*http2.HeadersFrame); ok {
+			_, _ = decode.Write(h.HeaderBlockFragment())
+		}
+		return status != ""
+	}); err != nil || status != "431" {
+		t.Errorf("one that is too long: %q, %v", status, err)
+	}
+}
+
+// TestWhatIsNotReadIsBounded: no client sends more ahead than the window, nor a longer frame.
+func TestWhatIsNotReadIsBounded(t *testing.T) {
+	let := make(chan struct{})
+	r, client := second(t, func(c *Config) { c.Window = 64 << 10 }, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { <-let }), nil)
+	defer close(let)
+	part := make([]byte, 16<<10)
+	f := r.frames(t, client)
+	f.must(f.asks(1, false))
+	var sent sync.WaitGroup
+	sent.Go(func() {
+		for range 5 { // 80 KiB
+			if f.WriteData(1, false, part) != nil {
+				return
+			}
+		}
+	})
+	over := func(frame http2.Frame) bool {
+		switch frame := frame.(type) {
+		case *http2.GoAwayFrame:
+			return frame.ErrCode == http2.ErrCodeFlowControl
+		case *http2.RSTStreamFrame:
+			return frame.ErrCode == http2.ErrCodeFlowControl
+		case *http2.WindowUpdateFrame:
+			if frame.Increment > 1 {
+				t.Errorf("the window grows by %d, and nobody reads", frame.Increment)
+			}
+		}
+		return false
+	}
+	if err := f.until(over); err != nil {
+		t.Errorf("more than the window: %v", err)
+	}
+	sent.Wait()
+	g := r.frames(t, client)
+	g.must(g.asks(1, false))
+	g.must(g.WriteData(1, false, append(part, 0)))
+	if err := g.until(goesAway(http2.ErrCodeFrameSize)); err != nil {
+		t.Errorf("a longer frame: %v", err)
+	}
+}
+
+// TestAHeaderThatDrips ends with the time of a connection without a request.
+func TestAHeaderThatDrips(t *testing.T) {
+	r, client := second(t, func(c *Config) { c.Idle = 50 * time.Millisecond }, saying("here"), nil)
+	f := r.frames(t, client)
+	f.must(f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: f.header(), EndStream: true}))
+	if err := f.until(func(http2.Frame) bool { return false }); err == nil {
+		t.Error("it goes on")
+	}
+}
+
+// A real client, in the middle of much traffic: every request that was sent is answered, and
+// every answer is whole. The last ones say that nothing more is taken.
+func TestAStopCutsNoStream(t *testing.T) {
+	var total atomic.Int64
+	warm := make(chan struct{})
+	var once sync.Once
+	r, config := second(t, func(c *Config) { c.Grace = time.Second }, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if total.Load() > 500 {
+			once.Do(func() { close(warm) })
+		}
+		_, _ = io.WriteString(w, whole)
+	}), nil)
+	const clients, each = 4, 8
+	cut := make(chan error, clients*each)
+	for range clients {
+		wire := r.two(t, config.Clone())
+		for range each {
+			go func() { cut <- streaming(wire, r.url(), &total) }()
+		}
+	}
+	<-warm
+	r.Stop()
+	for range clients * each {
+		if err := <-cut; err != nil {
+			t.Errorf("a request was cut: %v", err)
+		}
+	}
+	if err := <-r.ended; err != nil {
+		t.Fatalf("ended with %v", err)
+	}
+	t.Logf("%d whole answers", total.Load())
+}
+
+func streaming(wire *http.Transport, url string, total *atomic.Int64) error {
+	for {
+		resp, err := wire.RoundTrip(post(url))
+		var closed *net.OpError
+		if errors.As(err, &closed) && closed.Op == "dial" {
+			return nil // nothing was sent
+		}
+		if err != nil {
+			return err
+		}
+		b, err := io.ReadAll(resp.Body)
+		if err == nil && string(b) != whole {
+			err = io.ErrShortBuffer
+		}
+		if _ = resp.Body.Close(); err != nil {
+			return err
+		}
+		total.Add(1)
+	}
+}
+
+// TestGoAway: what is in at the Stop finishes; a client that asks nothing is told, and delays
+// nothing; nor does one that said nothing behind its handshake.
+func TestGoAway(t *testing.T) {
+	in, let := make(chan struct{}), make(chan struct{})
+	r, client := second(t, func(c *Config) {
+		c.Grace, c.Finish, c.Header, c.Read, c.Idle = time.Millisecond, time.Hour, time.Hour, time.Hour, time.Hour
+	}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(in)
+		<-let
+		_, _ = io.WriteString(w, "late")
+	}), nil)
+	busy, idle := r.frames(t, client), r.frames(t, client)
+	busy.must(busy.asks(1, true))
+	<-in
+	silent := client.Clone()
+	silent.NextProtos = []string{"http/1.1"}
+	if _, err := r.greets(t, silent); err != nil {
+		t.Fatal(err)
+	}
+	r.Stop()
+	close(let)
+	ended, away := false, false
+	if err := busy.until(func(frame http2.Frame) bool {
+		d, ok := frame.(*http2.DataFrame)
+		ended = ended || ok && d.StreamEnded()
+		away = away || goesAway(http2.ErrCodeNo)(frame)
+		return ended && away
+	}); err != nil {
+		t.Errorf("who was in: %v", err)
+	}
+	_ = busy.conn.Close()
+	if err := idle.until(goesAway(http2.ErrCodeNo)); err != nil {
+		t.Errorf("who asks nothing: %v", err)
+	}
+	if err := <-r.ended; err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+// TestAHandshakeThatHangs ends, holds up no other, and no end.
+func TestAHandshakeThatHangs(t *testing.T) {
+	late := make(chan struct{}, 1)
+	up := make(chan net.Addr, 1)
+	c := local()
+	server, client := shows(t, false)
+	c.TLS, c.Header, c.Read = server, 50*time.Millisecond, 50*time.Millisecond
+	s := New(c, saying("here"), Hooks{Up: func(a net.Addr) { up <- a }, Greeted: func(g Greeting) {
+		if g == GreetedLate {
+			late <- struct{}{}
+		}
+	}}, quietly)
+	r := &running{Server: s, ended: make(chan error, 1)}
+	go func() { r.ended <- s.Run(context.Background()) }()
+	r.addr = <-up
+	hangs := r.dial(t)
+	if _, err := hangs.Write([]byte{22, 3, 1, 1, 0}); err != nil { // the first of a ClientHello
+		t.Fatal(err)
+	}
+	if _, err := r.greets(t, client); err != nil {
+		t.Errorf("another: %v", err)
+	}
+	if _, err := io.ReadAll(hangs); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	<-late
+	_ = r.dial(t) // says nothing
+	s.Kill()
+	if err := <-r.ended; err != nil {
+		t.Errorf("ended with %v", err)
+	}
+}
