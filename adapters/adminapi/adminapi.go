@@ -29,6 +29,7 @@ type Config struct {
 	Applied   func() Applied                          // which one that is, and what became of the last that was tried
 	Reload    func() Applied                          // reads it again, and applies it whole or not at all
 	Decision  func(id string) (decision any, ok bool) // that became of a request; false: it is not kept
+	Upstreams func(set uint64) []string               // the names of some, by their bits; nil: there are none
 	Insecure  bool                                    // a listener beyond loopback serves without TLS; said aloud
 	Token     string                                  // of run.json; without one nothing that wants it is served
 	Boot      uint64                                  // random; half of the ids of decisions

@@ -231,7 +231,7 @@ func TestReadiness(t *testing.T) {
 		{"starting", event.Status{Phase: words.Starting, Unmet: words.Conditions(0).With(words.NeedJournal).With(words.NeedKey)}, 503, 503,
 			`{"ready":false,"phase":"starting","reads":false,"writes":false,"unmet":["journal","key"],"ailing":[]}`},
 		{"starting late", event.Status{Phase: words.Starting, Unmet: words.AllDependencies, Ailing: words.Conditions(0).With(words.LateStart)}, 503, 503,
-			`{"ready":false,"phase":"starting","reads":false,"writes":false,"unmet":["journal","key","http","admin","sampler"],"ailing":["late_start"]}`},
+			`{"ready":false,"phase":"starting","reads":false,"writes":false,"unmet":["journal","key","http","admin","sampler","upstreams"],"ailing":["late_start"]}`},
 		{"ready", event.Status{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}, 200, 200,
 			`{"ready":true,"phase":"ready","reads":true,"writes":true,"unmet":[],"ailing":[]}`},
 		{"degraded, writes possible", event.Status{Phase: words.Degraded, Ready: true, ForRead: true, Reads: true, Writes: true,
@@ -272,6 +272,24 @@ func TestVerboseTellsTheRest(t *testing.T) {
 		`"restarts":{"admin":6,"audit":0,"http":0,"indexer":0,"keeper":0,"sampler":0},"drain":{"finished":1,"refused":2,"aborted":3}}` + "\n"
 	if got := d.visit(get("/readyz?verbose")).Body.String(); got != want {
 		t.Fatalf("%s", got)
+	}
+}
+
+// TestAwaitedUpstreamsAreNamed to who asks for more, while they are awaited.
+func TestAwaitedUpstreamsAreNamed(t *testing.T) {
+	d := build(func(c *Config) {
+		c.Upstreams = func(set uint64) []string { return []string{fmt.Sprintf("%b", set)} }
+	})
+	d.status = event.Status{Phase: words.Starting, Unmet: words.Conditions(0).With(words.NeedUpstreams), Awaited: 5}
+	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"unmet":["upstreams"],"ailing":[],"awaited_upstreams":["101"],`) {
+		t.Error(got)
+	}
+	if got := d.visit(get("/readyz")).Body.String(); strings.Contains(got, "awaited") {
+		t.Error(got)
+	}
+	d.status.Awaited = 0
+	if got := d.visit(get("/readyz?verbose")).Body.String(); strings.Contains(got, "awaited") {
+		t.Error(got)
 	}
 }
 

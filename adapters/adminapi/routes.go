@@ -25,8 +25,9 @@ type state struct {
 }
 
 type more struct {
-	Insecure bool              `json:"insecure"`      // served beyond loopback without TLS
-	Fault    string            `json:"journal_fault"` // how the journal failed; empty: it has not
+	Awaited  []string          `json:"awaited_upstreams,omitempty"` // that were never well, and must be before anything is served
+	Insecure bool              `json:"insecure"`                    // served beyond loopback without TLS
+	Fault    string            `json:"journal_fault"`               // how the journal failed; empty: it has not
 	LSN      uint64            `json:"lsn"`
 	Durable  uint64            `json:"durable_lsn"`
 	Folded   uint64            `json:"folded_lsn"`
@@ -80,6 +81,9 @@ func (a *API) more(s *event.Status) *more {
 	m := &more{Insecure: a.Insecure, Fault: s.Fault.String(), LSN: uint64(s.LSN), Durable: uint64(s.Durable), Folded: uint64(s.Folded),
 		At: time.UnixMilli(int64(s.At)).UTC(), Offset: s.Offset.Milliseconds(), Held: s.Held, Keys: s.Keys, Backlog: s.Backlog,
 		Restarts: make(map[string]uint64), Report: report(s.Report)}
+	if s.Awaited != 0 && a.Upstreams != nil {
+		m.Awaited = a.Upstreams(s.Awaited)
+	}
 	for c := range words.Children {
 		m.Restarts[c.String()] = s.Restarts[c]
 	}

@@ -101,12 +101,28 @@ func (c *Config) route(at int, refuse refuser) {
 	}
 	c.hydrates(r, refuse)
 	r.allows(refuse)
+	c.requires(r, refuse)
 	if r.Header.Value != "" && r.Header.Name == "" {
 		refuse(".header", "has a value and no name: it wants both, or a name alone")
 	}
 	for other := range at {
 		if r.same(&c.Routes[other]) {
 			refuse("", "is for requests that routes[%d] is for: one route is allowed", other)
+		}
+	}
+}
+
+// requires sees that it can be told whether what a route needs is well.
+func (c *Config) requires(r *Route, refuse refuser) {
+	if !r.Required {
+		return
+	}
+	if len(r.Needs()) == 0 {
+		refuse(".required", "is true, and no read of it is: it wants one that is, or false")
+	}
+	for _, name := range r.Needs() {
+		if at, ok := c.Upstream(name); ok && c.Upstreams[at].Health.Path == "" {
+			refuse(".required", "is true, and upstreams.%s.health has no path: it wants one, or nobody could say that it is well", name)
 		}
 	}
 }

@@ -92,6 +92,7 @@ type Route struct {
 	Rewrite     string        `key:"rewrite" form:"path" doc:"What stands in the place of the path that it begins with; when it is not set, the path stays."`
 	Deadline    time.Duration `key:"deadline" default:"5s" min:"10ms" max:"5m" doc:"Time for an answer to begin, or less where the client says so."`
 	MaxInflight int           `key:"max_inflight" default:"0" min:"0" max:"65536" doc:"Requests that wait or are at work at once; 0 is as many as there is room for."`
+	Required    bool          `key:"required" default:"false" doc:"Nothing is served before its upstream was well once, as its health check sees it; of reads, those that are required."`
 	CORS        CORS          `key:"cors" doc:"Which pages of other origins may use it from a browser; without origins that is the upstream's to say."`
 }
 
@@ -103,6 +104,19 @@ type CORS struct {
 	Expose      []string      `key:"expose" form:"header" most:"64" takes:"names of headers" doc:"Headers of an answer that a page may read, or *."`
 	Credentials bool          `key:"credentials" default:"false" doc:"Cookies and other credentials of the client may come along; all else is named then, without *."`
 	MaxAge      time.Duration `key:"max_age" default:"10m" min:"0s" max:"24h" doc:"Time that a browser may remember the answer to a preflight, in whole seconds."`
+}
+
+// Needs are the upstreams without which r has no answer.
+func (r *Route) Needs() (names []string) {
+	if r.Upstream != "" {
+		return []string{r.Upstream}
+	}
+	for _, part := range r.Hydrate {
+		if part.Required {
+			names = append(names, part.Upstream)
+		}
+	}
+	return names
 }
 
 // complete gives the CORS of r what nobody said.

@@ -117,6 +117,14 @@ func mended(c *Config) bool {
 				r.Hydrate[j].Upstream = c.Upstreams[j%len(c.Upstreams)].Name
 			}
 		}
+		if r.Required {
+			for _, name := range r.Needs() {
+				if at, ok := c.Upstream(name); ok {
+					c.Upstreams[at].Health.Path = "/"
+				}
+			}
+			r.Required = len(r.Needs()) > 0
+		}
 		if o := &r.CORS; len(o.Origins) == 0 {
 			r.CORS = CORS{MaxAge: o.MaxAge}
 		} else if len(r.Methods) > 0 {

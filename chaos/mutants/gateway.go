@@ -64,6 +64,18 @@ func pages() []Mutant {
 	}
 }
 
+// starts are bugs of upstreams that must be well once.
+func starts() []Mutant {
+	const of, told = "core/ready/ready.go", "./core/node TestStories/start"
+	const table, twin = "./core/ready TestStory$", "./core/ready TestAgrees$"
+	return []Mutant{
+		one("ready without its upstream", "strict boot", of, "if r.awaited &= these; r.awaited == 0 {", "if r.awaited &= these; true {", table, twin, told),
+		one("one of them is enough", "strict boot: each of them", of, "if r.awaited &= these; r.awaited == 0 {", "if these != r.awaited {\n\t\tr.awaited = 0\n\t}\n\tif r.awaited == 0 {", table, twin),
+		one("any check is a good one", "strict boot: its upstream is well", "core/node/node.go", "if in.Well {", "if true {", told, stories),
+		one("waits for what is gone", "a change is not waited for", "core/node/renew.go", "\tn.ready.Await(there(n.config.Beyond))\n", "", told, stories),
+	}
+}
+
 // quotas are bugs of who has had how much.
 func quotas() []Mutant {
 	const (
@@ -87,7 +99,7 @@ func quotas() []Mutant {
 		one("a route's quota is every route's", "a rule of a route counts what is asked of it", of, "\t\t\trules &^= 1 << i\n", "", twin, "./core/quota TestRoutes$", stories),
 		one("a route that counts nothing", "one counter of a route, whoever asks", of, "case shares, single:\n\t\tq.common[rule] = end\n", "case shares:\n\t\tq.common[rule] = end\n\t\treturn\n\tcase single:\n", twin, "./core/quota TestRoutes$", stories),
 		one("nobody says which route it is", "a rule of a route counts what is asked of it", "core/node/arrive.go", ", Route: in.Route}", "}", stories, "./core/node TestStories/quotas"),
-		alone("which route a name is only the wiring says", one("a quota of the route beside", "max_rps", "cmd/macronode/admission.go", "uint16(httpapi.Endpoints() + at)", "uint16(httpapi.Endpoints() + at + 1)", "./cmd/macronode TestARouteHasItsQuota$")),
+		alone("which route a name is only the wiring says", one("a quota of the route beside", "max_rps", "cmd/macronode/admission.go", "uint16(httpapi.Endpoints() + is.route[at])", "uint16(httpapi.Endpoints() + is.route[at] + 1)", "./cmd/macronode TestARouteHasItsQuota$")),
 		one("instance paced too early", "the pace is exact", "core/quota/pace.go", "return at.Plus(longest), rule", "return at.Plus(longest - 1), rule", twin, "./core/quota TestAfter$", "./core/quota TestPace$"),
 		one("instance not charged for more", "what turned out to be more is the instance's too", of, "q.pace(now, bytes, q.bytes)\n", "q.pace(now, 0, q.bytes)\n", twin, "./core/quota TestPace$"),
 		one("the rule with the most left is told", "the rule that has used the largest part of its burst is told", of, "(told < 0 || lessOf(", "(told < 0 || !lessOf(", twin, "./core/quota TestRules$"),

@@ -42,6 +42,31 @@ func upstreams(c *config.Config, is numbering, before *edition) []event.Upstream
 	return all
 }
 
+// awaited are the upstreams without which nothing is served, as bits: at a start they are
+// numbered by their places.
+func awaited(c *config.Config) (bits uint64) {
+	for i := range c.Routes {
+		if !c.Routes[i].Required {
+			continue
+		}
+		for _, name := range c.Routes[i].Needs() {
+			at, _ := c.Upstream(name) // the configuration was checked: it is there
+			bits |= 1 << at
+		}
+	}
+	return bits
+}
+
+// upstreamNames are the names of some upstreams, by their bits.
+func (l *life) upstreamNames(set uint64) (names []string) {
+	for i, name := range l.edition.Load().numbers.upstreams.names {
+		if set>>i&1 == 1 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // calls is how many requests may be with upstreams: as many as have a permit for it, each
 // with its reads.
 func calls(c *config.Config) int { return 3 * c.Permits.Beyond }

@@ -77,7 +77,7 @@ func (e *ear) status() event.Status {
 		return l.Status()
 	}
 	r.Tick(hostclock.Mono())
-	return event.Status{Phase: r.Verdict().Phase, Unmet: r.Unmet(), Ailing: r.Ailing()}
+	return event.Status{Phase: r.Verdict().Phase, Unmet: r.Unmet(), Ailing: r.Ailing(), Awaited: r.Awaited()}
 }
 
 // earlyWords is how many different words there can be before there is a loop: of each child

@@ -44,7 +44,7 @@ func nodeConfig(c *config.Config) node.Config {
 		Patience: c.Node.Patience, Stall: c.Journal.Stall, Fail: c.Journal.Fail, Vouch: c.Journal.Vouch,
 		Sweep: 200 * time.Millisecond, Start: c.Node.StartDeadline,
 		Drain: drain.Times{LameDuck: c.Node.LameDuck, Drain: c.Node.Drain, Abort: c.Node.Abort},
-		Admit: admitted(c), Subjects: subjects(c), Calls: calls(c),
+		Admit: admitted(c), Subjects: subjects(c), Calls: calls(c), Awaited: awaited(c),
 	}
 }
 

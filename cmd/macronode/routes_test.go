@@ -1,10 +1,14 @@
 package main
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+
+	"macronode/adapters/rundir"
 )
 
 // far is a service that answers at once, and the setting that names it app.
@@ -83,5 +87,77 @@ func TestARouteHasItsCORS(t *testing.T) {
 		if resp.StatusCode != c.status || resp.Header.Get(allow) != c.allowed {
 			t.Errorf("%s %s: %d, %v", c.method, c.path, resp.StatusCode, resp.Header)
 		}
+	}
+}
+
+// A doctor is the health check of a service, which is sick until the node has said that it
+// waits for it, and dies again when it is told to.
+type doctor struct {
+	dir    string // of the node
+	mu     sync.Mutex
+	saw    string // what the node said while it waited
+	died   bool
+	sick   int           // times that it said so when it had died
+	enough chan struct{} // closed when that is as often as it takes
+}
+
+func (d *doctor) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.died:
+		if d.sick++; d.sick == 5 {
+			close(d.enough)
+		}
+	case d.saw == "":
+		d.saw = d.looks()
+	default:
+		return
+	}
+	w.WriteHeader(http.StatusInternalServerError)
+}
+
+// looks is what the node says of itself, once it can be asked.
+func (d *doctor) looks() string {
+	run, err := rundir.Read(d.dir)
+	if err != nil || run.Listen.Admin == "" || run.Listen.HTTP == "" {
+		return "" // the next check comes soon
+	}
+	resp, err := http.Get("http://" + run.Listen.Admin + "/readyz?verbose")
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	text, _ := io.ReadAll(resp.Body)
+	if !strings.Contains(string(text), `"unmet":["upstreams"]`) {
+		return ""
+	}
+	return resp.Status + string(text)
+}
+
+// TestARequiredUpstream: the node waits until it was well once, and says for whom; that it
+// dies later is nothing to what else the node does.
+func TestARequiredUpstream(t *testing.T) {
+	d := &doctor{dir: t.TempDir(), enough: make(chan struct{})}
+	s := httptest.NewServer(d)
+	t.Cleanup(s.Close)
+	p := startsIn(t, d.dir, "--set", `upstreams={"app":{"url":"`+s.URL+`","health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}},"idle":{"url":"http://127.0.0.1:9"}}`,
+		"--set", `routes=[{"upstream":"app","auth":"none","required":true},{"path":"/idle","upstream":"idle"}]`)
+	d.mu.Lock()
+	saw := d.saw
+	d.died = true
+	d.mu.Unlock()
+	if !strings.HasPrefix(saw, "503") || !strings.Contains(saw, `"awaited_upstreams":["app"]`) {
+		t.Errorf("while it waited it said %s", saw)
+	}
+	<-d.enough
+	if is := p.asks(t, "/readyz?verbose"); !strings.Contains(is, `"ready":true,"phase":"ready"`) || strings.Contains(is, "awaited") {
+		t.Errorf("after the service died: %s", is)
+	}
+	if resp := p.gets(t, "/"); resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("what goes to it: %d", resp.StatusCode)
+	}
+	if resp := p.gets(t, "/openapi.json"); resp.StatusCode != http.StatusOK {
+		t.Errorf("what does not: %d", resp.StatusCode)
 	}
 }

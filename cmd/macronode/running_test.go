@@ -43,7 +43,13 @@ var somewhere = []string{"--set", "listen.http=127.0.0.1:0", "--set", "listen.ad
 // starts is serves with any flags.
 func starts(t *testing.T, flags ...string) (p process) {
 	t.Helper()
-	p.dir = t.TempDir()
+	return startsIn(t, t.TempDir(), flags...)
+}
+
+// startsIn does so in a directory.
+func startsIn(t *testing.T, dir string, flags ...string) (p process) {
+	t.Helper()
+	p.dir = dir
 	args := slices.Concat([]string{"serve", "--data", p.dir, "--json"}, somewhere, flags)
 	var log bytes.Buffer
 	cmd := exec.Command("macronode", args...) // this very test's own: its directory is the first of the path

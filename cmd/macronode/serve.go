@@ -34,7 +34,7 @@ import (
 func serve(ctx context.Context, cfg *config.Config, o options) error {
 	l := &life{config: cfg, log: o.log, level: o.level, changes: newChanges(o.load), began: hostclock.Mono(), run: rundir.Run{PID: os.Getpid(), Version: o.version, Token: rand.Text()}}
 	limitMemory(cfg)
-	l.ear.start = ready.New(l.began, nodeConfig(cfg).Start)
+	l.ear.start = ready.New(l.began, nodeConfig(cfg).Start, awaited(cfg))
 	l.metrics = metrics.New(l.ear.status)
 	l.desk, l.decisions = loop.NewDesk(door(cfg), passes(cfg), calls(cfg)), decisions.New()
 	l.tunnels = proxy.NewTunnels()

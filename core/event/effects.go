@@ -92,6 +92,8 @@ type Status struct {
 	Restarts             [words.Children]uint64
 	Report               Report
 
+	Awaited uint64 // bit i: upstream i was never well, and nothing is served until it is
+
 	Out    [words.Facets]uint32                // permits that are out
 	Queued [words.Facets][words.Classes]uint32 // requests that wait for one
 	Broken uint64                              // bit i: the breaker of upstream i does not let everybody through

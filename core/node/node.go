@@ -44,6 +44,7 @@ type Config struct {
 	Pace     time.Duration // how long who comes may wait for the instance's quota
 	Calls    int           // requests that are with upstreams at once
 	Beyond   []upstream.Rules
+	Awaited  uint64 // upstreams that must be well once before anything is served: bit i is upstream i
 	Gate     uint64 // version of what says who may come in; a Renew moves it
 }
 
@@ -96,7 +97,7 @@ func New(c Config, s state.State, now words.Instant, dice words.Dice) *Node {
 	seed := dice
 	slots := words.Hash64(seed.Below(1 << 62))
 	c.Subjects.Places = c.Admit.Places
-	return &Node{config: c, state: s, clock: clock.From(s.At), ready: ready.New(now, c.Start),
+	return &Node{config: c, state: s, clock: clock.From(s.At), ready: ready.New(now, c.Start, c.Awaited),
 		super: supervise.New(dice), drain: drain.New(c.Drain), held: queue.New[waiting](c.Held, queue.Reject),
 		crowd: table.New[words.Tenant, count](c.State.Ledger.Tenants, slots),
 		quota: quota.New(c.Quotas, c.Subjects, slots), admit: admit.New(c.Admit, slots),
@@ -124,6 +125,9 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 		n.ask(now.Mono, in, out)
 	case event.Probed:
 		n.beyond.Probed(now.Mono, in)
+		if in.Well {
+			n.ready.Await(^(uint64(1) << in.Upstream))
+		}
 	case *event.Request:
 		n.request(now, at, in, out)
 	case *event.Find:

@@ -101,6 +101,7 @@ func (n *Node) renew(now words.Instant, in *event.Renew, out *event.Effects) {
 	n.quota.Renew(now, n.config.Quotas, in.Gate.Fresh)
 	n.admit.Renew(n.config.Admit)
 	n.beyond.Renew(now, n.config.Beyond)
+	n.ready.Await(there(n.config.Beyond))
 	for {
 		t, waited, ok := n.admit.Unserved(now)
 		if !ok {
@@ -110,4 +111,14 @@ func (n *Node) renew(now words.Instant, in *event.Renew, out *event.Effects) {
 		n.refuses(event.Verdict{Ticket: t, Why: event.NoWeight, Waited: waited}, out)
 	}
 	n.permit(now, out)
+}
+
+// there are the upstreams of which there are any endpoints: bit i is upstream i.
+func there(all []upstream.Rules) (bits uint64) {
+	for i := range all {
+		if all[i].Endpoints > 0 {
+			bits |= 1 << i
+		}
+	}
+	return bits
 }

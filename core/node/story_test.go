@@ -52,6 +52,8 @@ func (s *stage) with(key, value string) {
 			c.Quotas = append(s.config.Quotas, rule(s.t, value))
 		}
 		s.config.Quotas = c.Quotas
+	case "awaited":
+		c.Awaited, err = strconv.ParseUint(value, 2, 64)
 	case "abort":
 		c.Drain.Abort, err = time.ParseDuration(value)
 	case "window":
@@ -168,6 +170,8 @@ func (s *stage) say(w []string) string {
 		return s.admission(w)
 	case "pick", "retry", "tried", "look":
 		return s.ask(w)
+	case "probed": // upstream 1 well, upstream 1 sick
+		return s.step(event.Probed{Upstream: uint16(number(1)), Well: w[2] == "well"})
 	case "boot":
 		return s.step(event.Boot{Found: event.Recovery{Journal: 9, Cut: number(1)}})
 	case "damaged":

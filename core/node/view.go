@@ -27,6 +27,7 @@ func (n *Node) Status(s *event.Status) {
 			s.Saved[c] += n.admit.Saved(f, c)
 		}
 	}
+	s.Awaited = n.ready.Awaited()
 	s.Taken, s.Gate = n.admit.Taken(), n.config.Gate
 	for of := range n.beyond.Count() {
 		if n.beyond.Circuit(uint16(of)) != event.Closed {

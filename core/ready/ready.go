@@ -2,6 +2,9 @@
 //
 //	starting ──all dependencies met──► ready ⇄ degraded
 //	    └──too late──► degraded, serving nothing ──all met──► ready
+//
+// Upstreams that a route cannot be without are a dependency of the start alone: one that
+// dies later takes its routes with it, and nothing else that the node does.
 package ready
 
 import (
@@ -17,10 +20,12 @@ import (
 //
 //	R1  before every dependency was met once, nothing is served
 //	R2  a failed or stalled journal, and a full disk, stop writes and never reads
+//	R3  upstreams are unmet while one is awaited, and met for ever once none is
 type Ready struct {
 	deadline words.Instant // for the start
 	met      words.Conditions
 	ailing   words.Conditions
+	awaited  uint64 // bit i: upstream i was never well, and is wanted
 	started  bool
 }
 
@@ -34,20 +39,36 @@ type Verdict struct {
 }
 
 // New waits for every dependency; one that is missing at now + patience is an ailment.
-func New(now words.Instant, patience time.Duration) Ready {
-	return Ready{deadline: now.Plus(patience)}
+// Awaited are the upstreams that must be well once: bit i is upstream i.
+func New(now words.Instant, patience time.Duration, awaited uint64) Ready {
+	r := Ready{deadline: now.Plus(patience), awaited: awaited}
+	r.Await(awaited)
+	return r
 }
+
+// Await waits for no upstreams but these any more: others were well, or are gone.
+func (r *Ready) Await(these uint64) {
+	if r.awaited &= these; r.awaited == 0 {
+		r.Meet(words.NeedUpstreams)
+	}
+}
+
+// Awaited are the upstreams that are waited for.
+func (r *Ready) Awaited() uint64 { return r.awaited }
 
 // Meet and Miss tell of a dependency.
 func (r *Ready) Meet(c words.Condition) {
-	words.Assert(words.AllDependencies.Has(c), "ready: not a dependency")
+	words.Assert(words.AllDependencies.Has(c) && (c != words.NeedUpstreams || r.awaited == 0), "ready: not a dependency, or upstreams that are awaited")
 	r.met = r.met.With(c)
 	if r.met == words.AllDependencies {
 		r.started = true
 		r.ailing = r.ailing.Without(words.LateStart)
 	}
 }
-func (r *Ready) Miss(c words.Condition) { r.met = r.met.Without(c) }
+func (r *Ready) Miss(c words.Condition) {
+	words.Assert(c != words.NeedUpstreams, "ready: upstreams are missed after they were met")
+	r.met = r.met.Without(c)
+}
 
 // Ail says whether an ailment is there.
 func (r *Ready) Ail(c words.Condition, there bool) {
@@ -108,11 +129,13 @@ func (r *Ready) Check() error {
 		return errors.New("R1: served before everything was there")
 	case v.Writes && !r.Writes() || v.Ready && !v.Writes || r.started && !v.Reads:
 		return errors.New("R2: writes without a journal, or no reads")
+	case (r.awaited == 0) != r.met.Has(words.NeedUpstreams):
+		return errors.New("R3: upstreams are awaited and met, or neither")
 	}
 	return nil
 }
 
 // Mix is h after all of r.
 func (r *Ready) Mix(h words.Hash64) words.Hash64 {
-	return h.Mix(uint64(r.deadline)).Mix(uint64(r.met)).Mix(uint64(r.ailing)).MixBit(r.started)
+	return h.Mix(uint64(r.deadline)).Mix(uint64(r.met)).Mix(uint64(r.ailing)).Mix(r.awaited).MixBit(r.started)
 }

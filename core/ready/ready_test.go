@@ -2,6 +2,7 @@ package ready_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +44,9 @@ func TestStory(t *testing.T) {
 		switch w[0] {
 		case "new":
 			now = 5
-			r = ready.New(now, span(w[1]))
+			r = ready.New(now, span(w[1]), bits(t, w[2:]))
+		case "well":
+			r.Await(^bits(t, w[1:]))
 		case "meet":
 			r.Meet(condition(w[1]))
 		case "miss":
@@ -60,6 +63,9 @@ func TestStory(t *testing.T) {
 			}
 			return fmt.Sprintf("in %v", time.Duration(due-now))
 		}
+		if err := r.Check(); err != nil {
+			t.Fatalf("%v: %v", w, err)
+		}
 		v := r.Verdict()
 		var why []string
 		for c := range (r.Unmet() | r.Ailing()).Each {
@@ -70,14 +76,33 @@ func TestStory(t *testing.T) {
 	})
 }
 
+// bits are upstreams as numbers say them.
+func bits(t *testing.T, numbers []string) (set uint64) {
+	for _, n := range numbers {
+		i, err := strconv.Atoi(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set |= 1 << i
+	}
+	return set
+}
+
 // TestAgrees walks the machine and the table through the same random life, and wants
 // R1 and R2 of both.
 func TestAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		patience := rapid.Int64Range(0, 100).Draw(t, "patience")
-		r, m, now := ready.New(7, time.Duration(patience)), twin.New(), words.Instant(7)
+		wanted := rapid.SliceOfNDistinct(rapid.IntRange(0, 63), 0, 3, rapid.ID).Draw(t, "wanted")
+		var set uint64
+		for _, u := range wanted {
+			set |= 1 << u
+		}
+		r, m, now := ready.New(7, time.Duration(patience), set), twin.New(wanted...), words.Instant(7)
+		well := func(u int) { r.Await(^(uint64(1) << u)); m.Well(u) }
+		most := int(words.NeedUpstreams) - 1 // of what is met by a word of its own
 		need := rapid.Custom(func(t *rapid.T) words.Condition {
-			return words.Condition(rapid.IntRange(0, int(words.Stalled)-1).Draw(t, "need"))
+			return words.Condition(rapid.IntRange(0, most).Draw(t, "need"))
 		})
 		ailment := rapid.Custom(func(t *rapid.T) words.Condition {
 			return words.Condition(rapid.IntRange(int(words.Stalled), int(words.LateStart)-1).Draw(t, "ailment"))
@@ -94,9 +119,15 @@ func TestAgrees(t *testing.T) {
 			"meet":       meet,
 			"meet again": meet,
 			"meet all": func(*rapid.T) {
-				for c := range words.Stalled {
+				for c := range words.Condition(most + 1) {
 					r.Meet(c)
 					m.Met(c)
+				}
+			},
+			"well": func(t *rapid.T) { well(rapid.IntRange(0, 63).Draw(t, "upstream")) },
+			"wanted well": func(t *rapid.T) {
+				if len(m.Wanted) > 0 {
+					well(rapid.SampledFrom(m.Wanted).Draw(t, "upstream"))
 				}
 			},
 			"miss": func(t *rapid.T) { c := need.Draw(t, "c"); r.Miss(c); m.Missed(c) },
@@ -133,6 +164,9 @@ func agrees(t *rapid.T, r *ready.Ready, m *twin.Node) {
 			t.Fatalf("%v is not wrong in %b", c, r.Ailing())
 		}
 	}
+	if err := r.Check(); err != nil {
+		t.Fatal(err)
+	}
 	if !m.Began && (v.Ready || v.ForRead || v.Reads || v.Writes) {
 		t.Fatalf("R1: %+v", v)
 	}
@@ -159,16 +193,18 @@ func exact(t *rapid.T, r ready.Ready) {
 }
 
 func TestHashForgetsNothing(t *testing.T) {
-	r := ready.New(1, time.Second)
+	r := ready.New(1, time.Second, 6)
 	flip.Every(t, &r, func() words.Hash64 { return r.Mix(0) })
 }
 
 // TestMisuse: a dependency does not ail, an ailment is not met.
 func TestMisuse(t *testing.T) {
 	for name, do := range map[string]func(*ready.Ready){
-		"an ailment is met":     func(r *ready.Ready) { r.Meet(words.Stalled) },
-		"a dependency ails":     func(r *ready.Ready) { r.Ail(words.NeedHTTP, true) },
-		"a dependency recovers": func(r *ready.Ready) { r.Ail(words.NeedSampler, false) },
+		"an ailment is met":                  func(r *ready.Ready) { r.Meet(words.Stalled) },
+		"a dependency ails":                  func(r *ready.Ready) { r.Ail(words.NeedHTTP, true) },
+		"upstreams that are awaited are met": func(r *ready.Ready) { r.Meet(words.NeedUpstreams) },
+		"an upstream is missed again":        func(r *ready.Ready) { r.Await(0); r.Miss(words.NeedUpstreams) },
+		"a dependency recovers":              func(r *ready.Ready) { r.Ail(words.NeedSampler, false) },
 	} {
 		func() {
 			defer func() {
@@ -176,7 +212,7 @@ func TestMisuse(t *testing.T) {
 					t.Errorf("%s, and it was let pass", name)
 				}
 			}()
-			r := ready.New(1, 1)
+			r := ready.New(1, 1, 4)
 			do(&r)
 		}()
 	}

@@ -24,11 +24,12 @@ type Condition uint8
 
 // Dependencies are unmet until something is there; ailments are there or not.
 const (
-	NeedJournal Condition = iota // recovered, and what was read back is durable
-	NeedKey                      // somebody can be let in
-	NeedHTTP                     // the public listener is up
-	NeedAdmin                    // the admin listener is up
-	NeedSampler                  // somebody watches the disk and the clock
+	NeedJournal   Condition = iota // recovered, and what was read back is durable
+	NeedKey                        // somebody can be let in
+	NeedHTTP                       // the public listener is up
+	NeedAdmin                      // the admin listener is up
+	NeedSampler                    // somebody watches the disk and the clock
+	NeedUpstreams                  // each that a route cannot be without was well once
 
 	Stalled       // a flush takes too long
 	JournalFailed // a flush failed: no write until a restart has looked
@@ -42,7 +43,7 @@ const (
 )
 
 func (c Condition) String() string {
-	return [conditions]string{"journal", "key", "http", "admin", "sampler",
+	return [conditions]string{"journal", "key", "http", "admin", "sampler", "upstreams",
 		"journal_stalled", "journal_failed", "disk_full", "clock", "restarts", "late_start", "index_behind"}[c]
 }
 

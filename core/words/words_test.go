@@ -77,7 +77,7 @@ func TestTime(t *testing.T) {
 // TestConditions: dependencies come first, each has a name, and a set yields them in
 // their order.
 func TestConditions(t *testing.T) {
-	names := []string{"journal", "key", "http", "admin", "sampler",
+	names := []string{"journal", "key", "http", "admin", "sampler", "upstreams",
 		"journal_stalled", "journal_failed", "disk_full", "clock", "restarts", "late_start"}
 	var all words.Conditions
 	for c := range words.Condition(len(names)) {
@@ -96,7 +96,7 @@ func TestConditions(t *testing.T) {
 	for c := range all.Minus(words.AllDependencies).Each {
 		got = append(got, c.String())
 	}
-	if want := names[5:]; !slices.Equal(got, want) {
+	if want := names[words.Stalled:]; !slices.Equal(got, want) {
 		t.Errorf("ailments are %q, want %q", got, want)
 	}
 	for c := range all.Each {

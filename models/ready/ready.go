@@ -10,6 +10,7 @@ type Node struct {
 	Wrong   []words.Condition
 	Began   bool // nothing was missing, once
 	Late    bool
+	Wanted  []int // upstreams that were never well
 }
 
 // A Row is one of the table: the phase, and who is let in.
@@ -18,9 +19,27 @@ type Row struct {
 	Readyz, ForRead, Reads, Wrote bool
 }
 
-// New misses everything.
-func New() Node {
-	return Node{Missing: []words.Condition{words.NeedJournal, words.NeedKey, words.NeedHTTP, words.NeedAdmin, words.NeedSampler}}
+// New misses everything, and wants some upstreams.
+func New(wanted ...int) Node {
+	n := Node{Missing: []words.Condition{words.NeedJournal, words.NeedKey, words.NeedHTTP, words.NeedAdmin, words.NeedSampler}, Wanted: wanted}
+	if len(wanted) > 0 {
+		n.Missing = append(n.Missing, words.NeedUpstreams)
+	}
+	return n
+}
+
+// Well is heard of an upstream that is well, or gone. What becomes of it later is nothing
+// to the node.
+func (n *Node) Well(upstream int) {
+	var rest []int
+	for _, u := range n.Wanted {
+		if u != upstream {
+			rest = append(rest, u)
+		}
+	}
+	if n.Wanted = rest; len(rest) == 0 {
+		n.Met(words.NeedUpstreams)
+	}
 }
 
 // Met, Missed, Ails and Heals are what is heard.

@@ -31,3 +31,45 @@ reply 2 after @2: see @0.0
 > status
 ready: ready yes, for read yes, reads yes, writes yes []
 finished 0, refused 0, aborted 0
+
+# Where a route cannot be without its upstream, the node waits until that was well once,
+# with all that it serves. It is not asked again: one that dies later takes only what goes
+# to it.
+> with awaited 10
+> ready
+> status
+starting: ready no, for read no, reads no, writes no [needs upstreams]
+finished 0, refused 0, aborted 0
+> issue k0 ann 5
+reply 4 after @0: unavailable
+> arrive money 0.1 ann 7
+0.1: unavailable, for state
+> probed 0 well
+> probed 1 sick
+> status
+starting: ready no, for read no, reads no, writes no [needs upstreams]
+finished 0, refused 0, aborted 0
+> probed 1 well
+> status
+ready: ready yes, for read yes, reads yes, writes yes []
+finished 0, refused 0, aborted 0
+> arrive money 0.2 ann 7
+0.2 goes
+> probed 1 sick
+> probed 1 sick
+> probed 1 sick
+> status
+ready: ready yes, for read yes, reads yes, writes yes []
+finished 0, refused 0, aborted 0
+
+# What a change has taken away is not waited for.
+> with awaited 11
+> ready
+> probed 0 well
+> status
+starting: ready no, for read no, reads no, writes no [needs upstreams]
+finished 0, refused 0, aborted 0
+> change permits=1 up1=0b0
+> status
+ready: ready yes, for read yes, reads yes, writes yes []
+finished 0, refused 0, aborted 0
