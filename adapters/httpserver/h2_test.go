@@ -409,7 +409,7 @@ func TestAHandshakeThatHangs(t *testing.T) {
 	up := make(chan net.Addr, 1)
 	c := local()
 	server, client := shows(t, false)
-	c.TLS, c.Header, c.Read = server, 50*time.Millisecond, 50*time.Millisecond
+	c.TLS, c.Header = server, 2*time.Second
 	s := New(c, saying("here"), Hooks{Up: func(a net.Addr) { up <- a }, Greeted: func(g Greeting) {
 		if g == GreetedLate {
 			late <- struct{}{}

@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"crypto/tls"
 	"io"
+	"net"
+	"net/http"
 	"strings"
 	"testing"
 )
@@ -99,5 +101,87 @@ func TestWhoSpeaksNoTLS(t *testing.T) {
 	}
 	if b, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(b), "HTTP/1.0 400 Bad Request\r\n") {
 		t.Fatalf("%q, %v", b, err)
+	}
+}
+
+// TestTakenOver: a connection that a handler takes from the server speaks what it likes,
+// within TLS and without; each end of it is told to the other.
+func TestTakenOver(t *testing.T) {
+	server, client := shows(t, false)
+	for _, within := range []bool{false, true} {
+		config := local()
+		if within {
+			config.TLS = server
+		}
+		r := start(t, config, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			conn, with, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Errorf("within TLS %v: %v", within, err)
+				return
+			}
+			defer func() { _ = conn.Close() }()
+			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+			_, _ = io.Copy(conn, with)
+			_ = conn.(interface{ CloseWrite() error }).CloseWrite()
+		}), nil)
+		conn := r.dial(t)
+		var half interface{ CloseWrite() error } = conn.(*net.TCPConn)
+		if within {
+			shaken, err := r.greets(t, client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn, half = shaken, shaken
+		}
+		const early, late = "GET\n\x81 no header\r\r\n", "Transfer-Encoding: chunked\r\n\r\nzz\r\n"
+		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: node\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"+early); err != nil {
+			t.Fatal(err)
+		}
+		from := bufio.NewReader(conn)
+		resp, err := http.ReadResponse(from, nil)
+		if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+			t.Fatalf("within TLS %v: %+v, %v", within, resp, err)
+		}
+		if _, err := io.WriteString(conn, late); err != nil {
+			t.Fatal(err)
+		}
+		if err := half.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(from); err != nil || string(b) != early+late {
+			t.Errorf("within TLS %v: %q, %v", within, b, err)
+		}
+	}
+}
+
+// TestABrokenAnswerHasNoEnd: a connection that is reset within TLS says nothing that looks
+// like the end of an answer.
+func TestABrokenAnswerHasNoEnd(t *testing.T) {
+	config := local()
+	server, client := shows(t, false)
+	config.TLS = server
+	for _, abrupt := range []bool{false, true} {
+		r := start(t, config, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(conn, "HTTP/1.0 200 OK\r\n\r\nhalf")
+			if abrupt {
+				_ = conn.(interface{ SetLinger(int) error }).SetLinger(0)
+			}
+			_ = conn.Close()
+		}), nil)
+		conn, err := r.greets(t, client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, hello); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(conn); (err != nil) != abrupt {
+			t.Errorf("reset %v: ended with %v", abrupt, err)
+		}
 	}
 }
