@@ -93,10 +93,17 @@ func (c *Client) resume() {
 	}
 }
 
-// Run asks until ctx ends or nobody answers any more.
+// Run asks until ctx ends or nobody answers any more. It does not leave while it is not
+// answered: what it would begin next might come before what is still on its way.
 func (c *Client) Run(ctx context.Context, n *Node) error {
 	c.resume()
-	for ctx.Err() == nil {
+	for end := ctx.Done(); ; {
+		select {
+		case <-end:
+			return nil
+		default:
+		}
+		ctx := context.WithoutCancel(ctx)
 		if c.pending == nil && (c.lost || c.count%3 == 0) {
 			if err := c.look(ctx, n); err != nil {
 				return c.gone(err)
@@ -123,7 +130,6 @@ func (c *Client) Run(ctx context.Context, n *Node) error {
 			return fmt.Errorf("%s %s: %d %s", a.Path, a.Key, status, answer)
 		}
 	}
-	return nil
 }
 
 // gone is the end of a life: what it asked last it does not know.

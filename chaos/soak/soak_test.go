@@ -1,0 +1,321 @@
+package soak_test
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"macronode/chaos/kill"
+	"macronode/chaos/soak"
+	"macronode/core/words"
+)
+
+var (
+	length = flag.Duration("for", 20*time.Second, "how long it lives")
+	seed   = flag.Uint64("seed", 1, "of what befalls it")
+)
+
+// TestSoak is a life of many lives. Each ends in a quiet moment that is looked at, and then
+// in a drain or a kill; behind the last one all that anybody was told of money is certified.
+func TestSoak(t *testing.T) {
+	s := settle(t)
+	for began, life := time.Now(), 0; life < 3 || time.Since(began) < *length; life++ {
+		if s.start(); t.Failed() {
+			return
+		}
+		s.live(max(2*time.Second, *length/8))
+		s.quiet()
+		if !s.end() || t.Failed() {
+			t.Fatalf("life %d (go test ./chaos/soak -seed %d -for %v)", life, *seed, *length)
+		}
+		s.lives++
+	}
+	s.certify()
+}
+
+// A house is all of it.
+type house struct {
+	*kill.Node
+	t      *testing.T
+	dice   words.Dice
+	far    *soak.Service
+	file   string
+	money  []*kill.Client
+	guests []*soak.Guest
+	bound  float64 // of memory
+	first  map[string]float64
+
+	lives, changes, refused, drains int
+}
+
+func settle(t *testing.T) *house {
+	t.Helper()
+	binary, err := kill.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{t: t, dice: words.NewDice(*seed), far: soak.NewService(), file: filepath.Join(t.TempDir(), "macronode.yaml"),
+		guests: soak.Guests(4, *seed), first: map[string]float64{}}
+	t.Cleanup(func() { h.far.CloseClientConnections(); h.far.Close() })
+	for i := range uint32(6) {
+		h.money = append(h.money, kill.NewClient(i))
+	}
+	h.write(0)
+	// Times of the disk are long: how fast it is decides nothing here.
+	h.Node = &kill.Node{Binary: binary, Data: t.TempDir(), Args: []string{"--config", h.file, "--set", "node.drain=5s",
+		"--set", "journal.stall=10s", "--set", "journal.fail=1m", "--set", "journal.snapshot_bytes=4MiB", "--set", "wallet.limits.accounts=10000",
+		"--set", "wallet.limits.holdings=20000", "--set", "wallet.idempotency.keys=100000", "--set", "listen.max_conns=256"}}
+	out, err := exec.Command(binary, append([]string{"explain", "memory", "--json"}, h.Args...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var memory struct {
+		Total float64 `json:"memory_bytes"`
+	}
+	if err := json.Unmarshal(out, &memory); err != nil || memory.Total == 0 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	h.bound = memory.Total
+	return h
+}
+
+// write makes the file one of the configurations; the last is none that is applied.
+func (h *house) write(which int) {
+	h.t.Helper()
+	app, more := "app", []string{
+		"quotas: [{ scope: instance, requests_per_second: 4000, burst: 100 }]\n",
+		"quotas: [{ scope: peer, requests_per_second: 1500, burst: 50, classes: [anon] }]\nqueue: { max_wait: 50ms, weights: { anon: 3 } }\n",
+		"queue: { quantum_bytes: 16KiB, max_wait: 5ms }\n",
+		"node: { in_flight: 77 }\n",
+	}[which]
+	if which == 2 {
+		app = "ape"
+	}
+	text := fmt.Sprintf("upstreams:\n  %[1]s: { url: %[2]q }\nroutes:\n  - { path: /open, upstream: %[1]s, auth: none }\n  - { path: /keyed, upstream: %[1]s }\n%[3]s",
+		app, h.far.URL, more)
+	if err := os.WriteFile(h.file, []byte(text), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func (h *house) start() {
+	h.t.Helper()
+	h.write(int(h.dice.Below(3)))
+	ctx, stop := context.WithTimeout(h.t.Context(), time.Minute)
+	defer stop()
+	if err := h.Start(ctx); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// live is everybody at once, while the service has moods and the configuration changes.
+func (h *house) live(span time.Duration) {
+	h.t.Helper()
+	ctx, stop := context.WithTimeout(h.t.Context(), span)
+	defer stop()
+	var wg sync.WaitGroup
+	for _, g := range h.guests {
+		wg.Go(func() {
+			if err := g.Run(ctx, h.Node); err != nil {
+				h.t.Error(err)
+			}
+		})
+	}
+	wg.Go(func() { // what is certified is kept in memory: not all the time, in a long life
+		for ctx.Err() == nil {
+			burst, over := context.WithTimeout(ctx, 2*time.Second)
+			if err := kill.Together(burst, h.Node, h.money); err != nil {
+				h.t.Error(err)
+			}
+			over()
+			wait(ctx, span/4-2*time.Second)
+		}
+	})
+	for ctx.Err() == nil {
+		h.far.Feel([...]soak.Mood{soak.Well, soak.Well, soak.Well, soak.Slow, soak.Hangs, soak.Cuts, soak.Gone, soak.Turns}[h.dice.Below(8)])
+		wait(ctx, time.Duration(50+h.dice.Below(400))*time.Millisecond)
+		if h.dice.Below(3) == 0 {
+			h.change(int(h.dice.Below(4)))
+		}
+	}
+	wg.Wait()
+	h.far.Feel(soak.Well)
+}
+
+// wait is over when ctx is.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// change has the node read its file again.
+func (h *house) change(which int) {
+	h.t.Helper()
+	h.write(which)
+	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodPost, h.Admin+"/config/reload", nil)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.Token)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		h.t.Error(err)
+		return
+	}
+	defer resp.Body.Close()
+	said, _ := io.ReadAll(resp.Body)
+	want := http.StatusOK
+	if h.changes++; which == 3 {
+		want = http.StatusUnprocessableEntity
+		h.refused++
+	}
+	if resp.StatusCode != want {
+		h.t.Errorf("configuration %d: %d %s", which, resp.StatusCode, said)
+	}
+}
+
+// quiet waits until nobody is in, and looks at what may not have grown.
+func (h *house) quiet() {
+	h.t.Helper()
+	var busy []string
+	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) { // between two looks at another process
+		is := h.gauges()
+		if busy = over(is, h.first); len(busy) == 0 {
+			break
+		}
+		if time.Now().After(end) {
+			h.t.Errorf("never quiet: %v", busy)
+			return
+		}
+	}
+	is := h.gauges()
+	if is["process_resident_memory_bytes"] > h.bound {
+		h.t.Errorf("%.0f bytes in memory, beyond the %.0f that are told", is["process_resident_memory_bytes"], h.bound)
+	}
+	if len(h.first) == 0 {
+		h.first = is
+	}
+}
+
+// over are the gauges that are not as in a quiet node: nobody in, and of what a process
+// has, not much more than in its first quiet moment.
+func over(is, first map[string]float64) (all []string) {
+	for name, v := range is {
+		most := 0.0
+		switch {
+		case strings.HasPrefix(name, "process_resident"):
+			continue
+		case strings.HasPrefix(name, "go_goroutines"), strings.HasPrefix(name, "process_open_fds"):
+			most = 300 // connections to the service that are kept for a while are among them
+			if was, ok := first[name]; ok {
+				most = was + 150
+			}
+		}
+		if v > most {
+			all = append(all, fmt.Sprintf("%s %v of %v", name, v, most))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// gauges are those of the gate, and of the process.
+func (h *house) gauges() map[string]float64 {
+	h.t.Helper()
+	resp, err := http.Get(h.Admin + "/metrics") //nolint:noctx // the node answers, or the test fails
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	all := make(map[string]float64)
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		for _, of := range []string{"semaphore_inflight{", "fq_inflight{", "fq_queued{", "permits_taken_total", "go_goroutines", "process_open_fds", "process_resident_memory_bytes"} {
+			if strings.HasPrefix(name, of) {
+				if all[name], err = strconv.ParseFloat(value, 64); err != nil {
+					h.t.Fatal(line)
+				}
+			}
+		}
+	}
+	if len(all) < 12 {
+		h.t.Fatalf("only %d gauges", len(all))
+	}
+	return all
+}
+
+// end is a drain or a kill, with money on its way.
+func (h *house) end() bool {
+	h.t.Helper()
+	ctx, stop := context.WithTimeout(h.t.Context(), time.Minute)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- kill.Together(ctx, h.Node, h.money) }()
+	wait(ctx, time.Duration(20+h.dice.Below(100))*time.Millisecond) // the moment is what is drawn here
+	if h.dice.Below(2) == 0 {
+		h.Kill()
+	} else if said, code := h.Stop(); code != 0 {
+		h.t.Errorf("exit %d:\n%s", code, said)
+	} else {
+		h.drains++
+	}
+	if err := <-done; err != nil {
+		h.t.Error(err)
+		return false
+	}
+	return true
+}
+
+// certify holds all that anybody was told of money to what is there at last.
+func (h *house) certify() {
+	h.t.Helper()
+	if h.start(); h.t.Failed() {
+		return
+	}
+	answers := 0
+	for _, c := range h.money {
+		answers += len(c.Known)
+		if err := c.Hold(h.t.Context(), h.Node, 0); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+	if said, code := h.Stop(); code != 0 {
+		h.t.Fatalf("exit %d:\n%s", code, said)
+	}
+	if out, err := exec.Command(h.Binary, "verify", "--data", h.Data).CombinedOutput(); err != nil {
+		h.t.Fatalf("verify: %v\n%s", err, out)
+	}
+	sure, err := kill.Certify(h.Data, h.money)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var whole, told, cut int64
+	for _, g := range h.guests {
+		whole, told, cut = whole+g.Whole.Load(), told+g.Told.Load(), cut+g.Cut.Load()
+	}
+	if whole == 0 || told == 0 || cut == 0 || h.changes == 0 || sure.Writes != answers || answers == 0 {
+		h.t.Errorf("%d whole, %d told, %d cut, %d changes, %d answers, %+v", whole, told, cut, h.changes, answers, sure)
+	}
+	h.t.Logf("evidence: soak.lives = %d in %v, %d drained, %d changes of which %d refused; %d answers whole, %d problems, %d given up or cut; %d answers of money certified",
+		h.lives, *length, h.drains, h.changes, h.refused, whole, told, cut, answers)
+}
