@@ -5,6 +5,7 @@ package metrics
 import (
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -22,6 +23,7 @@ type Metrics struct {
 	counters   map[string]*prometheus.CounterVec
 	histograms map[string]*prometheus.HistogramVec
 	samples    *samples
+	upstreams  atomic.Pointer[upstreams] // of the configuration
 
 	sync    prometheus.Observer
 	frames  prometheus.Observer
@@ -35,6 +37,7 @@ type Metrics struct {
 func New(status func() event.Status) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), counters: make(map[string]*prometheus.CounterVec),
 		histograms: make(map[string]*prometheus.HistogramVec), samples: newSamples()}
+	m.upstreams.Store(new(upstreams))
 	m.registry.MustRegister(m.samples, &life{status: status, samples: m.samples},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for i := range registry.Metrics {
@@ -83,7 +86,7 @@ func declared(name string, values []string) *registry.Metric {
 	i := slices.IndexFunc(registry.Metrics, func(d registry.Metric) bool { return d.Name == name })
 	words.Assert(i >= 0, "metrics: no such metric: "+name)
 	d := &registry.Metrics[i]
-	is := slices.ContainsFunc(d.All(), func(s []string) bool { return slices.Equal(s, values) })
+	is := slices.ContainsFunc(d.All(values...), func(s []string) bool { return slices.Equal(s, values) })
 	words.Assert(is, "metrics: no such series of "+name)
 	return d
 }

@@ -111,6 +111,9 @@ func TestPrometheusLikesTheNames(t *testing.T) {
 // sampled is there once it is given; nothing else is.
 func TestEverySeriesIsThere(t *testing.T) {
 	m := New(starting)
+	m.Name([]string{"gone", "app"})
+	m.Name([]string{"app", "more"})
+	m.Standings(func(string) (event.Standing, bool) { return event.Standing{}, true })
 	for i := range registry.Metrics {
 		d := &registry.Metrics[i]
 		for _, values := range d.All() {
@@ -129,8 +132,8 @@ func TestEverySeriesIsThere(t *testing.T) {
 	}
 	for i := range registry.Metrics {
 		d := &registry.Metrics[i]
-		if there[d.Name] != len(d.All()) {
-			t.Errorf("%s has %d series, not %d", d.Name, there[d.Name], len(d.All()))
+		if all := d.All("app", "more"); there[d.Name] != len(all) {
+			t.Errorf("%s has %d series, not %d", d.Name, there[d.Name], len(all))
 		}
 		delete(there, d.Name)
 	}

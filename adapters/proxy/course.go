@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -35,6 +36,7 @@ type Leg struct {
 	Stop     event.Stop    // why it went nowhere; Through: it did go
 	Circuit  event.Circuit // of the upstream, when it was last asked where to go
 	Halt     event.Halt    // why there was no other try
+	Down     uint64        // bytes of the part
 	Tries    []Try         // in order, no more than MaxTries
 	Count    int           // of them all
 }
@@ -79,15 +81,15 @@ func Symptoms() []Symptom {
 }
 
 // picked notes where a try goes.
-func (l *Leg) picked(to event.Picked, endpoints []string) {
+func (l *Leg) picked(to event.Picked, at *url.URL) {
 	l.Stop, l.Circuit = to.Stop, to.Circuit
 	if to.Stop != event.Through {
 		return
 	}
 	l.Count++
 	try := Try{Out: to.Out, Ending: event.Left, Symptom: Removed, began: time.Now()}
-	if n := int(to.Endpoint); n < len(endpoints) && endpoints[n] != "" {
-		try.Endpoint, try.Symptom = endpoints[n], Fine
+	if at != nil {
+		try.Endpoint, try.Symptom = at.String(), Fine
 	}
 	if len(l.Tries) == MaxTries {
 		l.Tries[MaxTries-1] = try
@@ -104,6 +106,21 @@ func (l *Leg) ended(e event.Ending, s Symptom, status int) {
 	if status != 0 {
 		t.Status = status
 	}
+}
+
+// Outcome is what became of it in the end: whole, how the last try failed, or why it went
+// nowhere; empty: nothing was asked.
+func (l *Leg) Outcome() string {
+	switch {
+	case l.Stop != event.Through:
+		return l.Stop.String()
+	case len(l.Tries) == 0:
+		return ""
+	}
+	if s := l.Tries[len(l.Tries)-1].Symptom; s != Fine {
+		return string(s)
+	}
+	return event.Whole.String()
 }
 
 // symptom is what an error of an endpoint tells. The error itself is told nobody: it may

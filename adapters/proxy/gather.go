@@ -71,8 +71,8 @@ func (p *Proxy) gather(w http.ResponseWriter, r *http.Request, of *route, c *Cou
 			defer all.Done()
 			c.Legs[i].Upstream, c.Legs[i].Part = p.config.Upstreams[of.Parts[i].Upstream].Name, of.Parts[i].Name
 			pieces[i] = p.fetch(ctx, r, &of.Parts[i], hurried, &c.Legs[i])
-			c.Legs[i].Missing = pieces[i].why
-			c.Down.Add(uint64(len(pieces[i].text)))
+			c.Legs[i].Missing, c.Legs[i].Down = pieces[i].why, uint64(len(pieces[i].text))
+			c.Down.Add(c.Legs[i].Down)
 		}()
 	}
 	all.Wait()
@@ -131,11 +131,11 @@ func lacking(problem event.Problem, s Symptom, status int) piece {
 func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bool, leg *Leg) piece {
 	picked := p.port.Pick(event.Pick{Upstream: uint16(of.Upstream), Again: true})
 	for {
-		leg.picked(picked, p.names[of.Upstream])
+		to := p.config.Endpoints.find(of.Upstream, picked.Endpoint)
+		leg.picked(picked, to)
 		if picked.Stop != event.Through {
 			return missing(picked.Stop.Problem())
 		}
-		to := p.config.Endpoints.find(of.Upstream, picked.Endpoint)
 		if to == nil {
 			p.port.Tell(event.Tried{Ticket: picked.Ticket, Ending: event.Left})
 			return missing(event.Unavailable)

@@ -60,7 +60,8 @@ func (l *line) quiet() bool {
 // straight reports that a request may go over a line.
 func (t *trip) straight(to *url.URL) bool {
 	_, expects := t.r.Header["Expect"]
-	return t.body == nil && to.Scheme == "http" && !expects && (t.r.Method == http.MethodGet || t.r.Method == http.MethodHead)
+	known := t.lines[to.Host] != nil // one of a later configuration is not
+	return known && t.body == nil && to.Scheme == "http" && !expects && (t.r.Method == http.MethodGet || t.r.Method == http.MethodHead)
 }
 
 // ask asks an endpoint over a line. One that was kept may end just then: its endpoint is

@@ -97,7 +97,6 @@ type Proxy struct {
 	config    Config
 	port      Port
 	routes    []route           // the one that fits first wins
-	names     [][]string        // of the endpoints of each upstream
 	lines     map[string]*lines // to endpoints of http, by host and port
 	kept      atomic.Int64      // of all lines, those without a request
 	transport *http.Transport
@@ -142,9 +141,6 @@ func New(c Config, port Port) (*Proxy, error) {
 		c.Endpoints = new(Endpoints)
 	}
 	p := &Proxy{config: c, port: port, tunnels: c.Tunnels}
-	for i := range c.Upstreams {
-		p.names = append(p.names, c.Upstreams[i].names())
-	}
 	if err := p.lay(); err != nil {
 		return nil, err
 	}
@@ -160,7 +156,7 @@ func New(c Config, port Port) (*Proxy, error) {
 	p.lines = make(map[string]*lines)
 	for i := range c.Upstreams {
 		for _, to := range c.Upstreams[i].URLs {
-			if p.lines[to.Host] == nil {
+			if to != nil && p.lines[to.Host] == nil { // nil is one that is no more
 				p.lines[to.Host] = newLines(to, dial, &p.kept)
 			}
 		}
@@ -185,17 +181,6 @@ func (u *Upstream) check() error {
 		return ErrUpstream
 	}
 	return nil
-}
-
-func (u *Upstream) names() (all []string) {
-	for _, at := range u.URLs {
-		name := ""
-		if at != nil { // one that is no more has no name
-			name = at.String()
-		}
-		all = append(all, name)
-	}
-	return all
 }
 
 // ServeHTTP is Match and Serve, for where nothing is to be done between them.

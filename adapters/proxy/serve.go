@@ -123,13 +123,13 @@ func (t *trip) left() time.Duration {
 func (t *trip) serve(mark func(*http.Request)) {
 	picked := t.port.Pick(event.Pick{Upstream: uint16(t.route.Upstream), Again: idempotent(t.r.Method)})
 	for {
-		t.leg.picked(picked, t.names[t.route.Upstream])
+		to := t.config.Endpoints.find(t.route.Upstream, picked.Endpoint)
+		t.leg.picked(picked, to)
 		if picked.Stop != event.Through {
 			t.fail(t.w, t.r, picked.Stop.Problem(), picked.Wait)
 			return
 		}
 		t.ticket = picked.Ticket
-		to := t.config.Endpoints.find(t.route.Upstream, picked.Endpoint)
 		if to == nil {
 			t.port.Tell(event.Tried{Ticket: t.ticket, Ending: event.Left})
 			t.fail(t.w, t.r, event.Unavailable, 0)

@@ -24,6 +24,15 @@ var Endpoints = [][]string{
 var BeforeWork = []event.Problem{event.BadRequest, event.Unauthorized, event.Forbidden, event.PayloadTooLarge,
 	event.UnsupportedMedia, event.MethodNotAllowed, event.Busy, event.IdempotencyFull, event.Unavailable}
 
+// Symptoms are the words for how a try of an upstream failed, Stops those for why a request
+// was sent nowhere. An outcome is one of them, or whole.
+var (
+	Symptoms = []string{"refused", "unreachable", "unnamed", "untrusted", "closed", "malformed", "status", "silent", "deadline", "hurried",
+		"gone", "body", "unfit", "removed", "drained"}
+	Stops    = stops()
+	outcomes = slices.Concat([]string{"whole"}, Symptoms, Stops)
+)
+
 // seconds are the buckets of every latency, so that any two can be compared.
 var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
@@ -66,6 +75,21 @@ var Metrics = []Metric{
 	{Name: "handshakes_total", Type: Counter, Help: "Handshakes of TLS, by how they ended.", Labels: []Label{{"result", []string{"done", "timeout", "failed"}}}},
 	{Name: "certificate_end_seconds", Type: Gauge, Help: "When the certificate that listeners show is over, in seconds since 1970; 0: there is none.", Sampled: true},
 
+	{Name: "upstream_requests_total", Type: Counter, Help: "Requests to an upstream that are over, by what became of them; of an answer that is made of parts, each part.",
+		Labels: []Label{{"upstream", nil}, {"outcome", outcomes}}},
+	{Name: "upstream_fail_total", Type: Counter, Help: "Tries that failed, by how.", Labels: []Label{{"upstream", nil}, {"symptom", Symptoms}}},
+	{Name: "downstream_latency_seconds", Type: Histogram, Help: "Time from when a request was sent on until the header of its answer; where parts make one, until the last is there.",
+		Labels: []Label{{"upstream", nil}}, Buckets: seconds},
+	{Name: "upstream_bytes_total", Type: Counter, Help: "Bytes of bodies and tunnels: up to the upstream, down from it.",
+		Labels: []Label{{"upstream", nil}, {"way", []string{"up", "down"}}}},
+	{Name: "upstream_inflight", Type: Gauge, Help: "Requests that are with an upstream.", Labels: []Label{{"upstream", nil}}, Sampled: true},
+	{Name: "upstream_endpoints", Type: Gauge, Help: "Endpoints that are well, that are out for their failures, and that health checks call sick; one may be both of these.",
+		Labels: []Label{{"upstream", nil}, {"state", []string{"well", "ejected", "sick"}}}, Sampled: true},
+	{Name: "upstream_retries_total", Type: Counter, Help: "Tries behind the first of a request.", Labels: []Label{{"upstream", nil}}, Sampled: true},
+	{Name: "upstream_retries_refused_total", Type: Counter, Help: "Retries that the budget did not allow.", Labels: []Label{{"upstream", nil}}, Sampled: true},
+	{Name: "circuit_state", Type: Gauge, Help: "0 closed, 1 half-open, 2 open.", Labels: []Label{{"upstream", nil}}, Sampled: true},
+	{Name: "circuit_open_total", Type: Counter, Help: "How often the breaker of an upstream has opened.", Labels: []Label{{"upstream", nil}}, Sampled: true},
+
 	{Name: "journal_sync_seconds", Type: Histogram, Help: "Time to write a batch and make it durable.", Buckets: seconds},
 	{Name: "journal_batch_frames", Type: Histogram, Help: "Frames that one flush made durable.",
 		Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}},
@@ -88,7 +112,6 @@ var Metrics = []Metric{
 // Absences are what the contract names and this node does not have.
 var Absences = []Absence{
 	{"bus_lagged_total", "there is no bus: a stream of changes is read from the index, at its reader's pace"},
-	{"upstream_fail_total, downstream_latency_seconds, circuit_open_total", "of other services there are no series yet: explain tells of each request"},
 	{"facet_busy_total, shed_total", "admission_refused_total says why each was refused"},
 	{"facet_deadline_timeouts_total", "io_timeouts_total counts them"},
 	{"config_coalesced_total", "no key of the configuration changes while the node runs"},
@@ -116,6 +139,14 @@ func facets() (all []string) {
 func whys() (all []string) {
 	for w := event.Admitted + 1; w < event.Whys; w++ {
 		all = append(all, w.String())
+	}
+	return all
+}
+
+// stops are why a request is sent nowhere.
+func stops() (all []string) {
+	for s := event.Through + 1; s < event.Stops; s++ {
+		all = append(all, s.String())
 	}
 	return all
 }

@@ -66,7 +66,7 @@ func page() string {
 	for _, l := range registry.Limits {
 		p.row(code(l.Key), l.What, code(strings.Join(l.By, ", ")), code(l.Test))
 	}
-	p.table("Metrics", "Each series is there from the start of what it is of: what never happened says 0. No label comes from input.",
+	p.table("Metrics", "Each series is there from the start of what it is of: what never happened says 0. No label comes from input; what is of an upstream is there from when it is configured until it is not.",
 		"metric | type | labels | means")
 	for i := range registry.Metrics {
 		m := &registry.Metrics[i]
@@ -111,6 +111,10 @@ func limit(text string) string {
 func labels(m *registry.Metric) string {
 	var all []string
 	for _, l := range m.Labels {
+		if l.Values == nil {
+			all = append(all, code(l.Name)+": the names in `upstreams`")
+			continue
+		}
 		if len(l.Values) > 12 {
 			all = append(all, fmt.Sprintf("%s: %d values", code(l.Name), len(l.Values)))
 			continue

@@ -11,6 +11,8 @@
 // by its place, once, and every claim to be there.
 package registry
 
+import "slices"
+
 // A Policy is what a full queue does with what comes next.
 type Policy string
 
@@ -71,7 +73,8 @@ type Limit struct {
 	Test string   // path.TestName: sees it held
 }
 
-// A Label has the values that a metric may have under it: no other is possible.
+// A Label has the values that a metric may have under it: no other is possible. Nil are the
+// names of the upstreams that are configured.
 type Label struct {
 	Name   string
 	Values []string
@@ -98,16 +101,26 @@ type Metric struct {
 	Buckets []float64  // of a histogram
 }
 
-// All yields the values of each series of m, in the order of its labels.
-func (m *Metric) All() [][]string {
+// OfUpstreams reports that m has series for each upstream.
+func (m *Metric) OfUpstreams() bool {
+	return slices.ContainsFunc(m.Labels, func(l Label) bool { return l.Values == nil })
+}
+
+// All yields the values of each series of m, in the order of its labels, where these are the
+// upstreams.
+func (m *Metric) All(upstreams ...string) [][]string {
 	if m.Series != nil {
 		return m.Series
 	}
 	all := [][]string{{}}
 	for _, l := range m.Labels {
 		var longer [][]string
+		values := l.Values
+		if values == nil {
+			values = upstreams
+		}
 		for _, s := range all {
-			for _, v := range l.Values {
+			for _, v := range values {
 				longer = append(longer, append(s[:len(s):len(s)], v))
 			}
 		}

@@ -130,6 +130,7 @@ func (k keeps) Keep(d httpapi.Decision) {
 	}
 	if c, sent := d.Course.(*proxy.Course); sent {
 		k.went(&out, c)
+		k.count(c)
 	}
 	k.decisions.Keep(out)
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"macronode/adapters/proxy"
+	"macronode/adapters/registry"
 	"macronode/core/event"
 )
 
@@ -30,6 +31,11 @@ func TestEveryCauseHasASentence(t *testing.T) {
 	for s := event.Through + 1; s < event.Stops; s++ {
 		if stops[s] == "" {
 			t.Errorf("%v is not explained", s)
+		}
+	}
+	for i, s := range proxy.Symptoms() {
+		if len(registry.Symptoms) != len(symptoms) || registry.Symptoms[i] != string(s) {
+			t.Errorf("%s is not counted", s)
 		}
 	}
 	if len(symptoms) != len(proxy.Symptoms()) || len(halts) != int(event.Halts)-1 || len(stops) != int(event.Stops)-1 {
@@ -161,6 +167,28 @@ func TestFromAFailureToItsCause(t *testing.T) {
 			if n == 100 {
 				t.Fatalf("%s: never, the last time %d\n%s\nwants %d, %q", c.what, status, got, c.status, c.says)
 			}
+		}
+	}
+	p.counts(t)
+}
+
+// counts holds the series of upstreams to what was just done.
+func (p process) counts(t *testing.T) {
+	t.Helper()
+	text := p.asks(t, "/metrics")
+	for _, series := range []string{`upstream_requests_total{outcome="whole",upstream="well"}`, `upstream_requests_total{outcome="refused",upstream="down"}`,
+		`upstream_requests_total{outcome="broken",upstream="two"}`, `upstream_requests_total{outcome="sick",upstream="sick"}`, `upstream_requests_total{outcome="unfit",upstream="well"}`,
+		`upstream_fail_total{symptom="deadline",upstream="well"}`, `upstream_fail_total{symptom="closed",upstream="well"}`, `upstream_fail_total{symptom="refused",upstream="down"}`,
+		`downstream_latency_seconds_count{upstream="well"}`, `upstream_bytes_total{upstream="well",way="down"}`, `upstream_endpoints{state="sick",upstream="sick"}`,
+		`upstream_endpoints{state="ejected",upstream="two"}`, `upstream_retries_total{upstream="down"}`, `upstream_retries_refused_total{upstream="down"}`, `circuit_open_total{upstream="two"}`} {
+		_, rest, there := strings.Cut(text, "\n"+series+" ")
+		if n, _, _ := strings.Cut(rest, "\n"); !there || n == "0" {
+			t.Errorf("%s is %q", series, n)
+		}
+	}
+	for _, series := range []string{`downstream_latency_seconds_count{upstream="down"} 0`, `upstream_inflight{upstream="down"} 0`, `circuit_open_total{upstream="sick"} 0`} {
+		if !strings.Contains(text, "\n"+series+"\n") {
+			t.Errorf("it is not so that %s", series)
 		}
 	}
 }

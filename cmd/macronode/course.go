@@ -30,3 +30,51 @@ func (k keeps) leg(l *proxy.Leg) decisions.Leg {
 	}
 	return to
 }
+
+// count counts what a request met, by upstream.
+func (k keeps) count(c *proxy.Course) {
+	for i := range c.Legs {
+		l := &c.Legs[i]
+		u, ok := k.metrics.Upstream(l.Upstream)
+		if !ok {
+			continue // it was taken out of the configuration meanwhile
+		}
+		for n := range l.Tries {
+			if s := l.Tries[n].Symptom; s != proxy.Fine {
+				u.Failed(string(s))
+			}
+		}
+		up, down, first := c.Up.Load(), c.Down.Load(), c.First
+		if l.Part != "" {
+			up, down = 0, l.Down
+			if l.Missing != "" {
+				first = 0
+			}
+		}
+		u.Moved(up, down)
+		if outcome := l.Outcome(); outcome != "" {
+			u.Ended(outcome, first)
+		}
+	}
+}
+
+// nameUpstreams has those of an edition counted, and no others.
+func (l *life) nameUpstreams(e *edition) {
+	var names []string
+	for i := range e.config.Upstreams {
+		names = append(names, e.config.Upstreams[i].Name)
+	}
+	l.metrics.Name(names)
+}
+
+// showUpstreams has each upstream of the configuration shown as it is.
+func (l *life) showUpstreams() {
+	l.metrics.Standings(func(name string) (event.Standing, bool) {
+		for n, of := range l.edition.Load().numbers.upstreams.names {
+			if of == name && l.ear.hears() {
+				return l.desk.Asks.Look(uint16(n))
+			}
+		}
+		return event.Standing{}, false
+	})
+}

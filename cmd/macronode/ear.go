@@ -45,6 +45,13 @@ func (e *ear) hear(ctx context.Context, l *loop.Loop) {
 	}
 }
 
+// hears reports that there is a loop.
+func (e *ear) hears() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.loop != nil
+}
+
 // ends reports that somebody wanted an end before there was a loop.
 func (e *ear) ends() bool {
 	e.mu.Lock()

@@ -46,6 +46,7 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	l.tls = newTLS(cfg, first.shown)
 	l.run.Listen.TLS = l.proves()
 	l.changes.begin(first)
+	l.nameUpstreams(first)
 	l.children = children.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
 	for _, address := range []string{cfg.Listen.HTTP, cfg.Listen.Admin} {
 		if err := free(address); err != nil {
@@ -66,6 +67,7 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	defer lock.Close() //nolint:errcheck // the lock ends with the process at the latest
 	l.addChildren()
 	l.showDoor(o.signals)
+	l.showUpstreams()
 	for _, c := range listeners {
 		l.children.Do(event.ChildOp{Child: c, What: event.StartChild})
 	}
