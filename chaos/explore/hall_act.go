@@ -1,0 +1,338 @@
+package explore
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// What may happen in a hall, each of it alone.
+type hallAct uint8
+
+const (
+	hallAsk   hallAct = iota + 1 // a guest enters: its arrival is on its way
+	hallCome                     // the first arrival of a ring reaches the node
+	hallEnd                      // a guest is done
+	hallLeave                    // a guest does not wait any more
+	hallWord                     // a word that ends a request reaches the node
+	hallTwice                    // and comes once more
+	hallPass                     // time goes by, until the node is due
+	hallJump                     // time goes by, for as long as a permit is kept
+	hallDrain
+	hallChange
+	hallActs
+)
+
+// Say is an action for people.
+func (w *Hall) Say(a Action) string {
+	what := [hallActs]string{"", "enters", "arrival of ring", "is done", "leaves", "end", "end, to come again,", "time passes", "time jumps", "drain", "change"}
+	return fmt.Sprintf("%d %s", a.n(), what[hallAct(a.kind())])
+}
+
+// Enabled is what may happen next.
+func (w *Hall) Enabled(to []Action) []Action {
+	add := func(a hallAct, n int) { to = append(to, action(act(a), n, false, false)) }
+	for i := range w.guests {
+		switch g := &w.guests[i]; g.pc {
+		case outside:
+			if g.asks > 0 && w.slot(i) >= 0 {
+				add(hallAsk, i)
+			}
+		case entering, queueing:
+			if w.left.leaves > 0 {
+				add(hallLeave, i)
+			}
+		case working:
+			add(hallEnd, i)
+		case gone, ending:
+		}
+	}
+	for i, ring := range w.rings {
+		if len(ring) > 0 {
+			add(hallCome, i)
+		}
+	}
+	for i := range w.ends {
+		if add(hallWord, i); w.left.agains > 0 {
+			add(hallTwice, i)
+		}
+	}
+	if due, any := w.node.Due(); any && due < w.now.Mono.Plus(time.Minute) && w.left.passes > 0 {
+		add(hallPass, 0)
+	} else if any && due < w.now.Mono.Plus(time.Minute) && len(to) == 0 { // or who waits would wait for ever
+		add(hallPass, 0)
+	}
+	if w.left.jumps > 0 {
+		add(hallJump, 0)
+	}
+	if w.left.drains > 0 {
+		add(hallDrain, 0)
+	}
+	if int(w.left.changes) > 0 {
+		add(hallChange, int(w.left.changes))
+	}
+	return to
+}
+
+func stranger(i int) bool { return i >= hallGuests/2 }
+
+// slot is a free one of a guest's class; below 0: there is none.
+func (w *Hall) slot(i int) int {
+	from := 0
+	if stranger(i) {
+		from = hallSlots / 2
+	}
+	for s := from; s < from+hallSlots/2; s++ {
+		if w.free>>s&1 == 1 {
+			return s
+		}
+	}
+	return -1
+}
+
+// Do does one thing, and says what it broke.
+func (w *Hall) Do(a Action) error {
+	w.broke = nil
+	g := &w.guests[a.n()%hallGuests]
+	switch hallAct(a.kind()) {
+	case hallAsk:
+		at := w.slot(a.n())
+		w.uses[at]++
+		g.asks--
+		w.free &^= 1 << at
+		g.pc, g.slot, g.use, g.since, g.heard = entering, uint8(at), w.uses[at], w.now.Mono, false
+		ring := &w.rings[0]
+		if !stranger(a.n()) {
+			ring = &w.rings[1]
+		}
+		*ring = append(*ring, int8(a.n()))
+	case hallCome:
+		ring := &w.rings[a.n()]
+		i := int((*ring)[0])
+		*ring = append((*ring)[:0], (*ring)[1:]...)
+		w.comes(i)
+	case hallEnd:
+		g.pc = ending
+		w.ends = append(w.ends, words.NewTicket(uint32(g.slot), g.use))
+	case hallLeave:
+		w.left.leaves--
+		g.pc = gone
+	case hallTwice:
+		w.left.agains--
+		w.p.Saw[hallAgain]++
+		w.ends = append(w.ends, w.ends[a.n()])
+		w.settles(a.n())
+	case hallWord:
+		w.settles(a.n())
+	case hallPass:
+		w.left.passes -= min(1, w.left.passes)
+		due, _ := w.node.Due()
+		w.now.Mono = max(w.now.Mono, due)
+		w.step(event.Tick{})
+	case hallJump:
+		w.left.jumps--
+		w.now.Mono = w.now.Mono.Plus(3 * time.Second)
+		w.step(event.Tick{})
+	case hallDrain:
+		w.left.drains--
+		w.step(event.Signal{What: event.Drain})
+	case hallChange, hallActs:
+		w.left.changes--
+		gate := w.p.changes[len(w.p.changes)-a.n()]
+		w.step(&event.Renew{Gate: gate})
+	}
+	return w.broke
+}
+
+// coming reports that a guest's arrival has not reached the node.
+func (w *Hall) coming(i int) bool {
+	return slices.Contains(w.rings[0], int8(i)) || slices.Contains(w.rings[1], int8(i))
+}
+
+// comes is an arrival that reaches the node.
+func (w *Hall) comes(i int) {
+	g, in := &w.guests[i], &w.p.one
+	*in = event.Arrive{Ticket: words.NewTicket(uint32(g.slot), g.use), Class: words.Authed, Tenant: boss.Tenant, Key: boss.ID, Bytes: 100, Patience: time.Second}
+	if stranger(i) {
+		in.Class, in.Tenant, in.Key = words.Anon, 0, 0
+		in.Peer[7] = 9
+	}
+	if g.pc == entering {
+		g.pc = queueing
+	}
+	g.until, g.keeps = w.now.Mono.Plus(w.p.config.Admit.Wait), w.now.Mono.Plus(in.Patience+w.p.config.Admit.Grace)
+	var s event.Status
+	w.node.Status(&s)
+	slot := g.slot
+	w.p.said[slot] = event.Verdict{}
+	w.step(in)
+	g.slot = slot // of one who was refused, and is outside
+	w.judges(i, &s)
+}
+
+func (w *Hall) waits(i int) bool {
+	g := &w.guests[i]
+	return g.pc == queueing || g.pc == gone && !g.heard
+}
+
+// settles is a word that ends a request; one that is behind it, or of an earlier use, changes
+// nothing.
+func (w *Hall) settles(n int) {
+	t := w.ends[n]
+	w.ends = append(w.ends[:n], w.ends[n+1:]...)
+	w.p.end = event.Settle{Ticket: t, Bytes: 100}
+	mine := false
+	for i := range w.guests {
+		g := &w.guests[i]
+		if words.NewTicket(uint32(g.slot), g.use) != t || g.pc != ending && !(g.pc == gone && g.heard) {
+			continue
+		}
+		if mine = true; g.keeps <= w.now.Mono {
+			w.p.Saw[hallLost]++
+		}
+		w.leavesFor(g)
+	}
+	if !mine && w.uses[t.Slot()] != uint32(t>>32) {
+		w.p.Saw[hallStale]++
+	}
+	w.step(&w.p.end)
+}
+
+// leavesFor gives a guest's slot back.
+func (w *Hall) leavesFor(g *hallGuest) {
+	w.free |= 1 << g.slot
+	*g = hallGuest{asks: g.asks}
+}
+
+// step is one of the node, and what it says goes to whom it is for. What it records is on the
+// disk at once.
+func (w *Hall) step(e event.Event) {
+	out := &w.p.out
+	var before, after event.Status
+	w.node.Status(&before)
+	out.Reset()
+	w.node.Step(w.now, e, out)
+	w.node.Status(&after)
+	if after.Taken > before.Taken {
+		w.p.Saw[hallTaken]++
+	}
+	for _, v := range out.Verdicts {
+		w.told(v, e, after.Phase)
+	}
+	if len(out.Frames) > 0 {
+		d := event.Durable{}
+		for _, f := range out.Frames {
+			d.Upto, d.Bytes = f.LSN, d.Bytes+uint64(f.Len)
+		}
+		w.step(d)
+		w.step(event.Folded{Upto: d.Upto})
+	}
+}
+
+// told is a verdict.
+func (w *Hall) told(v event.Verdict, in event.Event, phase words.Phase) {
+	i := slices.IndexFunc(w.guests[:], func(g hallGuest) bool {
+		return g.pc != outside && words.NewTicket(uint32(g.slot), g.use) == v.Ticket
+	})
+	if i < 0 || !w.waits(i) || w.guests[i].heard {
+		w.fail("H1: %v is told %v, and does not wait", v.Ticket, v.Why)
+		return
+	}
+	g := &w.guests[i]
+	if w.now.Mono > g.until && v.Why == event.Admitted {
+		w.fail("H1: guest %d goes at %d, and was to be told by %d", i, w.now.Mono, g.until)
+	}
+	w.sees(g, v, in)
+	if v.Why == event.Admitted && phase >= words.Draining {
+		w.fail("H6: guest %d goes while it is draining", i)
+	}
+	w.p.said[g.slot] = v
+	switch {
+	case v.Why != event.Admitted:
+		w.leavesFor(g)
+	case g.pc == gone:
+		g.heard = true
+		w.ends = append(w.ends, v.Ticket)
+	default:
+		g.pc = working
+	}
+}
+
+// judges holds what one who came was told, or that he waits, to how things stood.
+func (w *Hall) judges(i int, before *event.Status) {
+	of, mine, gate := 0, w.quota(words.OfTenant), w.gate()
+	if stranger(i) {
+		of, mine = 1, w.quota(words.OfPeer)
+	}
+	class, f := words.Authed-words.Class(-of), &gate.Facets[words.Money]
+	why, free := w.p.said[w.guests[i].slot].Why, int(before.Out[words.Money]) < f.Permits
+	paced := len(w.p.quotas) > 0 && w.p.quotas[0].Scope == words.OfInstance
+	queued := before.Queued[words.Money]
+	right := map[event.Why]bool{
+		event.Admitted:   mine == 0 || uint64(w.had[of]) < mine,
+		event.OverQuota:  mine > 0 && uint64(w.had[of]) >= mine,
+		event.OverPace:   paced,
+		event.QueueFull:  queued[words.Authed]+queued[words.Anon] >= uint32(f.Queue),
+		event.ClassFull:  queued[class] >= uint32(f.Class[class]),
+		event.FlowFull:   queued[class] >= uint32(f.Flow),
+		event.NoWeight:   gate.Weights[class] == 0,
+		event.NotServing: before.Phase >= words.Draining,
+	}[why]
+	if !right {
+		w.fail("H4: guest %d is told %v: had %v, queued %v, phase %v", i, why, w.had, queued, before.Phase)
+	}
+	if why != event.Admitted {
+		return
+	}
+	w.had[of]++
+	if w.waits(i) && free && !paced {
+		w.fail("H5: guest %d waits, and a permit is free", i)
+	}
+	if v := w.p.said[w.guests[i].slot]; v.Rule > 0 && !w.waits(i) && uint64(v.Left) != mine-uint64(w.had[of]) {
+		w.fail("H3: guest %d is told that %d are left, of %d his have had %d", i, v.Left, mine, w.had[of])
+	}
+}
+
+// gate is what is applied.
+func (w *Hall) gate() event.Gate {
+	if n := len(w.p.changes) - int(w.left.changes); n > 0 {
+		return w.p.changes[n-1]
+	}
+	return w.p.config.Applied()
+}
+
+// quota is the burst of the rule of a scope; 0: there is none.
+func (w *Hall) quota(of words.Scope) uint64 {
+	for _, r := range w.p.quotas {
+		if r.Scope == of {
+			return r.Burst
+		}
+	}
+	return 0
+}
+
+// sees notes what a verdict shows.
+func (w *Hall) sees(g *hallGuest, v event.Verdict, in event.Event) {
+	saw := func(s hallSight, is bool) {
+		if is {
+			w.p.Saw[s]++
+		}
+	}
+	_, arrives := in.(*event.Arrive)
+	_, changes := in.(*event.Renew)
+	saw(hallGoes, v.Why == event.Admitted && v.Waited == 0)
+	saw(hallWaited, v.Why == event.Admitted && !arrives)
+	saw(hallMore, v.Why == event.Admitted && changes)
+	saw(hallFull, v.Why == event.ClassFull || v.Why == event.FlowFull || v.Why == event.QueueFull)
+	saw(hallUsed, v.Why == event.OverQuota)
+	saw(hallPaced, v.Why == event.OverPace)
+	saw(hallLate, v.Why == event.WaitedLong)
+	saw(hallShut, v.Why == event.NotServing && !arrives)
+	saw(hallClosed, v.Why == event.NotServing && arrives)
+	saw(hallLeft, g.pc == gone)
+	saw(hallLeftGo, g.pc == gone && v.Why == event.Admitted)
+	saw(hallUnserved, v.Why == event.NoWeight && changes)
+}

@@ -1,0 +1,81 @@
+package explore
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/quota"
+	"macronode/core/words"
+)
+
+// perHour is a quota of so many an hour.
+func perHour(scope words.Scope, many uint64, classes quota.Classes) quota.Rule {
+	return quota.Rule{Scope: scope, Rate: many, Every: time.Hour, Burst: many, Classes: classes}
+}
+
+// halls are what every run explores, to the end.
+func halls() map[string]struct {
+	party Party
+	want  []hallSight
+} {
+	keyed, strange := perHour(words.OfTenant, 2, quota.Of(words.Internal, words.Authed)), perHour(words.OfPeer, 1, quota.Of(words.Anon))
+	pace := quota.Rule{Scope: words.OfInstance, Rate: 100, Every: time.Second, Burst: 1, Classes: quota.All}
+	gate := func(permits int, anon uint64) event.Gate {
+		l := hallLimits(permits, 1)
+		l.Weights[words.Anon] = anon
+		g := event.Gate{Version: uint64(10*permits) + anon, Quantum: l.Quantum, Weights: l.Weights, Wait: l.Wait, Routes: l.Routes}
+		for f := range l.Facets {
+			g.Facets[f] = event.FacetRoom(l.Facets[f])
+		}
+		return g
+	}
+	type scope = struct {
+		party Party
+		want  []hallSight
+	}
+	return map[string]scope{
+		"two classes, a quota of each, a drain": {Party{asks: [hallGuests]uint8{2, 1, 2, 0}, limits: hallLimits(2, 1), quotas: []quota.Rule{keyed, strange}, left: hallBudget{drains: 1, leaves: 1, passes: 1}},
+			[]hallSight{hallGoes, hallWaited, hallUsed, hallLate, hallShut, hallClosed, hallLeft, hallLeftGo}},
+		"permits that are kept too long": {Party{asks: [hallGuests]uint8{2, 1, 2, 0}, limits: hallLimits(1, 1), left: hallBudget{jumps: 1, agains: 1, leaves: 1}},
+			[]hallSight{hallGoes, hallWaited, hallFull, hallLate, hallTaken, hallLost, hallAgain, hallStale, hallLeft, hallLeftGo}},
+		"the pace of the instance": {Party{asks: [hallGuests]uint8{2, 1, 1, 0}, limits: hallLimits(2, 2), quotas: []quota.Rule{pace}, left: hallBudget{passes: 2, drains: 1}},
+			[]hallSight{hallGoes, hallWaited, hallShut, hallClosed, hallPaced}},
+		"a gate that is changed": {Party{asks: [hallGuests]uint8{1, 1, 1, 1}, limits: hallLimits(1, 1), left: hallBudget{changes: 2, leaves: 1, passes: 1}, changes: []event.Gate{gate(2, 1), gate(1, 0)}},
+			[]hallSight{hallGoes, hallWaited, hallFull, hallLate, hallLeft, hallUnserved, hallMore}},
+	}
+}
+
+// TestHalls: every schedule of those who come and go at the gate keeps every rule, and ends.
+func TestHalls(t *testing.T) {
+	scopes, transitions := 0, uint64(0)
+	for name, s := range halls() { //nolint:maporder // each is alone
+		if !strings.Contains(name, *only) {
+			continue
+		}
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			p := s.party
+			w := OpenHall(&p)
+			if w.broke != nil {
+				t.Fatal(w.broke)
+			}
+			r := Run(w, Scope{Name: name, Room: 1 << 21})
+			t.Logf("%v", r)
+			if r.Found != nil {
+				t.Fatalf("%s\n%v", name, r.Found)
+			}
+			if !r.Whole {
+				t.Fatal("cut: there is no room for all states")
+			}
+			for _, one := range s.want {
+				if p.Saw[one] == 0 {
+					t.Errorf("never seen: %v", one)
+				}
+			}
+			scopes++
+			transitions += r.Transitions
+		})
+	}
+	t.Logf("evidence: explore.gate = %d scopes, each whole, %d transitions", scopes, transitions)
+}
