@@ -54,6 +54,7 @@ func TestGood(t *testing.T) {
 		"fresh":              func(g *event.Gate) { g.Fresh = 3 },
 		"a shadow of rate 0": func(g *event.Gate) { g.Quotas[1].Rate, g.Quotas[1].Shadow = 0, true },
 		"fewer endpoints":    func(g *event.Gate) { g.Upstreams[0].Endpoints = 2 },
+		"fewer lookers":      func(g *event.Gate) { g.Upstreams[0].Floor, g.Upstreams[0].Trials = 1, 1 },
 		"no upstream":        func(g *event.Gate) { g.Upstreams = nil },
 		"not checked":        func(g *event.Gate) { g.Upstreams[0].Fall, g.Upstreams[0].Rise = 0, 0 },
 	} {

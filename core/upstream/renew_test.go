@@ -48,3 +48,28 @@ func TestRenewOfNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestRenewOfALook: a breaker that lets through more than it may any more looks anew: what
+// is out tells nothing, and as many go as may now.
+func TestRenewOfALook(t *testing.T) {
+	r := upstream.Default(1)
+	r.Least = 2
+	m, now := upstream.New(8, words.NewDice(1), r), words.Instant(0)
+	first, second := m.Pick(now, event.Pick{}), m.Pick(now, event.Pick{})
+	for _, p := range [...]event.Picked{first, second} {
+		m.Report(now, event.Tried{Ticket: p.Ticket, Ending: event.Failed})
+	}
+	now, _ = m.Due()
+	first, second = m.Pick(now, event.Pick{}), m.Pick(now, event.Pick{})
+	r.Floor, r.Trials = 1, 1
+	m.Renew(now, []upstream.Rules{r})
+	for _, p := range [...]event.Picked{first, second} {
+		m.Report(now, event.Tried{Ticket: p.Ticket, Ending: event.Answered})
+	}
+	if err := m.Check(); err != nil || m.Look(0).Circuit != event.HalfOpen {
+		t.Fatalf("%v, and it is %v", err, m.Look(0).Circuit)
+	}
+	if one, more := m.Pick(now, event.Pick{}), m.Pick(now, event.Pick{}); one.Stop != event.Through || more.Stop != event.StopBroken {
+		t.Errorf("picked %v and %v", one.Stop, more.Stop)
+	}
+}

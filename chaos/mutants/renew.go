@@ -1,0 +1,46 @@
+package mutants
+
+// renewals are bugs of a change of the gate.
+func renewals() []Mutant {
+	const (
+		counts, house, turns, beyond, all = "core/quota/renew.go", "core/admit/renew.go", "core/fair/renew.go", "core/upstream/renew.go", "core/node/renew.go"
+
+		played                                   = "./core/rehearse TestGood$"
+		told                                     = "./core/node TestStories/change$"
+		countsTwin, countsStory                  = "./core/quota TestAgrees$", "./core/quota TestChange$"
+		houseTwin, turnsTwin, beyondTwin, bounds = "./core/admit TestAgrees$", "./core/fair TestAgrees$", "./core/upstream TestAgrees$", "./core/quota TestBoundsOfAChange$"
+	)
+	return []Mutant{
+		one("used, and forgotten at a change", "what was used stays used", counts, "used = was.carry(is, was.used(end, c.last))", "_, _ = was, end", countsTwin, countsStory, bounds, played, told),
+		one("kept in time, not in units", "what was used stays used, in units", counts, "used = was.carry(is, was.used(end, c.last))", "used = smaller(was.used(end, c.last), is.most)", countsTwin, countsStory, bounds, told),
+		one("owed for what was let have", "of what was used no more is believed than the new burst", counts, "smaller(g.exchange(to, had), to.full)", "g.exchange(to, had)", countsTwin, countsStory, told),
+		one("debt forgiven at a change", "what was owed stays owed", counts, "owed := used.minus(had, g.Rate)", "owed := exact{}", countsTwin, countsStory),
+		one("used a part less at a change", "what does not come out even is used to the next part", counts, "if rest > 0 {", "if rest > 0 && false {", countsTwin, countsStory),
+		one("another, and counted on", "what is fresh has counted nothing", counts, " && fresh>>i&1 == 0", "", countsTwin, countsStory, "./core/quota TestRenewOfNothing$"),
+		one("another's counter behind a change", "kong-12003", counts, "to.set(at, c.is[rule].slot, end)", "to.set(at, 0*c.is[rule].slot, end)", countsTwin, countsStory),
+		one("rows left behind", "nobody who has a row loses what it counts", counts, "c.move(&q.tables[scope], &next, scope)", "_ = scope", countsTwin, countsStory, bounds, played),
+		one("what many share is forgotten at a change", "what was used stays used", counts, "q.common[i] = c.carry(i, q.common[i])", "q.common[i] = exact{}", countsTwin, countsStory),
+
+		one("permits lost at a change", "A1: given back exactly once", house, "a.most[f] = max(uint32(l.Facets[f].Permits), a.out[f])", "a.most[f] = uint32(l.Facets[f].Permits)", houseTwin, played, told),
+		one("permits doubled at a change", "A1: nobody new goes in until there is room", house, "a.most[f] = max(uint32(l.Facets[f].Permits), a.out[f])", "a.most[f], a.out[f] = uint32(l.Facets[f].Permits), 0", houseTwin, played, told),
+		one("a route's guests are forgotten", "A4: those who are there count", house, "\t\t\ta.routes[r.route]++\n", "", houseTwin, told),
+		one("a route's guests twice", "A4", house, "\tclear(a.routes)\n", "", houseTwin, told),
+
+		one("old weights still used", "turns go on by the new weights", turns, "q.limits, q.most = l, l.bounds()", "l.Weights = q.limits.Weights\n\tq.limits, q.most = l, l.bounds()", turnsTwin, houseTwin, played, told),
+		one("old bounds still used", "F2", turns, "q.limits, q.most = l, l.bounds()", "l.Queue, l.Class, l.Flow = q.limits.Queue, q.limits.Class, q.limits.Flow\n\tq.limits, q.most = l, l.bounds()", turnsTwin, houseTwin, told),
+		one("saved by what is no more", "F4: nobody has more saved than the new quanta", turns, "c.deficit = min(c.deficit, turns*l.Quantum)", "_ = turns", turnsTwin, houseTwin),
+		one("dearer than a quantum", "an item costs a quantum at most", turns, "it.cost = min(it.cost, l.Quantum)", "_ = it", turnsTwin, "./core/fair"),
+
+		one("waits, and is not served", "F5: who waits is told so, at once", all, "\t\tif !ok {\n\t\t\tbreak", "\t\tif !ok || true {\n\t\t\tbreak", played, told),
+		one("taken out, and never told", "each arrival is told one thing, once", all, "n.refuses(event.Verdict{Ticket: t, Why: event.NoWeight, Waited: waited}, out)", "_, _ = t, waited", played, told),
+		one("room, and nobody goes", "N6: who may go now goes", all, "\tn.permit(now, out)\n}", "}", played, told),
+		one("taken whatever it is", "what does not fit changes nothing", all, "if n.config.Takes(&in.Gate) != nil {", "if false {", "./core/node TestTakes$", told),
+
+		one("sick for ever", "where nobody checks none is sick", beyond, "e.sick, e.turn = false, 0", "_ = e", beyondTwin, played),
+		one("another endpoint's past", "of one that is fresh nothing is known", beyond, "c.past = c.past || c.phase != resting && gone[c.of]>>c.at&1 == 1", "_ = c", beyondTwin, played, told),
+		one("well-known, and forgotten", "an endpoint that stays keeps what is known of it", beyond, "if stay>>n&1 == 0 {", "if true {", beyondTwin, "./core/upstream TestRenewOfNothing$"),
+		one("a breaker of others", "an upstream of which no endpoint stays begins anew", beyond, "b.enter(event.Closed)\n\t\tb.strikes, u.budget.saved = 0, r.Spare*price", "u.budget.saved = r.Spare * price", beyondTwin, played),
+		one("looked at by more than may", "U4", beyond, "b.state == event.HalfOpen && (b.out > r.Floor || b.good >= r.Trials)", "false", "./core/upstream TestRenewOfALook$", played),
+		one("more saved than may be", "U3", beyond, "u.budget.saved = min(u.budget.saved, r.Hoard*price)", "_ = price", beyondTwin, "./core/upstream"),
+	}
+}
