@@ -7,6 +7,7 @@ func renewals() []Mutant {
 
 		played                                   = "./core/rehearse TestGood$"
 		told                                     = "./core/node TestStories/change$"
+		given                                    = "./core/quota TestGivenBackOverAChange$"
 		countsTwin, countsStory                  = "./core/quota TestAgrees$", "./core/quota TestChange$"
 		houseTwin, turnsTwin, beyondTwin, bounds = "./core/admit TestAgrees$", "./core/fair TestAgrees$", "./core/upstream TestAgrees$", "./core/quota TestBoundsOfAChange$"
 	)
@@ -21,6 +22,10 @@ func renewals() []Mutant {
 		one("rows left behind", "nobody who has a row loses what it counts", counts, "c.move(&q.tables[scope], &next, scope)", "_ = scope", countsTwin, countsStory, bounds, played),
 		one("what many share is forgotten at a change", "what was used stays used", counts, "q.common[i] = c.carry(i, q.common[i])", "q.common[i] = exact{}", countsTwin, countsStory),
 
+		one("given back by who never had it", "what was charged before a change is given back to rules that were kept", "core/quota/tab.go", "& rules &^ t.since; m != 0", "& rules; m != 0", countsTwin, given),
+		one("tabs know of no change", "the same", counts, "t.since |= others", "_ = others", countsTwin, given),
+		alone("whose turn it is in a line the house's twin leaves to that of queues", one("a line of old turns", "parts of bodies take turns by the new quantum", house, "a.line.Renew(lineLimits(&l))", "_ = l", "./core/admit TestRenewOfTheLine$")),
+
 		one("permits lost at a change", "A1: given back exactly once", house, "a.most[f] = max(uint32(l.Facets[f].Permits), a.out[f])", "a.most[f] = uint32(l.Facets[f].Permits)", houseTwin, played, told),
 		one("permits doubled at a change", "A1: nobody new goes in until there is room", house, "a.most[f] = max(uint32(l.Facets[f].Permits), a.out[f])", "a.most[f], a.out[f] = uint32(l.Facets[f].Permits), 0", houseTwin, played, told),
 		one("a route's guests are forgotten", "A4: those who are there count", house, "\t\t\ta.routes[r.route]++\n", "", houseTwin, told),
@@ -33,6 +38,7 @@ func renewals() []Mutant {
 
 		one("waits, and is not served", "F5: who waits is told so, at once", all, "\t\tif !ok {\n\t\t\tbreak", "\t\tif !ok || true {\n\t\t\tbreak", played, told),
 		one("taken out, and never told", "each arrival is told one thing, once", all, "n.refuses(event.Verdict{Ticket: t, Why: event.NoWeight, Waited: waited}, out)", "_, _ = t, waited", played, told),
+		one("never let in, and charged", "who is refused is given back what he was charged", all, "\t\tn.quota.Undo(now, t.Slot())\n", "", played, "./core/node TestEveryArrivalIsTold$"),
 		one("room, and nobody goes", "N6: who may go now goes", all, "\tn.permit(now, out)\n}", "}", played, told),
 		one("taken whatever it is", "what does not fit changes nothing", all, "if n.config.Takes(&in.Gate) != nil {", "if false {", "./core/node TestTakes$", told),
 

@@ -64,3 +64,31 @@ func TestRenewOfNothing(t *testing.T) {
 		t.Error("it has another hash")
 	}
 }
+
+// TestRenewOfTheLine: parts of bodies wait by the new quantum, and by the new weights.
+func TestRenewOfTheLine(t *testing.T) {
+	l := limits()
+	a, tickets := admit.New(l, 1), []words.Ticket(nil)
+	for slot := range uint32(2) {
+		in := event.Arrive{Ticket: words.NewTicket(slot, 1), Class: words.Authed, Tenant: 1, Key: 1, Patience: time.Second}
+		if slot == 1 {
+			in.Class, in.Key, in.Tenant = words.Anon, 0, 0
+		}
+		a.Arrive(0, &in)
+		a.Next(0)
+		tickets = append(tickets, in.Ticket)
+	}
+	l.Quantum, l.Weights = 4*quantum, [words.Classes]uint64{1, 1, 9}
+	a.Renew(l)
+	for _, ticket := range tickets {
+		a.Line(ticket, 4*quantum, words.Instant(time.Second))
+	}
+	if err := a.Check(); err != nil || a.Lined() != 2 {
+		t.Fatalf("%d wait: %v", a.Lined(), err)
+	}
+	for _, want := range tickets {
+		if got, bytes := a.NextPart(); got != want || bytes != 4*quantum {
+			t.Errorf("%v goes with %d bytes, want %v", got, bytes, want)
+		}
+	}
+}

@@ -177,7 +177,8 @@ func TestEveryArrivalIsTold(t *testing.T) {
 				p.step(t, &event.Settle{Ticket: ticket})
 				p.step(t, &event.Stream{Ticket: ticket, Bytes: 1})
 			},
-			"time": func(t *rapid.T) { pass(time.Duration(rapid.IntRange(0, 30).Draw(t, "ms")) * time.Millisecond) },
+			"change": func(t *rapid.T) { p.change(t, &c) },
+			"time":   func(t *rapid.T) { pass(time.Duration(rapid.IntRange(0, 30).Draw(t, "ms")) * time.Millisecond) },
 			"drain": func(t *rapid.T) {
 				if rapid.IntRange(0, 200).Draw(t, "really") == 0 {
 					p.step(t, event.Signal{What: event.Drain})

@@ -29,7 +29,7 @@ func limits(n, keys int) state.Limits {
 func config(l state.Limits) node.Config {
 	return node.Config{State: l, Held: 512, Waiters: 64, Backlog: 8 << 20, Reserve: 1 << 20, Patience: 5 * time.Second,
 		Stall: 200 * time.Millisecond, Fail: 5 * time.Second, Vouch: time.Second, Sweep: time.Second, Start: 30 * time.Second,
-		Drain: drain.Times{Drain: 3 * time.Second, Abort: time.Second},
+		Drain: drain.Times{Drain: 3 * time.Second, Abort: time.Second}, Calls: 4,
 		Admit: house(), Subjects: quota.Limits{Peers: 16, Keys: 16, Tenants: 4}, Pace: time.Millisecond,
 		Quotas: []quota.Rule{{Scope: words.OfInstance, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.All},
 			{Scope: words.OfPeer, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.All},

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"macronode/core/event"
 	"macronode/core/node"
 	"macronode/core/quota"
@@ -122,5 +124,52 @@ func TestTakes(t *testing.T) {
 		if took := said.Gate == 5; took != (c.want == nil) || !took && s.node.Hash() != before {
 			t.Errorf("%s: it was taken: %v", what, took)
 		}
+	}
+}
+
+// change puts another gate in the place of a porter's: drawn anew, where the node takes it.
+func (p *porter) change(t *rapid.T, c *node.Config) {
+	n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
+	g := c.Applied()
+	g.Version++
+	for f := range g.Facets {
+		g.Facets[f] = event.FacetRoom{Permits: n("permits", 0, 2), Queue: n("queue", 1, 3), Class: [words.Classes]int{n("class", 1, 3), 3, 2}, Flow: n("flow", 1, 3)}
+	}
+	for class := range g.Weights {
+		g.Weights[class] = uint64(n("weight", 0, 3))
+	}
+	g.Quantum, g.Wait = uint64(n("quantum", 4096, 1<<16)), time.Duration(n("wait", 0, 25))*time.Millisecond
+	g.Routes = []int{0, n("route", 0, 2), n("route", 0, 2)}
+	for i := range g.Quotas {
+		g.Quotas[i].Burst = uint64(n("burst", 1, 20_000))
+	}
+	g.Fresh = uint16(n("fresh", 0, 3))
+	if why := c.Takes(&g); why != nil {
+		t.Fatal(why)
+	}
+	*c = c.With(&g)
+	p.step(t, &event.Renew{Gate: g})
+	var s event.Status
+	if p.node.Status(&s); s.Gate != g.Version {
+		t.Fatalf("gate %d, and it has %d", g.Version, s.Gate)
+	}
+}
+
+// TestAllocatesNothingBehindAChange: a change may allocate, what comes behind it does not.
+func TestAllocatesNothingBehindAChange(t *testing.T) {
+	r, in := newGate()
+	c := config(limits(1, 16))
+	g := c.Applied()
+	g.Quotas = append(g.Quotas, event.Quota{Scope: words.OfPeer, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.All})
+	g.Quotas[1], g.Routes = event.Quota{}, []int{0, 1, 2, 3}
+	g.Facets[words.Lists].Queue, g.Facets[words.Beyond].Queue = 2, 2
+	if why := c.Takes(&g); why != nil {
+		t.Fatal(why)
+	}
+	var left event.Settle
+	r.pass(in, &left)
+	r.node.Step(r.now, &event.Renew{Gate: g}, &r.out)
+	if n := testing.AllocsPerRun(1000, func() { r.pass(in, &left) }); n != 0 {
+		t.Errorf("%v allocations", n)
 	}
 }

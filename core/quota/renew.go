@@ -12,6 +12,8 @@ import (
 // is believed than the new burst, so that nobody owes for what he was let have; of what
 // was owed no more than comes back in MaxDebt. Any other rule has counted nothing.
 //
+// What a request that is in was charged before is given back to rules that were kept alone.
+//
 // So behind a change nobody has more than the new burst and the new rate; and in any time
 // around it nobody more than the larger of the bursts, and of each rate its part.
 //
@@ -24,13 +26,22 @@ func (q *Quota) Renew(now words.Instant, rules []Rule, fresh uint16) {
 	q.install(rules)
 	copy(c.is[:], q.gauges)
 	var moved [words.Scopes]bool
+	others := uint16(0)
 	for i := range MaxRules {
 		was, is := &c.was[i], &c.is[i]
 		c.kept[i] = was.Rate > 0 && is.Rate > 0 && was.Scope == is.Scope && was.Unit == is.Unit && was.Route == is.Route && fresh>>i&1 == 0
 		q.common[i] = c.carry(i, q.common[i])
+		if !c.kept[i] {
+			others |= 1 << i
+		}
 		if !c.kept[i] || !was.measures(is) {
 			moved[was.Scope] = moved[was.Scope] || was.Rate > 0
 			moved[is.Scope] = moved[is.Scope] || is.Rate > 0
+		}
+	}
+	for i := range q.tabs {
+		if t := &q.tabs[i]; t.open {
+			t.since |= others
 		}
 	}
 	widths := widthsOf(rules)

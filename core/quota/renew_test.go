@@ -134,3 +134,34 @@ func TestRenewOfNothing(t *testing.T) {
 		t.Errorf("what is fresh has counted %d", q.Rows(words.OfPeer))
 	}
 }
+
+// TestGivenBackOverAChange: what a request was charged before a change is not given back to
+// a rule that has not charged it, of whatever scope.
+func TestGivenBackOverAChange(t *testing.T) {
+	rules := []quota.Rule{{Scope: words.OfTenant, Unit: words.Bytes, Rate: 1, Every: time.Hour, Burst: 100, Classes: quota.All},
+		{Scope: words.OfInstance, Unit: words.Bytes, Rate: 1, Every: time.Hour, Burst: 100, Classes: quota.All}}
+	for fresh, given := range [...]bool{true, false, true, false} {
+		q, who := quota.New(rules, quota.Limits{Tenants: 1, Places: 2}, 1), quota.Who{Key: 1, Tenant: 1}
+		q.Enter(0, 0, who, 100)
+		q.Go(0, 0)
+		if q.Renew(0, rules, uint16(fresh)); !given {
+			q.Take(0, who, 100)
+		}
+		q.Settle(0, 0, 0)
+		if v := q.Take(0, who, 100); v.Refused == given {
+			t.Errorf("fresh %b: %+v", fresh, v)
+		}
+	}
+	for fresh, want := range map[uint16]bool{0: true, 2: false} {
+		q := quota.New(rules, quota.Limits{Tenants: 1, Places: 2}, 1)
+		q.Enter(0, 0, quota.Who{Key: 1, Tenant: 1}, 100)
+		q.Go(0, 0)
+		if q.Renew(0, rules, fresh); !want {
+			q.Spend(0, 100)
+		}
+		q.Settle(0, 0, 0)
+		if at, _ := q.Next(0, 100); (at == 0) != want {
+			t.Errorf("fresh %b: next at %d", fresh, at)
+		}
+	}
+}

@@ -19,6 +19,7 @@ type tab struct {
 	common bool   // the peer's is the one that those share who have none of their own
 	paced  uint64 // to the instance
 	held   uint64 // the last of them, charged and not let go yet
+	since  uint16 // bit i: rule i is another than when it was opened, and gives nothing back
 }
 
 // Enter is Take for a request whose place is free, and opens a tab for it when it is
@@ -171,7 +172,7 @@ func (q *Quota) Settle(now words.Instant, place uint32, bytes uint64) {
 		q.owe(&t.who, bytes-t.had, t.common)
 	}
 	if bytes < t.paced {
-		q.slow(t.paced - bytes)
+		q.slow(t.paced-bytes, q.bytes&q.paces&^t.since)
 	} else {
 		q.pace(now, bytes-t.paced, q.bytes)
 	}
@@ -202,7 +203,7 @@ func (q *Quota) close(place uint32) {
 func (q *Quota) giveBack(t *tab, rules uint16, bytes uint64) {
 	peer := min(bytes, t.peer)
 	t.had, t.peer = t.had-bytes, t.peer-peer
-	for m := q.rulesFor(&t.who) & rules; m != 0; m &= m - 1 {
+	for m := q.rulesFor(&t.who) & rules &^ t.since; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
 		g, back := &q.gauges[i], bytes
 		if g.Scope == words.OfPeer {
@@ -225,9 +226,9 @@ func (q *Quota) giveBack(t *tab, rules uint16, bytes uint64) {
 	}
 }
 
-// slow gives bytes back to the instance.
-func (q *Quota) slow(bytes uint64) {
-	for m := q.bytes & q.paces; m != 0; m &= m - 1 {
+// slow gives bytes back to some rules of the instance.
+func (q *Quota) slow(bytes uint64, rules uint16) {
+	for m := rules; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
 		if g := &q.gauges[i]; g.Rate > 0 {
 			q.common[i] = g.back(q.common[i], g.cost(bytes), q.last)
@@ -256,7 +257,7 @@ func (q *Quota) free(rule int, used exact) exact {
 	held := uint64(0)
 	for i := range q.tabs {
 		t := &q.tabs[i]
-		if t.held == 0 || q.rulesFor(&t.who)>>rule&1 == 0 || g.Shadow {
+		if t.held == 0 || q.rulesFor(&t.who)&^t.since>>rule&1 == 0 || g.Shadow {
 			continue
 		}
 		common := g.Scope == words.OfPeer && f.places[words.OfPeer] == shares
@@ -279,7 +280,7 @@ func (q *Quota) mixTabs(h words.Hash64) words.Hash64 {
 	for i := range q.tabs {
 		if t := &q.tabs[i]; t.open {
 			h = t.who.subject(words.OfPeer).Mix(h.Mix(uint64(i))).Mix(uint64(t.who.Key)).Mix(uint64(t.who.Tenant)).Mix(uint64(t.who.Class)).Mix(uint64(t.who.Route))
-			h = h.Mix(t.had).Mix(t.peer).MixBit(t.common).Mix(t.paced).Mix(t.held)
+			h = h.Mix(t.had).Mix(t.peer).MixBit(t.common).Mix(t.paced).Mix(t.held).Mix(uint64(t.since))
 		}
 	}
 	return h

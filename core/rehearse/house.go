@@ -56,7 +56,7 @@ func (s *stage) do(move int) (possible bool, err error) {
 	switch move {
 	case crowd:
 		for c := range words.Classes {
-			if err := s.comes(kind{class: c}); err != nil {
+			if _, _, err := s.arrive(kind{class: c}); err != nil {
 				return true, err
 			}
 		}
@@ -71,26 +71,21 @@ func (s *stage) do(move int) (possible bool, err error) {
 		}
 		return true, s.pass(s.gate.Wait)
 	case come + int(words.Classes):
-		return true, s.comes(kind{class: words.Authed, facet: words.Lists})
+		_, _, err = s.arrive(kind{class: words.Authed, facet: words.Lists})
 	default:
-		return true, s.comes(kind{class: words.Class(move - come)})
+		_, _, err = s.arrive(kind{class: words.Class(move - come)})
 	}
+	return true, err
 }
 
-// comes lets one arrive, and counts him where he was not refused at once.
-func (s *stage) comes(k kind) error {
-	v, told, err := s.arrive(k)
-	if err != nil || told && v.Why != event.Admitted {
-		return err
-	}
+// counted counts one who is let in by the rules that are for him.
+func (s *stage) counted(k kind) {
 	for i := range s.gate.Quotas {
-		q := &s.gate.Quotas[i]
-		if q.Scope == words.OfInstance || !q.Classes.Has(k.class) || q.Route != k.route || k.class == words.Anon && q.Scope != words.OfPeer {
-			continue
+		keyed := s.gate.Quotas[i].Scope == words.OfKey || s.gate.Quotas[i].Scope == words.OfTenant
+		if q := &s.gate.Quotas[i]; q.Classes.Has(k.class) && q.Route == k.route && (k.class != words.Anon || !keyed) {
+			s.counts[i]++
 		}
-		s.counts[i]++
 	}
-	return nil
 }
 
 // before plays every history of so many moves, and the change behind each.
@@ -145,6 +140,9 @@ func (p *play) change(s *stage, to *event.Gate, fresh uint16) error {
 func (s *stage) bounded(was *event.Gate, fresh uint16) error {
 	for i := range min(len(was.Quotas), len(s.gate.Quotas)) {
 		a, b := &was.Quotas[i], &s.gate.Quotas[i]
+		if a.Scope == words.OfInstance && a.Unit == words.Bytes {
+			continue // it lets go whom it can pay nothing for, and then is owed
+		}
 		same := a.Scope == b.Scope && a.Unit == b.Unit && a.Route == b.Route && fresh>>i&1 == 0 && !a.Shadow && !b.Shadow && a.Rate > 0 && b.Rate > 0
 		if same && s.now.Mono == 0 && s.counts[i] > max(a.Burst, b.Burst) {
 			return s.wrong("quota %d lets more go at once than either of its bursts", i+1)
@@ -202,20 +200,20 @@ func (p *play) quotas(from, to event.Gate) error {
 	}
 	was, is, _ := shrunk(from, to)
 	was.Quotas, is.Quotas = slices.Clone(was.Quotas), slices.Clone(is.Quotas)
-	for i := range max(len(was.Quotas), len(is.Quotas)) {
-		a, b := 0, 0
-		if i < len(was.Quotas) {
-			a = int(min(was.Quotas[i].Burst, 1<<62))
-		}
-		if i < len(is.Quotas) {
-			b = int(min(is.Quotas[i].Burst, 1<<62))
-		}
+	for len(was.Quotas) < len(is.Quotas) {
+		was.Quotas = append(was.Quotas, event.Quota{})
+	}
+	for len(is.Quotas) < len(was.Quotas) {
+		is.Quotas = append(is.Quotas, event.Quota{})
+	}
+	for i := range was.Quotas {
+		a, b := int(min(was.Quotas[i].Burst, 1<<62)), int(min(is.Quotas[i].Burst, 1<<62))
 		ranked(&a, &b)
-		if i < len(was.Quotas) {
-			was.Quotas[i].Burst = uint64(a)
-		}
-		if i < len(is.Quotas) {
-			is.Quotas[i].Burst = uint64(b)
+		for q, burst := range [...]int{a, b} {
+			of := [...]*event.Quota{&was.Quotas[i], &is.Quotas[i]}[q]
+			if of.Burst = uint64(burst); of.Scope == words.OfInstance && burst > 0 {
+				of.Burst += 4 // or nobody's own would ever be used up
+			}
 		}
 	}
 	for f := range was.Facets {

@@ -24,6 +24,7 @@ func gate() event.Gate {
 		{Scope: words.OfInstance, Rate: 5000, Every: time.Second, Burst: 100, Classes: quota.All},
 		{Scope: words.OfPeer, Rate: 10, Every: time.Second, Burst: 20, Classes: quota.Of(words.Anon)},
 		{Scope: words.OfTenant, Unit: words.Bytes, Rate: 1 << 20, Every: time.Second, Burst: 1 << 22, Classes: quota.Of(words.Authed, words.Internal)},
+		{Scope: words.OfInstance, Unit: words.Bytes, Rate: 1 << 24, Every: time.Second, Burst: 1 << 24, Classes: quota.All},
 		{Scope: words.OfRoute, Route: 2, Rate: 3, Every: time.Second, Burst: 2, Classes: quota.All},
 	}
 	g.Upstreams = []event.Upstream{event.Upstream(upstream.Default(2)), event.Upstream(upstream.Default(1))}
@@ -81,7 +82,7 @@ func TestBad(t *testing.T) {
 		"internal callers of beyond would never be let in, even alone: nobody may wait there":           func(g *event.Gate) { g.Facets[words.Beyond].Queue = 0 },
 		"anon callers of money would never be let in, even alone: quota 2 lets nobody go":               func(g *event.Gate) { g.Quotas[1].Rate = 0 },
 		"a quota of the instance lets nobody go":                                                        func(g *event.Gate) { g.Quotas[0].Rate = 0 },
-		"internal callers of money, route 2, would never be let in, even alone: quota 4 lets nobody go": func(g *event.Gate) { g.Quotas[3].Rate = 0 },
+		"internal callers of money, route 2, would never be let in, even alone: quota 5 lets nobody go": func(g *event.Gate) { g.Quotas[4].Rate = 0 },
 	} {
 		to := gate()
 		alter(&to)

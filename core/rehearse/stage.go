@@ -134,6 +134,7 @@ func (s *stage) told(v *event.Verdict) error {
 			return nil
 		}
 		g.state = in
+		s.counted(g.kind)
 		switch of := &s.gate.Facets[g.facet]; {
 		case s.gate.Weights[g.class] == 0:
 			return s.wrong("%v are let in, who are not served", g.kind)

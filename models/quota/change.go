@@ -15,14 +15,18 @@ func (s *State) Change(now words.Instant, rules []Rule, fresh map[int]bool) {
 	s.Pass(now)
 	was := s.Rules
 	s.Rules = rules
+	same := func(rule int) bool {
+		if rule >= len(was) || rule >= len(rules) || fresh[rule] {
+			return false
+		}
+		old, is := was[rule], rules[rule]
+		return old.Scope == is.Scope && old.Unit == is.Unit && old.Route == is.Route && old.Rate > 0 && is.Rate > 0
+	}
 	kept := func(b *bucket) bool {
-		if b.rule >= len(was) || b.rule >= len(rules) || fresh[b.rule] {
+		if !same(b.rule) {
 			return false
 		}
 		old, is := was[b.rule], rules[b.rule]
-		if old.Scope != is.Scope || old.Unit != is.Unit || old.Route != is.Route || old.Rate == 0 || is.Rate == 0 {
-			return false
-		}
 		had := least(b.drawn, number(old.Burst))
 		owes := new(big.Rat).Sub(b.drawn, had)
 		drawn := new(big.Rat).Add(least(is.even(had), number(is.Burst)), is.even(owes))
@@ -36,7 +40,12 @@ func (s *State) Change(now words.Instant, rules []Rule, fresh map[int]bool) {
 		}
 	}
 	s.buckets = rest
-	for rule := range max(len(was), len(rules)) {
+	for rule := range 16 {
+		for _, t := range s.Tabs {
+			if t != nil && !same(rule) {
+				t.Others[rule] = true
+			}
+		}
 		if b := s.common[rule]; b != nil && !kept(b) {
 			delete(s.common, rule)
 		}

@@ -13,6 +13,7 @@ type Tab struct {
 	Who
 	Had, Peer, Paced, Held uint64
 	Common                 bool
+	Others                 map[int]bool // rules that have not charged it
 }
 
 // freeOf is what is drawn of somebody's bucket, but for what is held of it.
@@ -25,7 +26,7 @@ func (s *State) freeOf(b *bucket, who Who) *big.Rat {
 			continue
 		}
 		name, applies := s.subject(b.rule, t.Who)
-		if !applies || !counts(r) || r.Shadow || r.Rate == 0 {
+		if !applies || !counts(r) || r.Shadow || r.Rate == 0 || t.Others[b.rule] {
 			continue
 		}
 		common := r.Scope == words.OfPeer && b == s.common[b.rule]
@@ -60,7 +61,7 @@ func (s *State) Enter(now words.Instant, place int, who Who, bytes uint64) Told 
 	}
 	told := s.Take(now, who, bytes)
 	if !told.Refused {
-		s.Tabs[place] = &Tab{Who: who, Had: bytes, Peer: bytes, Common: s.shares(before)}
+		s.Tabs[place] = &Tab{Who: who, Had: bytes, Peer: bytes, Common: s.shares(before), Others: map[int]bool{}}
 	}
 	return told
 }
@@ -151,7 +152,7 @@ func (s *State) Settle(now words.Instant, place int, bytes uint64) {
 		s.pace(bytes - t.Paced)
 	}
 	for i, r := range s.Rules {
-		if bytes < t.Paced && r.Scope == words.OfInstance && counts(r) && r.Rate > 0 {
+		if bytes < t.Paced && r.Scope == words.OfInstance && counts(r) && r.Rate > 0 && !t.Others[i] {
 			s.fillBy(s.commonOf(i), t.Paced-bytes)
 		}
 	}
@@ -170,7 +171,7 @@ func (s *State) giveBack(t *Tab, bytes uint64, only func(Rule) bool) {
 	t.Had, t.Peer = t.Had-bytes, t.Peer-peer
 	for i, r := range s.Rules {
 		name, applies := s.subject(i, t.Who)
-		if !applies || r.Rate == 0 || !only(r) {
+		if !applies || r.Rate == 0 || !only(r) || t.Others[i] {
 			continue
 		}
 		of := bytes
