@@ -21,6 +21,9 @@ type guest struct {
 	cost         int64
 	since, until words.Instant
 	end          words.Instant
+	in           event.Arrive // as it came
+	part         uint64       // bytes that it was charged
+	common       bool         // as a peer's, to what those share for whom there is no room
 }
 
 // door is Admission and DRR: who is let in, whose turn it is, and who has had enough. It knows
@@ -91,6 +94,7 @@ func (d *door) sends(slot uint32, why event.Why, now words.Instant) {
 			v.Waited = time.Duration(now - g.since)
 		}
 		d.gone(i)
+		d.purses.returns(now, &g, g.part, true)
 		d.says = append(d.says, refused(v))
 		return
 	}
@@ -105,7 +109,7 @@ func (d *door) step(before, after *View, s *Step) error {
 			return err
 		}
 	case *event.Settle:
-		d.settles(in)
+		d.settles(now, in)
 		d.lets(now)
 	case *event.Renew:
 		if after.Gate == in.Gate.Version && before.Gate != in.Gate.Version {
@@ -116,7 +120,7 @@ func (d *door) step(before, after *View, s *Step) error {
 		d.lets(now)
 	}
 	if before.Phase < words.Draining && after.Phase >= words.Draining {
-		d.shuts()
+		d.shuts(now)
 	}
 	if err := d.told(s.Verdicts); err != nil {
 		return err
@@ -160,7 +164,7 @@ func (d *door) arrives(before *View, now words.Instant, in *event.Arrive, told [
 			return broken("SlotsExact", "%v comes, and %v is in", in.Ticket, d.guests[i].ticket)
 		}
 	}
-	v := event.Verdict{Why: d.refuses(before, in)}
+	v, part, common := event.Verdict{Why: d.refuses(before, in)}, d.part(in), d.purses.sharesPeer(now, in)
 	if v.Why == event.Admitted {
 		was := event.Admitted
 		if len(told) > 0 && told[0].Ticket == in.Ticket {
@@ -171,7 +175,7 @@ func (d *door) arrives(before *View, now words.Instant, in *event.Arrive, told [
 			return err
 		}
 		if v.Why = paced; paced == event.Admitted {
-			v = d.purses.take(now, in)
+			v = d.purses.take(now, in, part)
 		}
 	}
 	v.Ticket = in.Ticket
@@ -185,13 +189,13 @@ func (d *door) arrives(before *View, now words.Instant, in *event.Arrive, told [
 	}
 	cost = min(cost+uint64(in.Answer), d.limits.Quantum)
 	g := guest{ticket: in.Ticket, at: "queued", facet: in.Facet, route: int(in.Route), flow: whose(in), cost: int64(cost), since: now,
-		end: now.Plus(max(in.Patience, in.Keeps)), until: now.Plus(min(d.limits.Wait, in.Patience/4))}
+		end: now.Plus(max(in.Patience, in.Keeps)), until: now.Plus(min(d.limits.Wait, in.Patience/4)), in: *in, part: part, common: common}
 	d.guests = append(d.guests, g)
 	d.queues[g.facet].Offer(g.flow, g.ticket.Slot(), g.cost)
 	d.lets(now)
 	for i := range d.says { // who goes at once is told how it stands with its quotas
 		if d.says[i].Ticket == in.Ticket {
-			v.Shadow |= d.says[i].Shadow
+			v.Shadow, v.Bytes = v.Shadow|d.says[i].Shadow, d.says[i].Bytes
 			d.says[i] = v
 		}
 	}
@@ -270,7 +274,11 @@ func (d *door) lets(now words.Instant) {
 		for i := range d.guests {
 			if g := &d.guests[i]; g.ticket.Slot() == slot {
 				g.at, g.until = "out", g.end.Plus(d.limits.Grace)
-				d.says = append(d.says, event.Verdict{Ticket: g.ticket, Waited: time.Duration(now - g.since), Shadow: d.purses.spends(now)})
+				v := event.Verdict{Ticket: g.ticket, Waited: time.Duration(now - g.since), Shadow: d.purses.spends(now, g.part), Bytes: d.limits.Quantum}
+				if d.purses.byBytes(&g.in) {
+					v.Bytes = g.part
+				}
+				d.says = append(d.says, v)
 			}
 		}
 		d.out[f]++
@@ -278,16 +286,20 @@ func (d *door) lets(now words.Instant) {
 }
 
 // settles is Settle: a ticket that is not in changes nothing.
-func (d *door) settles(in *event.Settle) {
+func (d *door) settles(now words.Instant, in *event.Settle) {
 	i := d.find(in.Ticket)
 	if i < 0 {
 		return
 	}
 	g := d.guests[i]
-	switch d.gone(i); g.at {
-	case "queued":
+	d.gone(i)
+	if g.at == "queued" {
 		d.queues[g.facet].Drop(g.ticket.Slot())
-	case "out":
+		d.purses.returns(now, &g, g.part, true)
+		return
+	}
+	d.purses.settled(now, &g, in.Bytes)
+	if g.at == "out" {
 		d.out[g.facet]--
 		d.queues[g.facet].Correct(g.flow, g.cost-int64(min(max(in.Bytes, d.limits.Least), 1<<40)))
 	}
@@ -317,16 +329,15 @@ func (d *door) late(now words.Instant) {
 		}
 		g := d.guests[first]
 		d.queues[g.facet].Drop(g.ticket.Slot())
-		d.gone(first)
-		d.says = append(d.says, refused(event.Verdict{Ticket: g.ticket, Why: event.WaitedLong, Waited: time.Duration(now - g.since)}))
+		d.sends(g.ticket.Slot(), event.WaitedLong, now)
 	}
 }
 
 // shuts is Drain: nobody waits through it.
-func (d *door) shuts() {
+func (d *door) shuts(now words.Instant) {
 	for f := range d.queues {
 		for slot, any := d.queues[f].Next(); any; slot, any = d.queues[f].Next() {
-			d.sends(slot, event.NotServing, 0)
+			d.sends(slot, event.NotServing, now)
 		}
 	}
 }

@@ -162,12 +162,20 @@ func (p *purses) bucket(r *rule, s subject, now words.Instant) *words.Instant {
 // had is what of a bucket is not yet back.
 func had(whole, now words.Instant) time.Duration { return max(0, time.Duration(whole-now)) }
 
-// wants is what a request of so many bytes takes, and how long it waits for it.
-func (r *rule) wants(used time.Duration, bytes uint64) (after, wait time.Duration) {
-	cost := r.one
-	if r.Unit == words.Bytes {
-		cost = min(r.one*time.Duration(bytes), r.full+quota.MaxDebt)
+// cost is what a request of so many bytes takes.
+func (r *rule) cost(bytes uint64) time.Duration {
+	if r.Unit == words.Requests {
+		return r.one
 	}
+	if bytes > uint64((r.full+quota.MaxDebt)/r.one) {
+		return r.full + quota.MaxDebt
+	}
+	return r.one * time.Duration(bytes)
+}
+
+// wants is what of a rule is used behind a request, and how long that waits for it.
+func (r *rule) wants(used time.Duration, bytes uint64) (after, wait time.Duration) {
+	cost := r.cost(bytes)
 	return min(used+cost, r.full+quota.MaxDebt), max(0, used+min(cost, r.full)-r.full)
 }
 
@@ -180,10 +188,10 @@ func (r *rule) tell(v *event.Verdict, number int, used time.Duration) {
 }
 
 // take asks all rules that are not of the instance, and charges all or none.
-func (p *purses) take(now words.Instant, in *event.Arrive) (v event.Verdict) {
+func (p *purses) take(now words.Instant, in *event.Arrive, bytes uint64) (v event.Verdict) {
 	var counts [quota.MaxRules]bool
 	var after [quota.MaxRules]time.Duration
-	refuses, longest, bytes := -1, time.Duration(0), uint64(max(in.Bytes, 0))
+	refuses, longest := -1, time.Duration(0)
 	for i := range p.rules {
 		r := &p.rules[i]
 		s, ok := r.subject(in)
@@ -213,12 +221,12 @@ func (p *purses) take(now words.Instant, in *event.Arrive) (v event.Verdict) {
 		}
 		return v
 	}
-	p.charge(now, in, &v, counts, after)
+	p.charge(now, in, bytes, &v, counts, after)
 	return v
 }
 
 // charge draws from all, and tells that of which the largest part is used.
-func (p *purses) charge(now words.Instant, in *event.Arrive, v *event.Verdict, counts [quota.MaxRules]bool, after [quota.MaxRules]time.Duration) {
+func (p *purses) charge(now words.Instant, in *event.Arrive, bytes uint64, v *event.Verdict, counts [quota.MaxRules]bool, after [quota.MaxRules]time.Duration) {
 	var shares [words.Scopes]bool // as it was before
 	for i := range p.rules {
 		if r := &p.rules[i]; counts[i] {
@@ -237,7 +245,7 @@ func (p *purses) charge(now words.Instant, in *event.Arrive, v *event.Verdict, c
 		if !shares[r.Scope] {
 			to = p.bucket(r, s, now)
 		}
-		if r.Unit == words.Requests || in.Bytes > 0 {
+		if r.Unit == words.Requests || bytes > 0 {
 			*to = now.Plus(after[i])
 		}
 		if !r.Shadow && (told < 0 || more(after[i], r.full, after[told], p.rules[told].full)) {
@@ -270,20 +278,140 @@ func (p *purses) paced(now words.Instant, behind int, requests bool) (wait time.
 	return wait
 }
 
-// spends is one that goes: the instance's quotas have one less.
-func (p *purses) spends(now words.Instant) (shadow uint16) {
+// spends is one that goes, with so many bytes: the instance's quotas have that less.
+func (p *purses) spends(now words.Instant, bytes uint64) (shadow uint16) {
 	for i := range p.rules {
 		r := &p.rules[i]
 		if !r.ofInstance() {
 			continue
 		}
-		after, wait := r.wants(had(r.common, now), 0)
+		after, wait := r.wants(had(r.common, now), bytes)
 		if r.Shadow && (wait > 0 || r.Rate == 0) {
 			shadow |= 1 << i
 		}
-		if r.Rate > 0 && r.Unit == words.Requests {
+		if r.Rate > 0 && (r.Unit == words.Requests || bytes > 0) {
 			r.common = now.Plus(after)
 		}
 	}
 	return shadow
+}
+
+// part is how much of a body is charged when it comes: a quantum at most, and less where its
+// quotas would take long for that.
+func (d *door) part(in *event.Arrive) uint64 {
+	bytes := min(uint64(max(in.Bytes, 0)), d.limits.Quantum)
+	for bytes > d.limits.Least {
+		long := false
+		for i := range d.purses.rules {
+			r := &d.purses.rules[i]
+			if _, mine := r.subject(in); r.Unit != words.Bytes || r.Shadow || r.Rate == 0 {
+				continue
+			} else if r.ofInstance() {
+				long = long || r.cost(bytes) > d.limits.Wait/2
+			} else if mine {
+				long = long || r.cost(bytes) > in.Patience/64
+			}
+		}
+		if !long {
+			break
+		}
+		bytes = max(bytes/2, d.limits.Least)
+	}
+	return bytes
+}
+
+// byBytes reports that any rule counts the bytes of a request; of nobody's: that any does at all.
+func (p *purses) byBytes(in *event.Arrive) bool {
+	for i := range p.rules {
+		r := &p.rules[i]
+		if r.Unit != words.Bytes {
+			continue
+		}
+		if in == nil || r.ofInstance() {
+			return true
+		}
+		if _, mine := r.subject(in); mine {
+			return true
+		}
+	}
+	return false
+}
+
+// sharesPeer reports that what a request is charged as a peer's is charged to what those share
+// for whom there is no room.
+func (p *purses) sharesPeer(now words.Instant, in *event.Arrive) bool {
+	for i := range p.rules {
+		r := &p.rules[i]
+		if s, counts := r.subject(in); r.Scope == words.OfPeer && counts && r.Rate > 0 {
+			return p.shares(words.OfPeer, s, now)
+		}
+	}
+	return false
+}
+
+// returns gives back what was charged for a request: of all rules, the request too; or of those
+// alone that count bytes.
+func (p *purses) returns(now words.Instant, g *guest, bytes uint64, all bool) {
+	for i := range p.rules {
+		r := &p.rules[i]
+		s, counts := r.subject(&g.in)
+		if !counts || r.Rate == 0 || r.Scope == words.OfInstance || !all && r.Unit != words.Bytes {
+			continue
+		}
+		to := &r.common
+		if r.Scope != words.OfRoute && !(r.Scope == words.OfPeer && g.common) {
+			to = nil
+			for j := range r.buckets {
+				if r.buckets[j].of == s {
+					to = &r.buckets[j].whole
+				}
+			}
+		}
+		if to != nil && *to > now {
+			*to = now.Plus(max(0, had(*to, now)-r.cost(bytes)))
+		}
+	}
+}
+
+// settled is a request that really had so many bytes: what it was charged beyond them comes
+// back, and what they are beyond that is owed.
+func (p *purses) settled(now words.Instant, g *guest, bytes uint64) {
+	if !p.byBytes(nil) {
+		return
+	}
+	if bytes < g.part {
+		p.returns(now, g, g.part-bytes, false)
+	} else if bytes > g.part {
+		p.owes(now, g, bytes-g.part)
+	}
+	for i := range p.rules {
+		r := &p.rules[i]
+		if !r.ofInstance() || r.Unit != words.Bytes || r.Rate == 0 {
+			continue
+		}
+		if bytes < g.part {
+			r.common = now.Plus(max(0, had(r.common, now)-r.cost(g.part-bytes)))
+		} else if bytes > g.part {
+			after, _ := r.wants(had(r.common, now), bytes-g.part)
+			r.common = now.Plus(after)
+		}
+	}
+}
+
+// owes charges further bytes of a request, whatever there is.
+func (p *purses) owes(now words.Instant, g *guest, bytes uint64) {
+	shares := g.common || p.sharesPeer(now, &g.in)
+	for i := range p.rules {
+		r := &p.rules[i]
+		s, counts := r.subject(&g.in)
+		if !counts || r.Rate == 0 || r.Unit != words.Bytes || r.Scope == words.OfInstance {
+			continue
+		}
+		to := &r.common
+		if r.Scope != words.OfPeer || !shares {
+			to = p.bucket(r, s, now)
+		}
+		after, _ := r.wants(had(*to, now), bytes)
+		*to = now.Plus(after)
+	}
 }
