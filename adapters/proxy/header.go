@@ -87,7 +87,11 @@ func pass(to, from http.Header, drop func(string) bool) {
 
 // request is the header of a request as an upstream is sent it.
 func (p *Proxy) request(r *http.Request, left time.Duration) http.Header {
-	h := make(http.Header, len(r.Header)+8)
+	return p.fill(make(http.Header, len(r.Header)+8), r, left)
+}
+
+// fill is the same, written into an empty one.
+func (p *Proxy) fill(h http.Header, r *http.Request, left time.Duration) http.Header {
 	pass(h, r.Header, ours)
 	values := make([]string, 0, 8) // of one allocation
 	set := func(name, value string) {

@@ -31,7 +31,8 @@ type line struct {
 	conn   net.Conn
 	of     *lines
 	in     *bufio.Reader // of this line's Read
-	out    []byte        // the request
+	header http.Header   // of the request, empty but while that is written
+	out    []byte        // the request, as it was written
 	room   int64         // bytes of the header that may still come
 	since  time.Time     // when it was put aside
 	used   bool          // it was kept: the endpoint may end it just when it is asked
@@ -86,7 +87,8 @@ func (t *trip) ask(to *url.URL) (*http.Response, error) {
 // along asks over one line; begun: something of an answer came.
 func (t *trip) along(l *line, to *url.URL) (res *http.Response, begun bool, err error) {
 	stop := context.AfterFunc(t.ctx, l.close)
-	l.out = t.written(l.out[:0], to)
+	l.out = t.written(l.out[:0], to, t.fill(l.header, t.r, t.left()))
+	clear(l.header)
 	l.room = headerMost
 	if _, err = l.conn.Write(l.out); err == nil {
 		_, err = l.in.Peek(1)
@@ -121,7 +123,7 @@ func (t *trip) read(l *line) (*http.Response, error) {
 
 // written is the request as it goes over the wire. Its header was taken apart by a server,
 // which lets nothing through that would be two fields, or two requests.
-func (t *trip) written(out []byte, to *url.URL) []byte {
+func (t *trip) written(out []byte, to *url.URL, header http.Header) []byte {
 	host := t.r.Host
 	if set := t.config.Upstreams[t.route.Upstream].Host; set != "" {
 		host = set
@@ -132,7 +134,7 @@ func (t *trip) written(out []byte, to *url.URL) []byte {
 	out = append(append(out, t.r.Method...), ' ')
 	out = append(append(out, t.route.target(to, t.r.URL).RequestURI()...), " HTTP/1.1\r\nHost: "...)
 	out = append(append(out, host...), "\r\n"...)
-	for name, values := range t.Proxy.request(t.r, t.left()) {
+	for name, values := range header {
 		if name == "Content-Length" || name == "User-Agent" && values[0] == "" {
 			continue
 		}

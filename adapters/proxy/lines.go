@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"net"
+	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -59,7 +60,7 @@ func (s *lines) open(ctx context.Context) (*line, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &line{conn: conn, of: s}
+	l := &line{conn: conn, of: s, header: make(http.Header)}
 	l.in = bufio.NewReaderSize(l, 8<<10)
 	if c, ok := conn.(syscall.Conn); ok {
 		l.raw, _ = c.SyscallConn() // without it nothing is known before it is asked
