@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"macronode/ci/bench/flow"
+	"macronode/ci/bench/sample"
 )
 
 // TestReadLogs: what ends in the window is counted, what begins in it is measured, and
@@ -61,5 +64,34 @@ func TestDisk(t *testing.T) {
 	}
 	if _, err := fileSystem(t.TempDir() + "/none"); err == nil {
 		t.Error("there is no such directory")
+	}
+}
+
+// TestJain: the index is 1 of equals, and less the more unequal they are.
+func TestJain(t *testing.T) {
+	for _, c := range []struct {
+		counts []uint64
+		want   float64
+	}{{[]uint64{5, 5, 5, 5}, 1}, {[]uint64{1, 3}, 0.8}, {[]uint64{4, 0, 0, 0}, 0.25}, {[]uint64{0, 0}, 0}} {
+		var seen []flow.Seen
+		for _, n := range c.counts {
+			seen = append(seen, flow.Seen{Served: sample.Sample{Counted: n}})
+		}
+		if got := jain(seen); got != c.want {
+			t.Errorf("%v: %v, want %v", c.counts, got, c.want)
+		}
+	}
+}
+
+// TestBenchLine: the results of benchmarks are read as they are printed.
+func TestBenchLine(t *testing.T) {
+	const out = "goos: linux\nBenchmarkTake        \t  300000\t        62.09 ns/op\t       0 B/op\t       0 allocs/op\n" +
+		"BenchmarkArrive-2 \t300000\t 592 ns/op\t 12.5 other/op\t 16 B/op\t 2 allocs/op\nPASS\n"
+	var got []string
+	for _, m := range benchLine.FindAllStringSubmatch(out, -1) {
+		got = append(got, strings.Join(m[1:], " "))
+	}
+	if said := strings.Join(got, "; "); said != "Take 62.09 0; Arrive 592 2" {
+		t.Error(said)
 	}
 }

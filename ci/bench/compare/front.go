@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"macronode/ci/bench/conf"
-	"macronode/ci/bench/gauge"
 )
 
 // A front is a gateway that we started.
@@ -115,12 +114,6 @@ func (f *front) end() error {
 	case <-time.After(stopLimit):
 		return errors.Join(fmt.Errorf("%s did not end", filepath.Base(f.cmd.Path)), f.stop())
 	}
-}
-
-// cpu is what a gateway has used, all of its processes; memory, what they have resident.
-func (f *front) cpu() (time.Duration, error) {
-	used, _, err := gauge.Family(f.pid())
-	return used, err
 }
 
 // freePort is one that nobody listens at now.

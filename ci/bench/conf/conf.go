@@ -23,7 +23,8 @@ type Setting struct {
 	Cores  int
 	Rate   int // requests a second; 0: none at all
 	Burst  int
-	AtOnce int // requests at the origin; 0: any number
+	AtOnce int    // requests at the origin; 0: any number
+	Turn   string // of a flow, in macronode; empty: as it comes
 }
 
 // Nginx is the rate as nginx wants it: none at all is one a minute, of which the one that

@@ -4,21 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
+
+	"macronode/ci/bench/socket"
 )
 
 // poll waits for all connections at once.
 type poll struct {
-	fd     int
-	conns  []conn
-	events []syscall.EpollEvent
+	sockets *socket.Poll
+	conns   []conn
 }
 
 func newPoll(p *Plan) (*poll, error) {
-	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	sockets, err := socket.New()
 	if err != nil {
-		return nil, fmt.Errorf("epoll: %w", err)
+		return nil, err
 	}
-	l := &poll{fd: fd, events: make([]syscall.EpollEvent, 256)}
+	l := &poll{sockets: sockets}
 	for i := range p.Conns {
 		c := newConn(p, i)
 		if c.fd, err = dial(p); err != nil {
@@ -26,9 +27,9 @@ func newPoll(p *Plan) (*poll, error) {
 			return nil, fmt.Errorf("connection %d of %d: %w", i+1, p.Conns, err)
 		}
 		l.conns = append(l.conns, c)
-		if err := syscall.EpollCtl(fd, syscall.EPOLL_CTL_ADD, c.fd, &syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(i)}); err != nil {
+		if err := sockets.Add(c.fd, i, false); err != nil {
 			l.close()
-			return nil, fmt.Errorf("epoll: %w", err)
+			return nil, err
 		}
 	}
 	return l, nil
@@ -51,26 +52,16 @@ func dial(p *Plan) (fd int, err error) {
 
 // wait calls each for every connection that has something to read.
 func (l *poll) wait(each func(*conn) error) error {
-	n, err := syscall.EpollWait(l.fd, l.events, int(stall.Milliseconds()))
-	switch {
-	case err == syscall.EINTR:
-		return nil
-	case err != nil:
-		return fmt.Errorf("epoll: %w", err)
-	case n == 0:
+	quiet, err := l.sockets.Wait(stall, func(number int) error { return each(&l.conns[number]) })
+	if quiet {
 		return errStalled
 	}
-	for _, e := range l.events[:n] {
-		if err := each(&l.conns[e.Fd]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 func (l *poll) close() {
 	for i := range l.conns {
 		_ = syscall.Close(l.conns[i].fd) // nothing is owed any more
 	}
-	_ = syscall.Close(l.fd)
+	l.sockets.Close()
 }

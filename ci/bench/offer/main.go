@@ -48,26 +48,14 @@ func main() {
 }
 
 func run(p *flow.Plan) error {
-	to, err := netip.ParseAddrPort(p.Addr)
-	if err != nil || !to.Addr().Is4() || !to.Addr().IsLoopback() {
-		return fmt.Errorf("addr %q: wants an IPv4 loopback address and port", p.Addr)
-	}
 	runtime.LockOSThread()
 	debug.SetGCPercent(-1)                                              // little is allocated while it runs
 	_, _, _ = syscall.Syscall(syscall.SYS_PRCTL, prSetTimerSlack, 1, 0) // else what is due is 50 µs late
-	poll, err := socket.New()
+	o, err := prepare(p)
 	if err != nil {
 		return err
 	}
-	defer poll.Close()
-	o := &offer{to: to, poll: poll, span: p.Time}
-	began := time.Now()
-	o.from, o.by = began.Add(p.Warm), began.Add(p.Warm+p.Time)
-	for i := range p.Flows {
-		if err := o.open(&p.Flows[i], began); err != nil {
-			return err
-		}
-	}
+	defer o.poll.Close()
 	if err := o.drive(); err != nil {
 		return err
 	}
@@ -76,6 +64,27 @@ func run(p *flow.Plan) error {
 		seen = append(seen, s.saw())
 	}
 	return json.NewEncoder(os.Stdout).Encode(seen)
+}
+
+// prepare connects all flows; their time begins.
+func prepare(p *flow.Plan) (*offer, error) {
+	to, err := netip.ParseAddrPort(p.Addr)
+	if err != nil || !to.Addr().Is4() || !to.Addr().IsLoopback() {
+		return nil, fmt.Errorf("addr %q: wants an IPv4 loopback address and port", p.Addr)
+	}
+	poll, err := socket.New()
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	o := &offer{to: to, poll: poll, span: p.Time, from: began.Add(p.Warm), by: began.Add(p.Warm + p.Time)}
+	for i := range p.Flows {
+		if err := o.open(&p.Flows[i], began); err != nil {
+			poll.Close()
+			return nil, err
+		}
+	}
+	return o, nil
 }
 
 const (
@@ -100,11 +109,11 @@ func (o *offer) drive() error {
 		if !now.Before(o.by) && o.out == 0 || o.alive == 0 {
 			return nil
 		}
-		n, err := o.poll.Wait(wait, func(number int) error { return o.conns[number].happens() })
+		nothing, err := o.poll.Wait(wait, func(number int) error { return o.conns[number].happens() })
 		if err != nil {
 			return err
 		}
-		if n > 0 {
+		if !nothing {
 			quiet = now
 		} else if now.Sub(quiet) > stall {
 			return fmt.Errorf("no answer for %v, %d are out", stall, o.out)

@@ -24,10 +24,8 @@ import (
 func main() {
 	runtime.LockOSThread()
 	debug.SetGCPercent(400)
-	if err := serve(); err != nil {
-		fmt.Fprintln(os.Stderr, "origin:", err)
-		os.Exit(1)
-	}
+	fmt.Fprintln(os.Stderr, "origin:", serve())
+	os.Exit(1)
 }
 
 // origin is all of it. Sockets are known by their descriptors.
@@ -54,6 +52,7 @@ type late struct {
 
 const idle = time.Minute
 
+// serve returns when it cannot go on.
 func serve() error {
 	poll, err := socket.New()
 	if err != nil {

@@ -25,7 +25,7 @@ func TestGoal(t *testing.T) {
 
 func TestNumber(t *testing.T) {
 	for n, want := range map[float64]string{0: "0", 0.0123: "0.012", 0.5: "0.50", 9.876: "9.88", 12.34: "12.3", 123.4: "123",
-		1234: "1,234", 123456: "123,456", 1234567: "1,234,567"} {
+		1234: "1,234", 123456: "123,456", -1234.5: "-1,234", -0.5: "-0.50", 1234567: "1,234,567"} {
 		if got := sheet.Number(n); got != want {
 			t.Errorf("%v is %q, want %q", n, got, want)
 		}

@@ -49,24 +49,24 @@ func (p *Poll) set(how, fd, number int, connecting bool) error {
 
 const epollPwait2 = 441 // of every architecture; package syscall is older
 
-// Wait calls each with the number of every socket at which something happens, within d;
-// it says how many there were.
-func (p *Poll) Wait(d time.Duration, each func(number int) error) (int, error) {
+// Wait calls each with the number of every socket at which something happens. Quiet:
+// nothing did, within d.
+func (p *Poll) Wait(d time.Duration, each func(number int) error) (quiet bool, err error) {
 	span := syscall.NsecToTimespec(int64(max(0, d)))
 	n, _, errno := syscall.Syscall6(epollPwait2, uintptr(p.fd), uintptr(unsafe.Pointer(&p.events[0])), uintptr(len(p.events)),
 		uintptr(unsafe.Pointer(&span)), 0, 0)
 	switch {
 	case errno == syscall.EINTR:
-		return 0, nil
+		return false, nil
 	case errno != 0:
-		return 0, fmt.Errorf("epoll: %w", errno)
+		return false, fmt.Errorf("epoll: %w", errno)
 	}
 	for _, e := range p.events[:n] {
 		if err := each(int(e.Fd)); err != nil {
-			return int(n), err
+			return false, err
 		}
 	}
-	return int(n), nil
+	return n == 0, nil
 }
 
 // Close ends the poll, and none of its sockets.
