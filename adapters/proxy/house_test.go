@@ -176,7 +176,12 @@ func timed(t *testing.T, write time.Duration, change func(*proxy.Config), to ...
 	}
 	var rules []upstream.Rules
 	for i := range c.Upstreams {
-		r := upstream.Default(uint8(len(c.Upstreams[i].URLs)))
+		r := upstream.Default(0)
+		for n, at := range c.Upstreams[i].URLs {
+			if at != nil {
+				r.Endpoints |= 1 << n
+			}
+		}
 		r.Least = 1 << 20 // a breaker is the machine's to test
 		rules = append(rules, r)
 	}

@@ -206,3 +206,40 @@ func TestSmuggling(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyPlaces: what has no name is no upstream, and what is nil no endpoint: the others
+// have the numbers that they had.
+func TestEmptyPlaces(t *testing.T) {
+	here := serves(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
+	h := build(t, func(c *proxy.Config) {
+		c.Upstreams[0].URLs = []*url.URL{nil, link(here), nil}
+		c.Upstreams = []proxy.Upstream{{}, {}, c.Upstreams[0]}
+		c.Routes[0].Upstream = 2
+	}, here)
+	for range 3 {
+		if a := h.get("/"); a.status != 200 || a.body != "here" {
+			t.Fatalf("%d %q", a.status, a.body)
+		}
+	}
+	// An endpoint that only another Proxy has is asked as well: they share where it is.
+	shared := new(proxy.Endpoints)
+	one := build(t, func(c *proxy.Config) { c.Endpoints, c.Upstreams[0].URLs = shared, []*url.URL{link(refuses(t)), nil} }, here)
+	build(t, func(c *proxy.Config) { c.Endpoints, c.Upstreams[0].URLs = shared, []*url.URL{link(here)} }, here)
+	if a := one.get("/"); a.status != 200 || a.body != "here" {
+		t.Fatalf("%d %q", a.status, a.body)
+	}
+	for name, bad := range map[string]func(*proxy.Config){
+		"a route to nobody":  func(c *proxy.Config) { c.Upstreams = append(c.Upstreams, proxy.Upstream{}); c.Routes[0].Upstream = 1 },
+		"no endpoint":        func(c *proxy.Config) { c.Upstreams[0].URLs = []*url.URL{nil} },
+		"too many endpoints": func(c *proxy.Config) { c.Upstreams[0].URLs = append(make([]*url.URL, 16), link(here)) },
+		"too many upstreams": func(c *proxy.Config) { c.Upstreams = append(c.Upstreams, make([]proxy.Upstream, 64)...) },
+		"a part of nobody's": func(c *proxy.Config) { c.Routes[0].Parts = []proxy.Part{{Name: "a", Upstream: 1, Path: "/"}} },
+	} {
+		c := proxy.Default()
+		c.Upstreams, c.Routes = []proxy.Upstream{{Name: "app", URLs: []*url.URL{link(here)}}}, []proxy.Route{{Prefix: "/"}}
+		bad(&c)
+		if _, err := proxy.New(c, nil); err == nil {
+			t.Error(name)
+		}
+	}
+}

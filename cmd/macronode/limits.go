@@ -11,6 +11,7 @@ import (
 	"macronode/core/idem"
 	"macronode/core/ledger"
 	"macronode/core/node"
+	"macronode/core/rehearse"
 	"macronode/core/state"
 	"macronode/core/words"
 )
@@ -48,10 +49,10 @@ func nodeConfig(c *config.Config) node.Config {
 	}
 }
 
-// usable says why a node would not take the gate that it is started with.
+// usable says why a node is not to be started with this gate.
 func usable(c *config.Config) error {
-	n, gate := nodeConfig(c), firstGate(c)
-	return n.Takes(&gate)
+	gate := firstGate(c)
+	return rehearse.Gate(nodeConfig(c).With(&gate))
 }
 
 // firstGate is the gate of a node that is started with c.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"macronode/adapters/adminapi"
 	"macronode/adapters/config"
 	"macronode/core/event"
+	"macronode/core/rehearse"
 )
 
 // changes is how the configuration of a node is changed while it runs: one attempt at a time,
@@ -92,7 +94,7 @@ func (l *life) reload() adminapi.Applied {
 	notifyReloading(l.log)
 	defer notifyReady(l.log)
 	a := adminapi.Attempt{At: time.Now().UTC(), Changed: []adminapi.Changed{}}
-	err := l.change(&a)
+	err := l.attempt(&a)
 	if err != nil {
 		a.Why = strings.Split(err.Error(), "\n")
 		l.log.Error("the configuration was read again, and the old one stays", "why", a.Why)
@@ -108,6 +110,17 @@ func keysOf(all []adminapi.Changed) (keys []string) {
 		keys = append(keys, c.Key)
 	}
 	return keys
+}
+
+// attempt is change, which a bug does not let end the node.
+func (l *life) attempt(a *adminapi.Attempt) (err error) {
+	defer func() {
+		if bug := recover(); bug != nil {
+			l.log.Error("a change met a bug", "bug", bug, "stack", string(debug.Stack()))
+			err = fmt.Errorf("a bug: %v", bug)
+		}
+	}()
+	return l.change(a)
 }
 
 // change makes one attempt. What can fail comes first: nothing of it is seen before all of it
@@ -130,8 +143,7 @@ func (l *life) change(a *adminapi.Attempt) error {
 		l.present(next.shown)
 		return nil
 	}
-	node := nodeConfig(l.config)
-	if err := node.Takes(&next.gate); err != nil {
+	if err := l.rehearsed(is, next); err != nil {
 		return err
 	}
 	if err := l.renew(next); err != nil {
@@ -151,6 +163,15 @@ func compared(is, next *config.Config) ([]adminapi.Changed, error) {
 		}
 	}
 	return all, errors.Join(wrong...)
+}
+
+// rehearsed plays the change before it is made, and says what would come of it.
+func (l *life) rehearsed(is, next *edition) error {
+	_, err := rehearse.Change(nodeConfig(l.config).With(&is.gate), &next.gate)
+	if never := new(rehearse.Never); errors.As(err, &never) && never.Rule > 0 {
+		return fmt.Errorf("%w: that is %s", err, next.face.Quotas[never.Rule-1].Name)
+	}
+	return err
 }
 
 // renew has the node step to another gate, and waits until it has: once it was told, it will,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,6 +20,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"macronode/adapters/adminapi"
+	"macronode/core/event"
+	"macronode/core/words"
 )
 
 // changing is a node that was started with a file, which a test writes anew.
@@ -181,6 +184,38 @@ func TestPraisonai5144(t *testing.T) {
 		}
 		if status, body, policy := c.told("/app"); status != 200 || body != "one" || policy != `"each";q=50;w=1` {
 			t.Errorf("%s: %d %q %q", name, status, body, policy)
+		}
+	}
+}
+
+// TestAChangeIsRehearsed: what the configuration itself cannot say, and would let nobody in,
+// is not given to the node.
+func TestAChangeIsRehearsed(t *testing.T) {
+	l := &life{config: configured(t), log: slog.New(slog.DiscardHandler)}
+	is, err := l.edit(l.config, &edition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := func(set ...string) *edition {
+		e, err := l.edit(configured(t, set...), is)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	good := next("queue.max_wait=50ms", `quotas=[{"name":"all","scope":"peer","requests_per_second":1}]`)
+	if err := l.rehearsed(is, good); err != nil {
+		t.Error(err)
+	}
+	for why, spoil := range map[string]func(*event.Gate){
+		"that is all":          func(g *event.Gate) { g.Quotas[0].Rate = 0 },
+		"authed callers of ":   func(g *event.Gate) { g.Facets[words.Lists].Class[words.Authed] = 0 },
+		"more places than the": func(g *event.Gate) { g.Facets[words.Money].Queue++ },
+	} {
+		bad := next(`quotas=[{"name":"all","scope":"peer","requests_per_second":1}]`)
+		spoil(&bad.gate)
+		if err := l.rehearsed(is, bad); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: %v", why, err)
 		}
 	}
 }
