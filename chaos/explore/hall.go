@@ -22,7 +22,7 @@ import (
 //
 //	H1  whoever asks is told once, within the time that a queue takes
 //	H2  a permit is out for each who works or will be settled, until it is taken back, and for nobody else
-//	H3  what a tenant is told of his quota is what his own have had
+//	H3  what a tenant is told of his quota is what his own have had: of who was refused after all, nothing
 //	H4  who is refused has a reason: his flow, his class, his quota, the pace, a drain
 //	H5  who has shown a key goes at once where a permit is free
 //	H6  a draining node lets nobody in, and nobody wait

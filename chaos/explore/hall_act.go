@@ -249,6 +249,12 @@ func (w *Hall) told(v event.Verdict, in event.Event, phase words.Phase) {
 	if v.Why == event.Admitted && phase >= words.Draining {
 		w.fail("H6: guest %d goes while it is draining", i)
 	}
+	if a, ok := in.(*event.Arrive); v.Why != event.Admitted && !(ok && a.Ticket == v.Ticket) { // it waited, and has it back
+		if w.had[0]--; stranger(i) {
+			w.had[0]++
+			w.had[1]--
+		}
+	}
 	w.p.said[g.slot] = v
 	switch {
 	case v.Why != event.Admitted:

@@ -42,7 +42,7 @@ func halls() map[string]struct {
 			[]hallSight{hallGoes, hallWaited, hallFull, hallLate, hallTaken, hallLost, hallAgain, hallStale, hallLeft, hallLeftGo}},
 		"the pace of the instance": {Party{asks: [hallGuests]uint8{2, 1, 1, 0}, limits: hallLimits(2, 2), quotas: []quota.Rule{pace}, left: hallBudget{passes: 2, drains: 1}},
 			[]hallSight{hallGoes, hallWaited, hallShut, hallClosed, hallPaced}},
-		"a gate that is changed": {Party{asks: [hallGuests]uint8{1, 1, 1, 1}, limits: hallLimits(1, 1), left: hallBudget{changes: 2, leaves: 1, passes: 1}, changes: []event.Gate{gate(2, 1), gate(1, 0)}},
+		"a gate that is changed": {Party{asks: [hallGuests]uint8{2, 1, 1, 0}, limits: hallLimits(1, 1), left: hallBudget{changes: 2, leaves: 1, passes: 1}, changes: []event.Gate{gate(2, 1), gate(1, 0)}},
 			[]hallSight{hallGoes, hallWaited, hallFull, hallLate, hallLeft, hallUnserved, hallMore}},
 	}
 }
