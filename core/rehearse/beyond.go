@@ -100,6 +100,9 @@ func (p *play) upstream(was, is event.Upstream) error {
 
 // onward plays every history of so many steps, and the change behind each.
 func (p *play) onward(s *stage, was *event.Upstream, to *event.Gate, more int) error {
+	if p.steps >= MaxSteps {
+		return nil
+	}
 	is := &to.Upstreams[0]
 	for step := range steps {
 		t := p.copy(s)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/node"
 	"macronode/core/words"
 )
 
@@ -54,15 +53,11 @@ func kinds(g *event.Gate) (all []kind) {
 	return all
 }
 
-// doors says who of those who are served would never be let in, in the house as it is.
-func (p *play) doors(c node.Config) error {
-	g := c.Applied()
-	places := 0
-	for f := range g.Facets {
-		places += g.Facets[f].Permits + g.Facets[f].Queue
-	}
-	s := p.small(max(1, places), &g)
-	return s.doors()
+// doors says who of those who are served would never be let in: by quotas as they are, in a
+// house that is small.
+func (p *play) doors(g event.Gate) error {
+	_, is, places := shrunk(g, g)
+	return p.small(places, &is).doors()
 }
 
 // doors asks each kind that is served to come alone.

@@ -89,15 +89,18 @@ func (s *stage) counted(k kind) {
 }
 
 // before plays every history of so many moves, and the change behind each.
-func (p *play) before(s *stage, to *event.Gate, fresh uint16, moves_ int) error {
-	if err := p.change(s, to, fresh); err != nil || moves_ == 0 {
+func (p *play) before(s *stage, to *event.Gate, fresh uint16, more int) error {
+	if p.steps >= MaxSteps {
+		return nil
+	}
+	if err := p.change(s, to, fresh); err != nil || more == 0 {
 		return err
 	}
 	for move := range moves {
 		t := p.copy(s)
 		possible, err := t.do(move)
 		if err == nil && possible {
-			err = p.before(t, to, fresh, moves_-1)
+			err = p.before(t, to, fresh, more-1)
 		}
 		if p.done(t); err != nil {
 			return err

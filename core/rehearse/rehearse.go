@@ -15,8 +15,9 @@ import (
 	"macronode/core/node"
 )
 
-// MaxSteps is more than any rehearsal takes of the node.
-const MaxSteps = 30_000
+// MaxSteps is how many steps of the node a rehearsal takes before it goes into nothing new:
+// of gates as large as there may be it is done by then.
+const MaxSteps = 40_000
 
 // Change says in one sentence why a node of c, whose gate is c's, is not to be given another:
 // it does not fit; a kind of caller that is served would never be let in, even alone; or in
@@ -28,7 +29,7 @@ func Change(c node.Config, to *event.Gate) (steps int, err error) {
 		return 0, err
 	}
 	p := play{}
-	if err := p.doors(c.With(to)); err != nil {
+	if err := p.doors(*to); err != nil {
 		return p.steps, err
 	}
 	from := c.Applied()
@@ -47,7 +48,7 @@ func Gate(c node.Config) error {
 		return err
 	}
 	p := play{}
-	return p.doors(c)
+	return p.doors(g)
 }
 
 // play is a rehearsal.

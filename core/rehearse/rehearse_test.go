@@ -96,3 +96,50 @@ func TestBad(t *testing.T) {
 		}
 	}
 }
+
+// large is a gate with as many of everything as there may be, no two alike.
+func large(version uint64) event.Gate {
+	g := gate()
+	g.Version, g.Quotas, g.Upstreams = version, nil, nil
+	for i := range uint64(quota.MaxRules) {
+		q := event.Quota{Scope: words.Scope(i % uint64(words.OfRoute)), Rate: 1 + i*version, Every: time.Second, Burst: 1 + i + 3*version, Classes: quota.All}
+		if i%3 == 0 {
+			q.Scope, q.Route = words.OfRoute, uint16(i)+1
+		}
+		g.Quotas = append(g.Quotas, q)
+	}
+	for i := range upstream.MaxUpstreams {
+		u := upstream.Default(uint8(1 + i%upstream.MaxEndpoints))
+		u.Tries, u.Spare = uint8(1+i%5), uint32(i)+uint32(version)
+		g.Upstreams = append(g.Upstreams, event.Upstream(u))
+	}
+	return g
+}
+
+// TestLarge: however much there is, a rehearsal is bounded.
+func TestLarge(t *testing.T) {
+	from, to := large(1), large(2)
+	began := time.Now()
+	steps, err := rehearse.Change(config().With(&from), &to)
+	if err != nil || steps >= rehearse.MaxSteps {
+		t.Errorf("%d steps: %v", steps, err)
+	}
+	t.Logf("%d steps in %v", steps, time.Since(began))
+}
+
+func BenchmarkChange(b *testing.B) {
+	from, to := large(1), large(2)
+	for b.Loop() {
+		if _, err := rehearse.Change(config().With(&from), &to); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkGate(b *testing.B) {
+	for b.Loop() {
+		if err := rehearse.Gate(config()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
