@@ -101,6 +101,9 @@ func (f *frames) until(is func(http2.Frame) bool) error {
 	}
 }
 
+// gone waits for the end of a connection that goes away: net/http takes a second.
+func (f *frames) gone() { _, _ = io.Copy(io.Discard, f.conn) }
+
 func goesAway(code http2.ErrCode) func(http2.Frame) bool {
 	return func(f http2.Frame) bool {
 		g, ok := f.(*http2.GoAwayFrame)
@@ -298,6 +301,7 @@ func TestWhatIsNotReadIsBounded(t *testing.T) {
 	if err := g.until(goesAway(http2.ErrCodeFrameSize)); err != nil {
 		t.Errorf("a longer frame: %v", err)
 	}
+	g.gone()
 }
 
 // TestAHeaderThatDrips ends with the time of a connection without a request.
