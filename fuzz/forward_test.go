@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -71,6 +72,7 @@ func FuzzForward(f *testing.F) {
 	f.Cleanup(up.Close)
 	port := new(meek)
 	c := proxy.Default()
+	c.Tunnels = proxy.NewTunnels()
 	c.Grace = 100 * time.Millisecond
 	to, err := url.Parse(up.URL)
 	if err != nil {
@@ -84,7 +86,13 @@ func FuzzForward(f *testing.F) {
 		f.Fatal(err)
 	}
 	front := httptest.NewServer(p)
-	f.Cleanup(func() { p.Close(); front.Close() })
+	f.Cleanup(func() {
+		over, cut := context.WithCancel(context.Background())
+		cut()
+		c.Tunnels.Drain(over)
+		p.Retire()
+		front.Close()
+	})
 	f.Fuzz(func(t *testing.T, said []byte) {
 		conn, err := net.Dial("tcp", front.Listener.Addr().String())
 		if err != nil {

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"mime"
@@ -10,21 +9,15 @@ import (
 	"strings"
 	"sync"
 
+	"macronode/adapters/inflate"
 	"macronode/core/event"
 	"macronode/core/words"
 )
 
-const (
-	maxRatio = 10       // a body may inflate to so many times its length
-	keepable = 64 << 10 // bytes of a buffer that is worth keeping
-)
+const keepable = 64 << 10 // bytes of a buffer that is worth keeping
 
-// Buffers and inflaters are kept for the next request. Nothing that outlives a
-// request points into one.
-var (
-	buffers   = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
-	inflaters = sync.Pool{New: func() any { return new(gzip.Reader) }}
-)
+// Buffers are kept for the next request. Nothing that outlives a request points into one.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 2<<10); return &b }}
 
 func takeBuffer() *[]byte { return buffers.Get().(*[]byte) }
 
@@ -63,14 +56,13 @@ func isJSON(r *http.Request) error {
 // read takes in the whole body, inflated. What comes over the wire is bounded, and so
 // is what it inflates to, before any of it is stored.
 func read(r *http.Request, to *[]byte) error {
-	coding := r.Header["Content-Encoding"]
-	squeezed := len(coding) == 1 && strings.EqualFold(coding[0], "gzip")
+	of, err := inflate.Of(r.Header["Content-Encoding"])
 	switch {
-	case len(coding) > 0 && !squeezed:
-		return because(event.UnsupportedMedia, "The body is not plain and not compressed by gzip.")
+	case err != nil:
+		return because(event.UnsupportedMedia, "The body is not plain and not compressed by gzip or zstd.")
 	case r.ContentLength > words.MaxBody:
 		return problem(event.PayloadTooLarge)
-	case !squeezed:
+	case of == inflate.Plain:
 		return fill(to, r.Body, words.MaxBody)
 	}
 	packed := takeBuffer()
@@ -78,21 +70,14 @@ func read(r *http.Request, to *[]byte) error {
 	if err := fill(packed, r.Body, words.MaxBody); err != nil {
 		return err
 	}
-	return inflate(to, *packed)
-}
-
-func inflate(to *[]byte, packed []byte) error {
-	z := inflaters.Get().(*gzip.Reader)
-	defer inflaters.Put(z)
-	if z.Reset(bytes.NewReader(packed)) != nil {
-		return errGzip
-	}
-	return fill(to, z, min(words.MaxBody, maxRatio*len(packed)))
+	z := inflate.New(bytes.NewReader(*packed), of, inflate.Limits{Most: words.MaxBody, Window: words.MaxBody})
+	defer z.Close() //nolint:errcheck // it has none
+	return fill(to, z, words.MaxBody)
 }
 
 var (
-	errGzip = because(event.BadRequest, "The body is not what gzip writes.")
-	errBody = because(event.BadRequest, "The body did not arrive whole in time.")
+	errPacked = because(event.BadRequest, "The body is not what its Content-Encoding writes.")
+	errBody   = because(event.BadRequest, "The body did not arrive whole in time.")
 )
 
 // fill reads all of from, which is at most so many bytes, growing by what has
@@ -111,10 +96,11 @@ func fill(to *[]byte, from io.Reader, most int) error {
 			return problem(event.PayloadTooLarge)
 		case errors.Is(err, io.EOF):
 			return nil
+		case errors.Is(err, inflate.ErrLarge):
+			return problem(event.PayloadTooLarge)
+		case errors.Is(err, inflate.ErrBroken):
+			return errPacked
 		case err != nil:
-			if _, ok := from.(*gzip.Reader); ok {
-				return errGzip
-			}
 			return errBody
 		}
 	}

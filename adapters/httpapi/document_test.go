@@ -19,6 +19,8 @@ import (
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 
 	"macronode/adapters/httpapi"
+	"macronode/adapters/inflate"
+	"macronode/core/words"
 )
 
 // contract is the document, read once.
@@ -101,6 +103,9 @@ func (c *checked) RoundTrip(r *http.Request) (*http.Response, error) {
 func plain(body []byte) io.Reader {
 	if z, err := gzip.NewReader(bytes.NewReader(body)); err == nil {
 		return z
+	}
+	if bytes.HasPrefix(body, []byte("\x28\xb5\x2f\xfd")) {
+		return inflate.New(bytes.NewReader(body), inflate.Zstd, inflate.Limits{Window: words.MaxBody})
 	}
 	return bytes.NewReader(body)
 }

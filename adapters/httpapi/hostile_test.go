@@ -46,6 +46,23 @@ func squeezed(t testing.TB, text string) func(*http.Request) {
 	}
 }
 
+// framed is a body of zstd: a frame of so large a window, and its blocks.
+func framed(window, blocks string) func(*http.Request) {
+	return func(r *http.Request) {
+		setBody(r, "\x28\xb5\x2f\xfd\x00"+window+blocks)
+		r.Header.Set("Content-Encoding", "zstd")
+	}
+}
+
+// blocked is text as the last block of a frame, not compressed. Text is short.
+func blocked(text string) string {
+	head := len(text)<<3 | 1
+	return string([]byte{byte(head), byte(head >> 8), byte(head >> 16)}) + text
+}
+
+// bomb is so many blocks, each of 128 KiB of blanks.
+func bomb(blocks int) string { return strings.Repeat("\x02\x00\x10 ", blocks-1) + "\x03\x00\x10 " }
+
 func all(changes ...func(*http.Request)) func(*http.Request) {
 	return func(r *http.Request) {
 		for _, change := range changes {
@@ -103,15 +120,29 @@ func hostiles(t testing.TB) []hostile {
 		{"another parameter", header("Content-Type", "application/json; version=2"), 415, media},
 		{"a broken content type", header("Content-Type", "application/json; charset"), 415, media},
 		{"deflate", header("Content-Encoding", "deflate"), 415, media},
-		{"zstd", header("Content-Encoding", "zstd"), 415, media},
+		{"brotli", header("Content-Encoding", "br"), 415, media},
+		{"gzip in zstd", header("Content-Encoding", "gzip, zstd"), 415, media},
 		{"gzip twice", header("Content-Encoding", "gzip, gzip"), 415, media},
 		{"two codings", header("Content-Encoding", "gzip", "gzip"), 415, media},
 
 		{"1 MiB and a byte", body(transfer + strings.Repeat(" ", words.MaxBody+1-len(transfer))), 413, tooLarge},
 		{"1 MiB and a byte, hidden", all(body(transfer+strings.Repeat(" ", words.MaxBody+1-len(transfer))), chunked), 413, tooLarge},
 		{"a bomb", squeezed(t, transfer+strings.Repeat(" ", 900_000)), 413, tooLarge},
+		{"a bomb of many", func(r *http.Request) {
+			setBody(r, strings.Repeat(zipped(t, strings.Repeat(" ", 100_000)), 12))
+			r.Header.Set("Content-Encoding", "gzip")
+		}, 413, tooLarge},
+		{"a bomb of zstd", framed("\x58", bomb(8)), 413, tooLarge},
+		{"zstd that looks back 2 MiB", framed("\x58", "\x01\x00\x00"), 413, tooLarge},
+		{"zstd that looks back 64 GiB", framed("\xd0", bomb(1)), 413, tooLarge},
 		{"a bomb, and a stranger", all(squeezed(t, strings.Repeat(" ", 900_000)), header("Authorization")), 401, nobody},
 		{"said to be gzip", header("Content-Encoding", "gzip"), 400, bad},
+		{"said to be zstd", header("Content-Encoding", "zstd"), 400, bad},
+		{"zstd of nothing", framed("\x00", "\x01\x00\x00"), 400, bad},
+		{"zstd cut short", framed("\x00", blocked(transfer)[:50]), 400, bad},
+		{"zstd without its end", framed("\x00", ""), 400, bad},
+		{"zstd and more", framed("\x00", blocked(transfer)+"x"), 400, bad},
+		{"zstd of two bodies", framed("\x00", blocked(transfer)+"\x28\xb5\x2f\xfd\x00\x00"+blocked(transfer)), 400, bad},
 		{"gzip cut short", func(r *http.Request) {
 			setBody(r, zipped(t, transfer)[:40])
 			r.Header.Set("Content-Encoding", "gzip")
@@ -238,6 +269,9 @@ func TestHarmlessRequests(t *testing.T) {
 		{name: "1 MiB", change: body(transfer + strings.Repeat(" ", words.MaxBody-len(transfer)))},
 		{name: "1 MiB, hidden", change: all(body(transfer+strings.Repeat("\n", words.MaxBody-len(transfer))), chunked)},
 		{name: "gzip", change: squeezed(t, transfer)},
+		{name: "gzip, and blanks as many as are free", change: squeezed(t, transfer+strings.Repeat(" ", 60<<10))},
+		{name: "zstd", change: framed("\x00", blocked(transfer))},
+		{name: "zstd that looks back 1 MiB", change: framed("\x50", blocked(transfer))},
 		{name: "an empty memo", change: with("}", `,"memo":""}`)},
 		{name: "a memo of 256 bytes", change: with("}", `,"memo":"`+strings.Repeat("ö", 128)+`"}`)},
 		{name: "an escaped name", change: with(`"from"`, `"\u0066rom"`)},

@@ -91,7 +91,7 @@ var Limits = []Limit{
 	{"words.MaxPatterns", "bytes of the names that an API key covers", []string{"core/words.Patterns.text"}, "core/words.TestPatternsWant"},
 	{"words.MaxNonce", "a nonce, a seq", []string{"core/event.Item.check"}, "core/event.TestEveryShape"},
 	{"words.MaxLSN", "frames of a journal: at a million a second, nine years", []string{"core/record.Begin"}, "core/record.TestRefuses"},
-	{"words.MaxBody", "bytes of a body, as it came and inflated; 413", []string{"adapters/httpapi.read", "adapters/httpapi.inflate"}, "adapters/httpapi.TestHostileRequests"},
+	{"words.MaxBody", "bytes of a body, as it came and inflated; 413", []string{"adapters/httpapi.read", "adapters/inflate.Reader.left"}, "adapters/httpapi.TestHostileRequests"},
 	{"words.MaxDepth", "of a body: the types that it is read into hold it", []string{"adapters/httpapi.decode"}, "adapters/httpapi.TestHostileRequests"},
 	{"words.MaxRecord", "bytes of a record: no request makes a longer one", []string{"core/record.Add"}, "core/record.TestLongest"},
 	{"words.MaxRecords", "records of a frame: no batch makes more", []string{"core/record.Add"}, "core/ledger.TestLongestBatch"},

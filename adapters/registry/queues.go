@@ -96,6 +96,6 @@ var Wires = []Wire{
 // Pools keep memory.
 var Pools = []Pool{
 	{"adapters/httpapi.buffers", "bodies and answers", "64 KiB each: a larger one is not kept"},
-	{"adapters/httpapi.inflaters", "states of gzip", "about 44 KiB each"},
+	{"adapters/inflate.gzips", "states of gzip", "about 44 KiB each"},
 	{"adapters/proxy.buffers", "parts of bodies on their way", "32 KiB each"},
 }

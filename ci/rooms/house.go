@@ -69,8 +69,9 @@ var House = []Room{
 	adapter("registry"), // data: what is bounded, shared, timed and counted
 	adapter("metrics", "adapters/registry").borrows("github.com/prometheus/client_golang"),
 	adapter("httpserver"),
-	adapter("proxy"),
-	adapter("httpapi", "core/digest", "core/receipt").
+	adapter("inflate").borrows("github.com/klauspost/compress"),
+	adapter("proxy", "adapters/inflate"),
+	adapter("httpapi", "core/digest", "core/receipt", "adapters/inflate").
 		borrows("github.com/labstack/echo/v4", "github.com/go-json-experiment/json"),
 	adapter("client", "core/digest").borrows("github.com/oapi-codegen/runtime", "github.com/go-json-experiment/json"),
 	adapter("adminapi", "core/receipt").borrows("github.com/go-json-experiment/json"),

@@ -73,6 +73,7 @@ const (
 	decided  = int64(unsafe.Sizeof(decisions.Decision{})) + 512 + // and its texts
 		3*(int64(unsafe.Sizeof(decisions.Leg{}))+proxy.MaxTries*int64(unsafe.Sizeof(decisions.Try{})))
 	largeOne = 3*words.MaxBody + // as it came, inflated, and while either grows
+		3*words.MaxBody + // what zstd looks back on, twice, and its tables
 		words.MaxBody + words.MaxItems*(2*item+512) // and what is made of it
 	copies    = 10      // of the backlog: two batches and a turn, each grown, one that is written, six that are folded
 	onePage   = 2 << 20 // rows of one answer, as they are found and as they are written

@@ -1,0 +1,239 @@
+package inflate_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"testing/iotest"
+
+	"github.com/klauspost/compress/zstd"
+
+	"macronode/adapters/inflate"
+)
+
+const window = 8 << 20
+
+// gz is what gzip writes, a member for each part.
+func gz(parts ...[]byte) []byte {
+	var b bytes.Buffer
+	for _, part := range parts {
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write(part)
+		_ = z.Close()
+	}
+	return b.Bytes()
+}
+
+// zs is what zstd writes, a frame for each part.
+func zs(t testing.TB, parts ...[]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	for _, part := range parts {
+		z, err := zstd.NewWriter(&b, zstd.WithWindowSize(1<<20), zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = z.Write(part)
+		_ = z.Close()
+	}
+	return b.Bytes()
+}
+
+// all is what comes out of packed, by reads of so many bytes.
+func all(packed []byte, of inflate.Coding, l inflate.Limits, size int) (out []byte, err error) {
+	r := inflate.New(bytes.NewReader(packed), of, l)
+	defer r.Close()
+	buf := make([]byte, size)
+	for {
+		n, err := r.Read(buf)
+		out = append(out, buf[:n]...)
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return out, err
+		}
+	}
+}
+
+// noise does not compress.
+func noise(n int) []byte {
+	b := make([]byte, n)
+	c := rand.NewChaCha8([32]byte{7})
+	_, _ = c.Read(b)
+	return b
+}
+
+// text compresses to a quarter.
+func text(lines int) (b []byte) {
+	for line := noise(100 * lines); len(line) > 0; line = line[100:] {
+		b = append(append(b, line[:100]...), even(300)...)
+	}
+	return b
+}
+
+func even(n int) []byte { return bytes.Repeat([]byte{' '}, n) }
+
+// huge is a frame of zstd that says how far it looks back, and repeats one byte.
+func huge(exponent byte, blocks int) []byte {
+	b := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, exponent << 3}
+	const size = 128 << 10
+	for i := range blocks {
+		head := uint32(size<<3 | 1<<1)
+		if i == blocks-1 {
+			head |= 1
+		}
+		b = append(b, byte(head), byte(head>>8), byte(head>>16), 'x')
+	}
+	return b
+}
+
+// TestWhatIsHonestComesOut: whole, whatever the size of the reads on either side.
+func TestWhatIsHonestComesOut(t *testing.T) {
+	for name, plain := range map[string][]byte{"nothing": nil, "little": []byte("hello"), "even, as much as is free": even(inflate.Free),
+		"noise": noise(3 << 20), "text": text(2000)} {
+		half := len(plain) / 2
+		for of, packed := range map[inflate.Coding][][]byte{
+			inflate.Gzip: {gz(plain), gz(plain[:half], plain[half:]), gz(nil, plain, nil)},
+			inflate.Zstd: {zs(t, plain), zs(t, plain[:half], plain[half:]), append([]byte{0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3}, zs(t, plain)...)},
+		} {
+			for i, p := range packed {
+				for _, size := range []int{1, 1000, 1 << 20} {
+					if size == 1 && len(plain) > 1<<17 {
+						continue
+					}
+					if len(p) == 0 { // zstd of nothing
+						continue
+					}
+					if got, err := all(p, of, inflate.Limits{Window: window}, size); err != nil || !bytes.Equal(got, plain) {
+						t.Errorf("%s, %d, form %d, by %d: %d of %d bytes, %v", name, of, i, size, len(got), len(plain), err)
+					}
+				}
+			}
+		}
+	}
+	got, err := io.ReadAll(inflate.New(iotest.OneByteReader(bytes.NewReader(gz(even(inflate.Free)))), inflate.Gzip, inflate.Limits{}))
+	if err != nil || len(got) != inflate.Free {
+		t.Errorf("byte by byte: %d, %v", len(got), err)
+	}
+}
+
+// TestBombs: each is refused as too large, with no more out than may be, and without the
+// memory that it wants.
+func TestBombs(t *testing.T) {
+	zeros := make([]byte, 1<<20)
+	member, frame := gz(zeros), zs(t, zeros)
+	for name, c := range map[string]struct {
+		packed []byte
+		of     inflate.Coding
+		most   int64
+	}{
+		"gzip":                       {gz(make([]byte, 64<<20)), inflate.Gzip, 0},
+		"gzip of many members":       {bytes.Repeat(member, 64), inflate.Gzip, 0},
+		"gzip, a byte too many":      {gz(even(inflate.Free*2 + 1)), inflate.Gzip, inflate.Free * 2},
+		"zstd":                       {zs(t, make([]byte, 64<<20)), inflate.Zstd, 0},
+		"zstd of many frames":        {bytes.Repeat(frame, 64), inflate.Zstd, 0},
+		"zstd, a byte repeated":      {huge(10, 1000), inflate.Zstd, 0},
+		"zstd, a window of a 64 GiB": {huge(26, 1), inflate.Zstd, 0},
+		"zstd, a window of 16 MiB":   {huge(14, 1), inflate.Zstd, 0},
+		"noise, more than at most":   {gz(noise(inflate.Most + 1)), inflate.Gzip, 0},
+		"noise, the same, of zstd":   {zs(t, noise(inflate.Most+1)), inflate.Zstd, 0},
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		r := inflate.New(bytes.NewReader(c.packed), c.of, inflate.Limits{Most: c.most, Window: window})
+		n, err := io.Copy(io.Discard, struct{ io.Reader }{r})
+		_ = r.Close()
+		runtime.ReadMemStats(&after)
+		most := min(int64(inflate.Ratio*len(c.packed)+inflate.Free), inflate.Most)
+		if c.most > 0 {
+			most = min(most, c.most)
+		}
+		if !errors.Is(err, inflate.ErrLarge) || n > most {
+			t.Errorf("%s: %d bytes of at most %d, %v", name, n, most, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > window+4<<20 {
+			t.Errorf("%s: took %d bytes of memory", name, took)
+		}
+	}
+}
+
+// TestTheRatioIsHeldAllAlong: not only of the whole: at no moment is more out than what was
+// read by then lets.
+func TestTheRatioIsHeldAllAlong(t *testing.T) {
+	plain := append(even(8<<20), noise(8<<20)...) // in the mean it is honest
+	for of, packed := range map[inflate.Coding][]byte{inflate.Gzip: gz(plain), inflate.Zstd: zs(t, plain)} {
+		if n, err := all(packed, of, inflate.Limits{Window: window}, 1<<20); !errors.Is(err, inflate.ErrLarge) || len(n) > 1<<20 {
+			t.Errorf("%d: %d bytes, %v", of, len(n), err)
+		}
+	}
+}
+
+// TestManyEmptyOnes: members and frames of nothing come to nothing, in no more room than one.
+func TestManyEmptyOnes(t *testing.T) {
+	empty := []byte{0x28, 0xb5, 0x2f, 0xfd, 0x20, 0, 1, 0, 0} // one segment, of nothing
+	for of, packed := range map[inflate.Coding][]byte{inflate.Gzip: bytes.Repeat(gz(nil), 100_000), inflate.Zstd: bytes.Repeat(empty, 100_000)} {
+		if out, err := all(packed, of, inflate.Limits{Window: window}, 100); err != nil || len(out) > 0 {
+			t.Errorf("%d: %d bytes, %v", of, len(out), err)
+		}
+	}
+}
+
+// TestCutAnywhere: what is cut short is an end only where a member or a frame ends.
+func TestCutAnywhere(t *testing.T) {
+	a, b := []byte("first part"), append(noise(500), even(1000)...)
+	for of, c := range map[inflate.Coding][2][]byte{inflate.Gzip: {gz(a), gz(b)}, inflate.Zstd: {zs(t, a), zs(t, b)}} {
+		whole := bytes.Join(c[:], nil)
+		for n := range len(whole) {
+			out, err := all(whole[:n], of, inflate.Limits{Window: window}, 100)
+			if ends := n == len(c[0]); ends != (err == nil) || ends && !bytes.Equal(out, a) || !ends && !errors.Is(err, inflate.ErrBroken) {
+				t.Errorf("%d cut at %d of %d: %d bytes, %v", of, n, len(whole), len(out), err)
+			}
+		}
+		if _, err := all(append(whole, "xyz0"...), of, inflate.Limits{Window: window}, 100); !errors.Is(err, inflate.ErrBroken) {
+			t.Errorf("%d and more: %v", of, err)
+		}
+	}
+}
+
+// TestTheSourceFails: what it fails with is told, and is neither an end nor a broken body.
+func TestTheSourceFails(t *testing.T) {
+	away := errors.New("the client has left")
+	for of, packed := range map[inflate.Coding][]byte{inflate.Gzip: gz(noise(1000)), inflate.Zstd: zs(t, noise(1000))} {
+		for _, n := range []int{0, 3, len(packed) / 2, len(packed)} {
+			r := inflate.New(io.MultiReader(bytes.NewReader(packed[:n]), iotest.ErrReader(away)), of, inflate.Limits{Window: window})
+			if _, err := io.ReadAll(r); !errors.Is(err, away) {
+				t.Errorf("%d after %d bytes: %v", of, n, err)
+			}
+			_ = r.Close()
+			if _, err := r.Read(make([]byte, 1)); err == nil {
+				t.Error("it is read when it is closed")
+			}
+		}
+	}
+}
+
+// TestCodings: one, of two, and none in another.
+func TestCodings(t *testing.T) {
+	for _, c := range []struct {
+		said []string
+		want inflate.Coding
+		err  error
+	}{
+		{nil, inflate.Plain, nil}, {[]string{"gzip"}, inflate.Gzip, nil}, {[]string{"X-GZip"}, inflate.Gzip, nil}, {[]string{"ZSTD"}, inflate.Zstd, nil},
+		{[]string{"gzip, gzip"}, 0, inflate.ErrCoding}, {[]string{"gzip", "zstd"}, 0, inflate.ErrCoding}, {[]string{"gzip,"}, 0, inflate.ErrCoding},
+		{[]string{""}, 0, inflate.ErrCoding}, {[]string{"identity"}, 0, inflate.ErrCoding}, {[]string{"br"}, 0, inflate.ErrCoding}, {[]string{"deflate"}, 0, inflate.ErrCoding},
+	} {
+		if got, err := inflate.Of(c.said); got != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%q: %d, %v", c.said, got, err)
+		}
+	}
+	if got := fmt.Sprint(inflate.Ratio, inflate.Free, inflate.Most); got != "10 65536 33554432" {
+		t.Error(got)
+	}
+}
