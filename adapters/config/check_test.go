@@ -68,7 +68,8 @@ func TestCheck(t *testing.T) {
 		{"as many as there are tickets", func(c *Config) { c.Queue.Beyond = words.MaxTickets - 256 - 64 - 512 - 32 - 256 }, ""},
 		{"one more than there are tickets", func(c *Config) { c.Queue.Beyond = words.MaxTickets - 256 - 64 - 512 - 32 - 256 + 1 }, `permits.money (default) is 512, which with all other permits and queues is 65537: they want at most 65536 together`},
 		{"no permits", func(c *Config) { c.Permits.Beyond = 0 }, `permits.beyond (default) is 0: it wants a whole number from 1 to 21845`},
-		{"no queue", func(c *Config) { c.Queue.Lists = 0 }, `queue.lists (default) is 0: it wants a whole number from 1 to 65536`},
+		{"no queue", func(c *Config) { c.Queue.Lists = 0 }, `queue.lists (default) is 0: it wants a whole number from 3 to 65536`},
+		{"no queue for each class", func(c *Config) { c.Queue.Money = 2 }, `queue.money (default) is 2: it wants a whole number from 3 to 65536`},
 		{"header larger than any", func(c *Config) { c.HTTP.HeaderBytes = 64<<10 + 1 }, `http.header_bytes (default) is 65537B: it wants a size such as 512KiB, 256MiB or 1GiB, from 4KiB to 64KiB`},
 		{"an entry out of range", func(c *Config) {
 			c.Quotas = []Quota{{Scope: words.OfPeer, Requests: Rate{1, time.Second}, Burst: Burst{Units: 1<<40 + 1}}}

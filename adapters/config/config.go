@@ -154,9 +154,9 @@ type Queue struct {
 	MaxWait time.Duration `key:"max_wait" default:"25ms" min:"0s" max:"1s" change:"hot" doc:"Time that a request waits for a permit, and never more than a quarter of its deadline."`
 	Pace    time.Duration `key:"pace" default:"1ms" min:"0s" max:"100ms" change:"hot" doc:"Time that who comes may wait for the instance's quota; one who would wait longer is refused at once."`
 	Weights Weights       `key:"weights" doc:"Quanta of each class when its turn comes."`
-	Money   int           `key:"money" default:"256" min:"1" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.money."`
-	Lists   int           `key:"lists" default:"64" min:"1" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.lists."`
-	Beyond  int           `key:"beyond" default:"192" min:"1" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.beyond."`
+	Money   int           `key:"money" default:"256" min:"3" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.money."`
+	Lists   int           `key:"lists" default:"64" min:"3" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.lists."`
+	Beyond  int           `key:"beyond" default:"192" min:"3" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.beyond."`
 	Class   int           `key:"class_share" default:"33" min:"1" max:"33" change:"hot" doc:"Percent of each of these queues that one class may fill, and at least one request; a third at most, so that no two keep the third out."`
 	Flow    int           `key:"flow_share" default:"25" min:"1" max:"33" change:"hot" doc:"Percent of each of these queues that one tenant may fill, or one peer that has shown no key, and at least one request."`
 }
@@ -184,6 +184,7 @@ type Rows struct {
 type Log struct {
 	Level  string `key:"level" default:"info" one:"debug info warn error" change:"hot" doc:"The least important lines that are written."`
 	Format string `key:"format" default:"text" one:"text json" change:"restart" doc:"How a line is written."`
+	Access bool   `key:"access" default:"false" change:"hot" doc:"A line for each request, of whatever level; of more than some thousand a second some are left out, and counted."`
 }
 
 // A decided frame must fit into half of the smallest backlog: sweeps stop there.

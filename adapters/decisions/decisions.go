@@ -36,6 +36,7 @@ type Decision struct {
 	TookUS   int64     `json:"took_us"`
 	Config   string    `json:"config"` // the version that decided
 
+	Full    string `json:"full,omitzero"` // the queue that had no place for it, though it was let in
 	Method  string `json:"method"`
 	Path    string `json:"path"`              // without its query; the first 128 bytes
 	Matched string `json:"matched,omitzero"`  // the route of the configuration

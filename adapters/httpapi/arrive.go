@@ -32,16 +32,17 @@ type Decision struct {
 	Facet   words.Facet
 	Tenant  words.Tenant // of the key that was verified; 0: none was
 	Key     words.KeyID
-	Peer    string
+	Peer    string // who asks: its address
 	Verdict event.Verdict
 	Status  int    // of HTTP
 	Code    string // of the problem; empty: it was done
-	Bytes   uint64 // of both bodies
+	In, Out uint64 // bytes of both bodies
 	Took    time.Duration
 	Under   *Face // what it saw of the configuration
 	Method  string
 	Path    string // without its query; the first 128 bytes
 	Course  Course // nil: it was not sent on
+	Full    string // the queue that had no place for it behind the gate
 }
 
 // A Policy is a quota, as callers are told of it.
@@ -84,6 +85,7 @@ func (k *call) class() words.Class {
 
 // arrive asks to be let in, and waits for its turn.
 func (k *call) arrive() error {
+	k.came = true
 	k.recognize()
 	k.of = k.class()
 	in := event.Arrive{Class: k.of, Facet: k.door.facet, Route: k.door.number, Peer: k.peer(),
@@ -107,6 +109,22 @@ func (k *call) arrive() error {
 		return &refusal{problem: v.Problem, detail: refused[v.Why]}
 	}
 	return nil
+}
+
+// arriveNowhere is arrive for what is no operation: to be told so costs a turn as well, or
+// whoever guesses would be the only one whom nothing bounds.
+func (k *call) arriveNowhere() error {
+	s := k.Node.Status()
+	if k.at = s.At; !s.Reads {
+		return problem(event.Unavailable)
+	}
+	return k.arrive()
+}
+
+// crowded refuses a request that was let in, for want of a place that it needs besides.
+func (k *call) crowded(queue, detail string) error {
+	k.full = queue
+	return because(event.Busy, detail)
 }
 
 // leave settles a call, once.
@@ -172,30 +190,52 @@ func newPolicy(p Policy) policy {
 	return policy{quoted, []string{text}}
 }
 
-// peer is who asks: the other end of the connection, unless that is a proxy that is taken
-// at its word about who is behind it.
+// peer is who asks, as quotas count it.
 func (k *call) peer() words.ID {
-	ap, err := netip.ParseAddrPort(k.r.RemoteAddr)
-	if err != nil {
-		return digest.Name([]byte(k.r.RemoteAddr)) // of a socket of the file system
+	if a := k.from(); a.IsValid() {
+		return subject(a)
 	}
-	a := ap.Addr().Unmap()
+	return digest.Name([]byte(k.r.RemoteAddr)) // of a socket of the file system
+}
+
+// who is who asks, as operators are told it.
+func (k *call) who() string {
+	if a := k.from(); a.IsValid() {
+		return a.String()
+	}
+	return k.r.RemoteAddr
+}
+
+// from is the address of who asks: the other end of the connection, unless that is a proxy
+// that is taken at its word about who is behind it. It is not valid of a connection that
+// has no address.
+func (k *call) from() netip.Addr {
+	a, _ := address(k.r.RemoteAddr)
 	said := k.r.Header["X-Forwarded-For"]
 	for i := len(said) - 1; i >= 0; i-- {
 		for line := said[i]; k.trusts(a); {
 			at := strings.LastIndexByte(line, ',')
-			behind, err := netip.ParseAddr(strings.TrimSpace(line[at+1:]))
-			if err != nil {
-				return subject(a) // it says nothing that is an address: it is asked for by itself
+			behind, ok := address(strings.TrimSpace(line[at+1:]))
+			if !ok {
+				return a // it says nothing that is an address: it is asked for by itself
 			}
-			a = behind.Unmap()
+			a = behind
 			if at < 0 {
 				break
 			}
 			line = line[:at]
 		}
 	}
-	return subject(a)
+	return a
+}
+
+// address is an address, with a port or without.
+func address(said string) (a netip.Addr, ok bool) {
+	if ap, err := netip.ParseAddrPort(said); err == nil {
+		return ap.Addr().Unmap(), true
+	}
+	a, err := netip.ParseAddr(strings.Trim(said, "[]"))
+	return a.Unmap(), err == nil
 }
 
 // trusts reports that a is of a network whose proxies are taken at their word.
@@ -229,8 +269,8 @@ func (k *call) decided() {
 		return
 	}
 	k.Decisions.Keep(Decision{ID: string(k.id[:]), At: k.at, Route: k.door.name, Class: k.of, Facet: k.door.facet, Tenant: k.key.Tenant, Key: k.key.ID,
-		Peer: k.r.RemoteAddr, Verdict: k.verdict, Status: k.status, Code: k.code, Bytes: uint64(max(k.r.ContentLength, 0)) + k.sent, Took: time.Since(k.began),
-		Method: method(k.r.Method), Path: k.path(), Course: k.course, Under: &k.face.Face})
+		Peer: k.who(), Verdict: k.verdict, Status: k.status, Code: k.code, In: uint64(max(k.r.ContentLength, 0)), Out: k.sent, Took: time.Since(k.began),
+		Method: method(k.r.Method), Path: k.path(), Course: k.course, Full: k.full, Under: &k.face.Face})
 }
 
 // method is a method as it is kept: one that is far too long is cut.

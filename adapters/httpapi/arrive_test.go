@@ -99,6 +99,9 @@ func TestPeer(t *testing.T) {
 		{[]string{"192.0.2.1, nonsense"}, is("127.0.0.1"), "who speaks nonsense speaks for himself"},
 		{[]string{"10.1.1.1"}, is("10.1.1.1"), "all trusted"},
 		{[]string{"2001:db8::1"}, is("2001:db8::ffff"), "one network of IPv6"},
+		{[]string{"192.0.2.1:80"}, is("192.0.2.1"), "with a port"},
+		{[]string{"[2001:db8::1]:77"}, is("2001:db8::ffff"), "of IPv6, the same"},
+		{[]string{"192.0.2.1, "}, is("127.0.0.1"), "who says nothing speaks for himself"},
 		{[]string{"::ffff:192.0.2.1"}, is("192.0.2.1"), "one address, written twice"},
 	} {
 		if got := peer(s, c.said...); got != c.want {
@@ -175,7 +178,7 @@ func TestEverybodyIsSettled(t *testing.T) {
 	s.send(s.post("issue", "k3", issue))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.in) != 0 || len(h.arrived) != 5 {
+	if len(h.in) != 0 || len(h.arrived) != 6 {
 		t.Errorf("%d came, %d are in", len(h.arrived), len(h.in))
 	}
 	codes := []string{}

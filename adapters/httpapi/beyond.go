@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -54,7 +55,11 @@ func (a *API) sendOn(k *call) {
 		why = event.Unavailable
 	}
 	if why != event.None {
-		k.fail(problem(why))
+		err := problem(why)
+		if why != event.Unavailable {
+			err = cmp.Or(k.arrive(), err)
+		}
+		k.fail(err)
 		return
 	}
 	if way.Head != nil {

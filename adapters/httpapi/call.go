@@ -57,6 +57,8 @@ type call struct {
 	changed bool      // something, for the first time
 	made    words.TxID
 	course  Course
+	came    bool   // it has asked to be let in
+	full    string // the queue, of those that the registry names, that had no place for it behind the gate
 }
 
 // WriteHeader notes that the answer is on its way.
@@ -126,6 +128,9 @@ func (k *call) tell(r *refusal) {
 		k.said[2] = "1"
 		if known := h["Retry-After"]; len(known) == 1 {
 			k.said[2] = known[0]
+		}
+		if k.full != "" {
+			k.said[2] = strconv.FormatInt(again(&event.Verdict{Problem: event.Busy, Retry: 2 * time.Second}), 10)
 		}
 		if k.verdict.Problem != event.None {
 			k.said[2] = strconv.FormatInt(again(&k.verdict), 10)

@@ -248,7 +248,14 @@ func (a *API) note(k *call) {
 // refuse answers what an endpoint, or the lack of one, ended with.
 func (a *API) refuse(err error, c echo.Context) {
 	k := c.Response().Writer.(*call)
-	if r := reason(err); r.problem == event.MethodNotAllowed {
+	r := reason(err)
+	if !k.came && (r.problem == event.NotFound || r.problem == event.MethodNotAllowed) {
+		if no := k.arriveNowhere(); no != nil {
+			k.fail(no)
+			return
+		}
+	}
+	if r.problem == event.MethodNotAllowed {
 		k.Header().Set(echo.HeaderAllow, a.takes[c.Path()])
 	}
 	k.fail(err)

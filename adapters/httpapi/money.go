@@ -88,7 +88,7 @@ func (k *call) take(body *[]byte) (bare bool, err error) {
 		case k.large <- struct{}{}:
 			k.lent = true
 		default:
-			return false, problem(event.Busy)
+			return false, k.crowded("large_bodies", "As many large bodies are read as may be.")
 		}
 	}
 	return false, read(k.r, body)

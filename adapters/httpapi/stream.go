@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"macronode/core/event"
 	"macronode/core/words"
 )
 
@@ -28,7 +27,7 @@ func (k *call) stream(kind []string) (*stream, error) {
 	select {
 	case k.streams <- struct{}{}:
 	default:
-		return nil, problem(event.Busy)
+		return nil, k.crowded("streams", "As many streams are sent as may be.")
 	}
 	k.leave() // a stream has a bound of its own, and keeps nobody's permit
 	s := &stream{k: k, out: http.NewResponseController(k)}

@@ -133,36 +133,6 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-// A peer is whom the last proxy whose word is taken names.
-func TestPeer(t *testing.T) {
-	h := build(t, func(c *proxy.Config) {
-		c.Trusted = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")}
-	}, "http://a")
-	for _, c := range []struct {
-		from, said, want string
-	}{
-		{"1.2.3.4:5", "9.9.9.9", "1.2.3.4"},
-		{"10.0.0.1:5", "9.9.9.9", "9.9.9.9"},
-		{"10.0.0.1:5", "6.6.6.6, 9.9.9.9", "9.9.9.9"},
-		{"10.0.0.1:5", "6.6.6.6, 9.9.9.9|10.0.0.7 , 10.0.0.8", "9.9.9.9"},
-		{"10.0.0.1:5", "6.6.6.6, 9.9.9.9, 10.0.0.7", "9.9.9.9"},
-		{"10.0.0.1:5", "", "10.0.0.1"},
-		{"10.0.0.1:5", "nobody", "10.0.0.1"},
-		{"10.0.0.1:5", "9.9.9.9, ", "10.0.0.1"},
-		{"[fd00::1]:5", "[2001:db8::1]:77", "2001:db8::1"},
-		{"[::ffff:10.0.0.1]:5", "9.9.9.9:80", "9.9.9.9"},
-		{"@", "9.9.9.9", "invalid IP"},
-	} {
-		r := &http.Request{RemoteAddr: c.from, Header: http.Header{}}
-		if c.said != "" {
-			r.Header["X-Forwarded-For"] = strings.Split(c.said, "|")
-		}
-		if got := h.proxy.Peer(r).String(); got != c.want {
-			t.Errorf("from %s, who says %q: %s, want %s", c.from, c.said, got, c.want)
-		}
-	}
-}
-
 func TestTrace(t *testing.T) {
 	h := build(t, nil, serves(t, echo))
 	const trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

@@ -171,31 +171,7 @@ func element(peer netip.Addr, host, proto string) string {
 	return "for=" + by + ";host=" + strconv.Quote(host) + ";proto=" + proto
 }
 
-// Peer is who asks: the other end of the connection, or whom it names when it is a proxy
-// whose word is taken. It is not valid of a connection that has no address.
-func (p *Proxy) Peer(r *http.Request) netip.Addr {
-	peer, _ := address(r.RemoteAddr)
-	said := r.Header["X-Forwarded-For"]
-	for i := len(said) - 1; i >= 0; i-- {
-		line := said[i]
-		for more := true; more; {
-			if !p.trusted(peer) {
-				return peer
-			}
-			at := strings.LastIndexByte(line, ',')
-			next, ok := address(strings.TrimSpace(line[at+1:]))
-			if !ok {
-				return peer
-			}
-			peer = next
-			if more = at >= 0; more {
-				line = line[:at]
-			}
-		}
-	}
-	return peer
-}
-
+// trusted reports that a peer is a proxy whose word is taken.
 func (p *Proxy) trusted(peer netip.Addr) bool {
 	for _, net := range p.config.Trusted {
 		if net.Contains(peer) {

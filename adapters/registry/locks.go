@@ -3,6 +3,7 @@ package registry
 // Locks are all there are. Those without Inside are never taken while another is held.
 var Locks = []Lock{
 	{Name: "archive blocks", Where: "adapters/archive.Archive.mu", Guards: "the blocks that are kept decompressed"},
+	{Name: "access queue", Where: "adapters/access.Log.mu", Guards: "queue, and what is counted"},
 	{Name: "audit queue", Where: "adapters/audit.Log.mu", Guards: "queue, over, ended"},
 	{Name: "decisions", Where: "adapters/decisions.Ring.mu", Guards: "the last decisions"},
 	{Name: "pass", Where: "adapters/loop.pass.mu", Guards: "who waits for one verdict"},

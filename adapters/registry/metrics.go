@@ -104,6 +104,8 @@ var Metrics = []Metric{
 	{Name: "index_disk_bytes", Type: Gauge, Help: "What the index takes on disk.", Sampled: true},
 	{Name: "index_rebuilds_total", Type: Counter, Help: "How often the index was thrown away and made anew.", Sampled: true},
 
+	{Name: "access_lines_total", Type: Counter, Help: "Requests while log.access is on: those whose line is written, those left out because there were too many in a second, those lost because the log did not take them.",
+		Labels: []Label{{"fate", []string{"written", "left_out", "lost"}}}, Sampled: true},
 	{Name: "audit_lines_total", Type: Counter, Help: "Audit lines that are in the file.", Sampled: true},
 	{Name: "audit_lost_total", Type: Counter, Help: "Audit lines that are in no file, and never will be.", Sampled: true},
 	{Name: "audit_errors_total", Type: Counter, Help: "Times that the disk did not take audit lines; they are tried again.", Sampled: true},

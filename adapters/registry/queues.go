@@ -66,12 +66,15 @@ var Queues = []Queue{
 		Limit: "2*index.frames", Unit: "frames", Policy: Wait},
 	{Name: "index_await", What: "reads that wait for a movement to be in the index", Where: []string{"adapters/indexer.Indexer.waits"},
 		Limit: "256", Unit: "permits", Policy: Reject, Tells: "io_timeouts_total"},
+	{Name: "access", What: "lines of requests that are not in the log", Where: []string{"adapters/access.Log.queue"},
+		Limit: "1024", Unit: "lines", Policy: Lose, Tells: "access_lines_total"},
 	{Name: "audit", What: "audit lines that are not in the file", Where: []string{"adapters/audit.Log.queue"},
 		Limit: "4096", Unit: "lines", Policy: Lose, Tells: "audit_lost_total"},
 }
 
 // Wires are the buffered channels that nothing waits in.
 var Wires = []Wire{
+	{"adapters/access.Log.some", "the word that there is a line", "1: one word is enough"},
 	{"adapters/audit.Log.some", "the word that there is a line", "1: one word is enough"},
 	{"adapters/audit.Log.half", "the word that half the queue is taken", "1: one word is enough"},
 	{"adapters/httpserver.Server.Run.served", "how serving ended", "1: it ends once"},

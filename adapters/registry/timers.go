@@ -39,5 +39,6 @@ var Timers = []Timer{
 	{"cmd/macronode.life.end.soon", "the index and the audit file are left as they are", "1 s"},
 	{"cmd/macronode.life.renew.soon", "the node is not told of a change", "5 s"},
 	{"cmd/macronode.life.sample.tick", "the disk and the clock are looked at", "250 ms"},
+	{"cmd/macronode.life.startAccess.late", "the log has not taken what was left of requests at the end", "1 s"},
 	{"cmd/macronode.sleep.t", "whoever pauses goes on", "as asked"},
 }

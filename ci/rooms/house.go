@@ -64,6 +64,7 @@ var House = []Room{
 	adapter("children"),
 	adapter("audit"),
 	adapter("decisions"),
+	adapter("access"),
 	adapter("rundir", "core/digest").borrows("github.com/go-json-experiment/json"),
 	adapter("config").borrows("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
 	adapter("registry"), // data: what is bounded, shared, timed and counted

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/hex"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"time"
 
 	"macronode/adapters/config"
@@ -116,7 +118,7 @@ func (k keeps) Keep(d httpapi.Decision) {
 	out := decisions.Decision{ID: d.ID, At: time.UnixMilli(int64(d.At)).UTC(), Route: d.Route, Class: d.Class.String(), Facet: d.Facet.String(),
 		Tenant: uint32(d.Tenant), Peer: d.Peer, Status: d.Status, Code: d.Code, Why: v.Why.String(), Left: v.Left,
 		ResetMS: v.Reset.Milliseconds(), RetryMS: v.Retry.Milliseconds(), Ahead: v.Ahead, WaitedUS: v.Waited.Microseconds(),
-		Bytes: d.Bytes, TookUS: d.Took.Microseconds(), Config: d.Under.Version, Method: d.Method, Path: d.Path}
+		Bytes: d.In + d.Out, Full: d.Full, TookUS: d.Took.Microseconds(), Config: d.Under.Version, Method: d.Method, Path: d.Path}
 	for i, q := range d.Under.Quotas {
 		if int(v.Rule) == i+1 {
 			out.Rule = q.Name
@@ -133,6 +135,11 @@ func (k keeps) Keep(d httpapi.Decision) {
 		k.count(c)
 	}
 	k.decisions.Keep(out)
+	in, sent := d.In, d.Out
+	if c, beyond := d.Course.(*proxy.Course); beyond {
+		in, sent = max(in, c.Up.Load()), max(sent, c.Down.Load())
+	}
+	k.access.Note(d.Status >= http.StatusInternalServerError, func() []slog.Attr { return accessed(&out, in, sent) })
 }
 
 // decision is what is kept of a request.

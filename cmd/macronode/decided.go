@@ -79,6 +79,9 @@ func explained(d *decisions.Decision) string {
 	line("answer", "%d %s, %d bytes both ways, after %v", d.Status, code, d.Bytes, time.Duration(d.TookUS)*time.Microsecond)
 	line("gate", "%s", bounds[d.Why])
 	line("queue", "%d before it, waited %v", d.Ahead, time.Duration(d.WaitedUS)*time.Microsecond)
+	if d.Full != "" {
+		line("full", "It was let in, and then had no place in %s: /debug/queues shows how full that is.", d.Full)
+	}
 	went(d, line)
 	if d.Rule != "" {
 		line("quota", "%s has %d left, and all of it again in %v", d.Rule, d.Left, time.Duration(d.ResetMS)*time.Millisecond)

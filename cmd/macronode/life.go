@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"macronode/adapters/access"
 	"macronode/adapters/audit"
 	"macronode/adapters/children"
 	"macronode/adapters/config"
@@ -71,6 +72,7 @@ type life struct {
 	index     *indexer.Indexer
 	audit     *audit.Log
 	decisions *decisions.Ring
+	access    *access.Log
 	tunnels   *proxy.Tunnels
 	endpoints proxy.Endpoints
 	edition   atomic.Pointer[edition]

@@ -5,6 +5,7 @@ import (
 	"runtime/debug"
 	"unsafe"
 
+	"macronode/adapters/access"
 	"macronode/adapters/audit"
 	"macronode/adapters/config"
 	"macronode/adapters/decisions"
@@ -75,15 +76,16 @@ const (
 	largeOne = 3*words.MaxBody + // as it came, inflated, and while either grows
 		3*words.MaxBody + // what zstd looks back on, twice, and its tables
 		words.MaxBody + words.MaxItems*(2*item+512) // and what is made of it
-	copies    = 10      // of the backlog: two batches and a turn, each grown, one that is written, six that are folded
-	onePage   = 2 << 20 // rows of one answer, as they are found and as they are written
-	lists     = 64      // that are made at once
-	auditLine = int64(unsafe.Sizeof(audit.Line{})) + 512
-	places    = 1 << 20             // where frames lie
-	segments  = 8 * 256 << 10       // that are read
-	unpacked  = 16*256<<10 + 16<<20 // of the archive: blocks, and what zstd takes
-	program   = 96 << 20            // goroutines and their garbage as well
-	smallBody = 4 << 10
+	copies     = 10      // of the backlog: two batches and a turn, each grown, one that is written, six that are folded
+	onePage    = 2 << 20 // rows of one answer, as they are found and as they are written
+	lists      = 64      // that are made at once
+	accessLine = 4 << 10 // a value of each field, and its texts
+	auditLine  = int64(unsafe.Sizeof(audit.Line{})) + 512
+	places     = 1 << 20             // where frames lie
+	segments   = 8 * 256 << 10       // that are read
+	unpacked   = 16*256<<10 + 16<<20 // of the archive: blocks, and what zstd takes
+	program    = 96 << 20            // goroutines and their garbage as well
+	smallBody  = 4 << 10
 )
 
 // memoryBound adds it up.
@@ -114,6 +116,7 @@ func memoryBound(c *config.Config) memory {
 			{"of the admin listener (listen.max_conns, at most 256)", int64(adminConns(c)), admin}}},
 		{"answers", []term{{"streams", streams, onePage}, {"lists, as far as so many are made at once", lists, onePage}}},
 		{"index", []term{{"cache, ring and tails (index.cache_bytes, index.frames)", 1, indexer.Bytes(indexLimits(c))}}},
+		{"access log", []term{{"lines that wait, and that are written", 2 * access.Room, accessLine}}},
 		{"audit", []term{{"lines that wait, and that are written", 2 * int64(audit.DefaultLimits().Queue), auditLine}}},
 		{"journal", []term{{"places of frames", 1, places}, {"segments that are read", 1, segments}, {"the archive", 1, unpacked}}},
 		{"program", []term{{"its goroutines, and garbage", 1, program}}},

@@ -203,5 +203,6 @@ func (l *life) swap(is, next *edition) {
 	l.api.Load().Change(next.face)
 	l.present(next.shown)
 	l.level.Set(levelOf(next.config.Log))
+	l.access.Turn(next.config.Log.Access)
 	is.retire()
 }

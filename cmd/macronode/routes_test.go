@@ -65,7 +65,7 @@ func TestARouteHasItsQuota(t *testing.T) {
 // refused; a preflight is admitted among strangers. The node's own API is for no page.
 func TestARouteHasItsCORS(t *testing.T) {
 	p := serves(t, far(t), `routes=[{"upstream":"app","auth":"none"},{"path":"/shop","upstream":"app","cors":{"origins":["https://app.example"],"methods":["PUT"]}}]`,
-		`quotas=[{"name":"strangers","scope":"peer","classes":["anon"],"requests_per_second":0.001,"burst":5}]`)
+		`quotas=[{"name":"strangers","scope":"peer","classes":["anon"],"requests_per_second":0.001,"burst":6}]`)
 	const origin, allow = "https://app.example", "Access-Control-Allow-Origin"
 	ask := []string{"Origin", origin, "Access-Control-Request-Method", "PUT"}
 	for _, c := range []struct {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -25,6 +26,8 @@ type process struct {
 	greeting
 	dir   string
 	token string
+	log   *bytes.Buffer // to be read when it has ended
+	end   func()        // ends it, once
 }
 
 // serves starts a node with some settings, which ends with the test.
@@ -61,12 +64,13 @@ func startsIn(t *testing.T, dir string, flags ...string) (p process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	p.log, p.end = &log, sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("it ended with %v\n%s", err, &log)
 		}
 	})
+	t.Cleanup(p.end)
 	line, err := bufio.NewReader(out).ReadBytes('\n') // once it is ready
 	if err == nil {
 		err = json.Unmarshal(line, &p.greeting)

@@ -38,6 +38,7 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	l.metrics = metrics.New(l.ear.status)
 	l.desk, l.decisions = loop.NewDesk(door(cfg), passes(cfg), calls(cfg)), decisions.New()
 	l.tunnels = proxy.NewTunnels()
+	defer l.startAccess()()
 	first, err := l.edit(cfg, &edition{})
 	if err != nil {
 		return cannot(err)

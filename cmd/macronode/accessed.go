@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"macronode/adapters/access"
+	"macronode/adapters/decisions"
+)
+
+// startAccess has requests written into the log, where that is wanted. What it returns ends
+// that, and waits a second at most for what is not written: a log that takes nothing must
+// not keep the node.
+func (l *life) startAccess() (end func()) {
+	l.access = access.New(l.log.Handler())
+	l.access.Turn(l.config.Log.Access)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = l.access.Run(ctx) // it ends with ctx
+	}()
+	return func() {
+		stop()
+		late := time.NewTimer(time.Second)
+		defer late.Stop()
+		select {
+		case <-done:
+		case <-late.C:
+		}
+	}
+}
+
+// accessed is what is said of a request: of what it came with its method and its path, no
+// query, no header and nothing of its body.
+func accessed(d *decisions.Decision, in, out uint64) []slog.Attr {
+	all := []slog.Attr{slog.String("decision", d.ID), slog.String("method", d.Method), slog.String("path", d.Path), slog.String("route", route(d)),
+		slog.Int("status", d.Status), slog.String("code", d.Code), slog.String("why", d.Why), slog.String("class", d.Class),
+		slog.Uint64("tenant", uint64(d.Tenant)), slog.String("peer", d.Peer), slog.Uint64("in", in), slog.Uint64("out", out),
+		slog.Int64("waited_us", d.WaitedUS), slog.Int64("took_us", d.TookUS)}
+	if len(d.Legs) == 0 {
+		return all
+	}
+	l := &d.Legs[0] // of an answer of parts, the first that is missing says most
+	for i := range d.Legs {
+		if d.Legs[i].Missing != "" {
+			l = &d.Legs[i]
+			break
+		}
+	}
+	all = append(all, slog.String("upstream", l.Upstream), slog.Int("tries", l.Count))
+	if l.Stop != "" {
+		all = append(all, slog.String("stop", l.Stop))
+	}
+	if n := len(l.Tries); n > 0 {
+		t := &l.Tries[n-1]
+		all = append(all, slog.String("endpoint", t.Endpoint), slog.String("outcome", t.Outcome), slog.String("symptom", t.Symptom))
+	}
+	return all
+}

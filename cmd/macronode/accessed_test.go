@@ -1,0 +1,69 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-json-experiment/json"
+)
+
+// TestAccess: with log.access a request has one line, which tells what an operator asks, and
+// nothing that is secret: not what stands in a header, a query or a body.
+func TestAccess(t *testing.T) {
+	const secret = "s3cret"
+	well := service(t)
+	p := serves(t, "log.access=true", "log.format=json", "log.level=error", fmt.Sprintf(`upstreams={"app":{"url":%q},"down":{"url":%q,"tries":1}}`, well, nobody(t)),
+		`routes=[{"path":"/app","upstream":"app","auth":"none"},{"path":"/down","upstream":"down","auth":"none"}]`)
+	for _, path := range []string{"/app/x", "/down/y", "/v1/nowhere", "/v1/balance"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.HTTP+path+"?token="+secret, strings.NewReader(secret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer mk_0123456789abcdef_"+secret)
+		req.Header.Set("Cookie", secret)
+		req.Header.Set("X-Api-Key", secret)
+		req.Header.Set("Idempotency-Key", secret)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		resp.Body.Close()
+	}
+	http.DefaultClient.CloseIdleConnections()
+	p.end()
+	text := p.log.String()
+	if strings.Contains(text, secret) {
+		t.Errorf("a secret is told:\n%s", text)
+	}
+	type line struct {
+		Msg, Decision, Method, Path, Route, Code, Class, Peer, Upstream, Endpoint, Outcome, Symptom string
+
+		Status, In, Tries int
+		Took              int64 `json:"took_us"`
+	}
+	found := map[string]line{}
+	for one := range strings.SplitSeq(text, "\n") {
+		var l line
+		if json.Unmarshal([]byte(one), &l, json.MatchCaseInsensitiveNames(true)) == nil && l.Msg == "request" {
+			if _, twice := found[l.Path]; twice || len(l.Decision) != 34 || l.Took <= 0 || l.Method != "POST" || l.Peer != "127.0.0.1" || l.Class != "anon" {
+				t.Errorf("%+v", l)
+			}
+			found[l.Path] = l
+		}
+	}
+	app, down, nowhere := found["/app/x"], found["/down/y"], found["/v1/nowhere"]
+	switch {
+	case len(found) != 4:
+		t.Errorf("%d lines:\n%s", len(found), text)
+	case app.Status != 200 || app.Route != "routes[0]" || app.Upstream != "app" || app.Endpoint != well || app.Tries != 1 || app.In != len(secret) || app.Outcome != "whole":
+		t.Errorf("%+v", app)
+	case down.Status != 502 || down.Code != "bad_gateway" || down.Upstream != "down" || down.Outcome != "unsent" || down.Symptom != "refused":
+		t.Errorf("%+v", down)
+	case nowhere.Status != 404 || nowhere.Code != "not_found" || nowhere.Upstream != "":
+		t.Errorf("%+v", nowhere)
+	}
+}
