@@ -16,6 +16,7 @@ import (
 const (
 	headerMost = 64 << 10 // bytes of the header of an answer
 	earlyMost  = 5        // answers before the answer
+	outMost    = 8 << 10  // bytes of a request whose room is kept
 )
 
 var (
@@ -90,7 +91,11 @@ func (t *trip) along(l *line, to *url.URL) (res *http.Response, begun bool, err 
 	l.out = t.written(l.out[:0], to, t.fill(l.header, t.r, t.left()))
 	clear(l.header)
 	l.room = headerMost
-	if _, err = l.conn.Write(l.out); err == nil {
+	_, err = l.conn.Write(l.out)
+	if cap(l.out) > outMost {
+		l.out = nil
+	}
+	if err == nil {
 		_, err = l.in.Peek(1)
 	}
 	if begun = err == nil; begun {

@@ -247,7 +247,7 @@ func TestKeptBounds(t *testing.T) {
 			each = append(each, s)
 			fill(s, keptEach+10)
 		}
-		if open != keptMost || all.Load() != keptMost || len(each[0].kept) != keptEach || len(each[4].kept) != 0 {
+		if open != Kept || all.Load() != Kept || len(each[0].kept) != keptEach || len(each[4].kept) != 0 {
 			t.Errorf("%d are open, %d kept", open, all.Load())
 		}
 		time.Sleep(keptFor / 2)

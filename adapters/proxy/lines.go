@@ -12,10 +12,17 @@ import (
 	"time"
 )
 
+// Connections to endpoints that have no request are kept, so many at most (a few more where
+// many requests end at once). LineBytes is what one takes in memory, with a request or without.
 const (
-	keptMost = 1024             // connections without a request, to all endpoints; a few more where many end at once
+	Kept      = 1024
+	LineBytes = inSize + outMost + 4<<10
+)
+
+const (
 	keptEach = 256              // to one
 	keptFor  = 30 * time.Second // at most twice that, where nobody asks any more
+	inSize   = 20 << 10         // what is read at once: most answers, with their header
 )
 
 // lines are the connections to one endpoint that are kept for the next request, the one
@@ -61,7 +68,7 @@ func (s *lines) open(ctx context.Context) (*line, error) {
 		return nil, err
 	}
 	l := &line{conn: conn, of: s, header: make(http.Header)}
-	l.in = bufio.NewReaderSize(l, 8<<10)
+	l.in = bufio.NewReaderSize(l, inSize)
 	if c, ok := conn.(syscall.Conn); ok {
 		l.raw, _ = c.SyscallConn() // without it nothing is known before it is asked
 	}
@@ -98,7 +105,7 @@ func (s *lines) put(l *line) {
 func (s *lines) keep(l *line) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over || len(s.kept) >= keptEach || s.all.Load() >= keptMost {
+	if s.over || len(s.kept) >= keptEach || s.all.Load() >= Kept {
 		return false
 	}
 	s.all.Add(1)

@@ -149,7 +149,7 @@ func New(c Config, port Port) (*Proxy, error) {
 	}
 	dial := (&net.Dialer{Timeout: c.Dial, KeepAlive: 30 * time.Second}).DialContext
 	p.transport = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,
-		DisableCompression: true, MaxIdleConns: keptMost, MaxIdleConnsPerHost: keptEach, IdleConnTimeout: keptFor,
+		DisableCompression: true, MaxIdleConns: Kept, MaxIdleConnsPerHost: keptEach, IdleConnTimeout: keptFor,
 		ExpectContinueTimeout: min(time.Second, c.Deadline/2), MaxResponseHeaderBytes: headerMost, ReadBufferSize: 8 << 10}
 	p.checker = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: headerMost}

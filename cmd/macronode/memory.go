@@ -95,6 +95,10 @@ func memoryBound(c *config.Config) memory {
 	n := nodeConfig(c).With(&gate)
 	n.Subjects.Places = n.Admit.Places
 	public, admin := connections(c)
+	onward := int64(0)
+	if len(c.Routes) > 0 {
+		onward = int64(calls(c)) + proxy.Kept
+	}
 	return memory{
 		{"state", []term{
 			{"ledgers (wallet.limits), the node's and the follower's", 2, ledger.Bytes(s.Ledger)},
@@ -113,7 +117,8 @@ func memoryBound(c *config.Config) memory {
 		{"recent frames", []term{{"of the follower", 1, follower.Bytes(recent)}}},
 		{"connections", []term{
 			{"of the public listener (listen.max_conns; with TLS http.window_bytes, http.streams)", conns, public},
-			{"of the admin listener (listen.max_conns, at most 256)", int64(adminConns(c)), admin}}},
+			{"of the admin listener (listen.max_conns, at most 256)", int64(adminConns(c)), admin},
+			{"to upstreams: at work (permits.beyond), and kept", onward, proxy.LineBytes}}},
 		{"answers", []term{{"streams", streams, onePage}, {"lists, as far as so many are made at once", lists, onePage}}},
 		{"index", []term{{"cache, ring and tails (index.cache_bytes, index.frames)", 1, indexer.Bytes(indexLimits(c))}}},
 		{"access log", []term{{"lines that wait, and that are written", 2 * access.Room, accessLine}}},
