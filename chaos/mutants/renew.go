@@ -16,10 +16,10 @@ func renewals() []Mutant {
 		one("kept in time, not in units", "what was used stays used, in units", counts, "used = was.carry(is, was.used(end, c.last))", "used = smaller(was.used(end, c.last), is.most)", countsTwin, countsStory, bounds, told),
 		one("owed for what was let have", "of what was used no more is believed than the new burst", counts, "smaller(g.exchange(to, had), to.full)", "g.exchange(to, had)", countsTwin, countsStory, told),
 		one("debt forgiven at a change", "what was owed stays owed", counts, "owed := used.minus(had, g.Rate)", "owed := exact{}", countsTwin, countsStory),
-		one("used a part less at a change", "what does not come out even is used to the next part", counts, "if rest > 0 {", "if rest > 0 && false {", countsTwin, countsStory),
+		one("used a part less at a change", "what does not come out even is used to the next part", counts, "over(uint64(g.Every)); rest > 0 {", "over(uint64(g.Every)); rest > 0 && false {", countsTwin, countsStory),
 		one("another, and counted on", "what is fresh has counted nothing", counts, " && fresh>>i&1 == 0", "", countsTwin, countsStory, "./core/quota TestRenewOfNothing$"),
-		one("another's counter behind a change", "kong-12003", counts, "to.set(at, c.is[rule].slot, end)", "to.set(at, 0*c.is[rule].slot, end)", countsTwin, countsStory),
-		one("rows left behind", "nobody who has a row loses what it counts", counts, "c.move(&q.tables[scope], &next, scope)", "_ = scope", countsTwin, countsStory, bounds, played),
+		one("another's counter behind a change", "kong-12003", counts, "to.set(place, c.is[rule].slot, end)", "to.set(place, 0*c.is[rule].slot, end)", countsTwin, countsStory),
+		one("rows left behind", "nobody who has a row loses what it counts", counts, "*of = c.move(*of, widths[scope], scope)", "*of = q.fresh(scope, widths[scope])", countsTwin, countsStory, bounds, played),
 		one("what many share is forgotten at a change", "what was used stays used", counts, "q.common[i] = c.carry(i, q.common[i])", "q.common[i] = exact{}", countsTwin, countsStory),
 
 		one("given back by who never had it", "what was charged before a change is given back to rules that were kept", "core/quota/tab.go", "& rules &^ t.since; m != 0", "& rules; m != 0", countsTwin, given),

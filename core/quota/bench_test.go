@@ -69,3 +69,23 @@ func BenchmarkNextSpend(b *testing.B) {
 		q.Spend(now, 0)
 	}
 }
+
+// BenchmarkRenew: a change of what 65,536 peers are counted by, all of whom have counters.
+func BenchmarkRenew(b *testing.B) {
+	const peers = 1 << 16
+	rules := [2][]quota.Rule{}
+	for i := range rules {
+		rules[i] = []quota.Rule{{Scope: words.OfPeer, Rate: 1, Every: time.Hour, Burst: uint64(100 + i), Classes: quota.All}}
+	}
+	q := quota.New(rules[0], quota.Limits{Peers: peers}, 1)
+	for i := range peers {
+		q.Take(0, quota.Who{Peer: peer(i)}, 0)
+	}
+	b.ReportAllocs()
+	for i := 1; b.Loop(); i++ {
+		q.Renew(0, rules[i%2], 0)
+	}
+	if q.Rows(words.OfPeer) != peers {
+		b.Fatal("counters are lost")
+	}
+}

@@ -46,10 +46,13 @@ func (q *Quota) Renew(now words.Instant, rules []Rule, fresh uint16) {
 	}
 	widths := widthsOf(rules)
 	for scope := range words.Scopes {
-		if moved[scope] {
-			next := q.fresh(scope, widths[scope])
-			c.move(&q.tables[scope], &next, scope)
-			q.tables[scope] = next
+		of := &q.tables[scope]
+		switch {
+		case !moved[scope]:
+		case of.width == 0 || widths[scope] == 0:
+			*of = q.fresh(scope, widths[scope])
+		default:
+			*of = c.move(*of, widths[scope], scope)
 		}
 	}
 }
@@ -74,29 +77,27 @@ func (c *change) carry(rule int, end exact) exact {
 	return exact{ns: int64(c.last)}.plus(used, is.Rate)
 }
 
-// move fills a scope's counters with those of the old one, place by place. A row that
-// counts nothing any more stays behind.
-func (c *change) move(from, to *counters, scope words.Scope) {
+// move gives a scope's counters another width, row by row. One that counts nothing any more
+// leaves.
+func (c *change) move(from counters, width int, scope words.Scope) counters {
+	to := counters{rows: from.rows, width: width, ends: make([]exact, len(from.ends)/from.width*width), hand: from.hand}
 	for place := range uint32(from.rows.Places()) {
 		if !from.taken(place) {
 			continue
 		}
-		whose, _ := from.rows.Row(place)
-		at, put := uint32(0), false
 		for rule := range MaxRules {
 			if !c.kept[rule] || c.is[rule].Scope != scope {
 				continue
 			}
-			end := c.carry(rule, from.row(place)[c.was[rule].slot])
-			if end.zero() {
-				continue
+			if end := c.carry(rule, from.row(place)[c.was[rule].slot]); !end.zero() {
+				to.set(place, c.is[rule].slot, end)
 			}
-			if !put {
-				at, put = to.rows.Put(whose, nothing{}), true
-			}
-			to.set(at, c.is[rule].slot, end)
+		}
+		if !to.taken(place) {
+			to.rows.Drop(place)
 		}
 	}
+	return to
 }
 
 // measures reports that two count by the same measure, in the same counter of a row.
@@ -114,10 +115,15 @@ func (g *gauge) carry(to *gauge, used exact) exact {
 // exchange is the length of as many units by another gauge: to the part, and where that
 // does not come out even the next one; at most the most that it counts to.
 func (g *gauge) exchange(to *gauge, e exact) exact {
-	parts := wide{uint64(e.ns)}.times(g.Rate, e.part).times(uint64(to.Every), 0)
-	parts, rest := parts.over(uint64(g.Every))
-	if rest > 0 {
-		parts = parts.times(1, 1)
+	if e.zero() {
+		return e
+	}
+	parts := wide{uint64(e.ns)}.times(g.Rate, e.part)
+	if g.Every != to.Every {
+		rest := uint64(0)
+		if parts, rest = parts.times(uint64(to.Every), 0).over(uint64(g.Every)); rest > 0 {
+			parts = parts.times(1, 1)
+		}
 	}
 	ns, part := parts.over(to.Rate)
 	if ns[2] > 0 || ns[1] > 0 || ns[0] > uint64(to.most.ns) {

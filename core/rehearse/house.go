@@ -48,7 +48,8 @@ const (
 	settle = come + int(words.Classes) + 1
 	leave  = settle + 1 // who waits
 	late   = leave + 1
-	moves  = late + 1
+	stream = late + 1 // who is in, where bytes are counted
+	moves  = stream + 1
 )
 
 // do makes a move; possible is false where there is nothing to move.
@@ -65,6 +66,11 @@ func (s *stage) do(move int) (possible bool, err error) {
 		return s.leaves(in)
 	case leave:
 		return s.leaves(waits)
+	case stream:
+		if !s.play.bytes {
+			return false, nil
+		}
+		return s.streams()
 	case late:
 		if s.count(words.Money, waits)+s.count(words.Lists, waits) == 0 {
 			return false, nil
@@ -157,6 +163,17 @@ func (s *stage) bounded(was *event.Gate, fresh uint16) error {
 // quiet lets all leave, and all who are not told be told; then everybody who is served may
 // still come in.
 func (s *stage) quiet(doors bool) error {
+	for i := range s.guests {
+		if !s.guests[i].asks {
+			continue
+		}
+		if err := s.pass(patience + 1); err != nil {
+			return err
+		}
+		if s.guests[i].asks {
+			return s.wrong("one of the %v is never told whether he may go on", s.guests[i].kind)
+		}
+	}
 	for any, round := true, 0; any; round++ {
 		var err error
 		for left := true; left && err == nil; {
@@ -210,6 +227,7 @@ func (p *play) quotas(from, to event.Gate) error {
 		is.Quotas = append(is.Quotas, event.Quota{})
 	}
 	for i := range was.Quotas {
+		p.bytes = p.bytes || was.Quotas[i].Unit == words.Bytes || is.Quotas[i].Unit == words.Bytes
 		a, b := int(min(was.Quotas[i].Burst, 1<<62)), int(min(is.Quotas[i].Burst, 1<<62))
 		ranked(&a, &b)
 		for q, burst := range [...]int{a, b} {

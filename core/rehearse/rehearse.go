@@ -54,6 +54,7 @@ func Gate(c node.Config) error {
 // play is a rehearsal.
 type play struct {
 	steps int
+	bytes bool // are counted in the house that is played
 	spare []*stage
 }
 

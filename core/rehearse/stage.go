@@ -30,6 +30,7 @@ type guest struct {
 	kind
 	ticket words.Ticket
 	state  uint8
+	asks   bool // whether more of its bodies may go on
 }
 
 const (
@@ -74,8 +75,9 @@ func (p *play) small(places int, g *event.Gate) *stage {
 }
 
 const (
-	key   = 1
-	never = 4 * 366 * 24 * time.Hour
+	key      = 1
+	never    = 4 * 366 * 24 * time.Hour
+	patience = 5 * time.Second
 )
 
 func (s *stage) copyTo(t *stage) {
@@ -126,6 +128,10 @@ func (s *stage) wrong(format string, args ...any) error {
 func (s *stage) told(v *event.Verdict) error {
 	for i := range s.guests {
 		g := &s.guests[i]
+		if g.asks && g.ticket == v.Ticket {
+			g.asks = false
+			return nil
+		}
 		if g.ticket != v.Ticket || g.state != waits {
 			continue
 		}
@@ -165,11 +171,11 @@ func (s *stage) arrive(k kind) (v event.Verdict, told bool, err error) {
 		}
 	}
 	s.use++
-	e := event.Arrive{Ticket: words.NewTicket(slot, s.use), Class: k.class, Facet: k.facet, Route: k.route, Bytes: 1, Patience: 5 * time.Second, Peer: words.ID{1}}
+	e := event.Arrive{Ticket: words.NewTicket(slot, s.use), Class: k.class, Facet: k.facet, Route: k.route, Bytes: 1, Patience: patience, Peer: words.ID{1}}
 	if k.class != words.Anon {
 		e.Key, e.Tenant = key, 1
 	}
-	s.guests = append(s.guests, guest{k, e.Ticket, waits})
+	s.guests = append(s.guests, guest{kind: k, ticket: e.Ticket})
 	err = s.hear(&e, fmt.Sprintf("%v come", k))
 	for i := range s.said {
 		if s.said[i].Ticket == e.Ticket {
@@ -183,8 +189,20 @@ func (s *stage) arrive(k kind) (v event.Verdict, told bool, err error) {
 func (s *stage) leaves(state uint8) (any bool, err error) {
 	for i := range s.guests {
 		if g := &s.guests[i]; g.state == state {
-			g.state = over
+			g.state, g.asks = over, false
 			return true, s.hear(&event.Settle{Ticket: g.ticket, Bytes: 1}, fmt.Sprintf("one of the %v leaves", g.kind))
+		}
+	}
+	return false, nil
+}
+
+// streams has the first who is let in, and does not ask yet, ask to send more; false where
+// there is none.
+func (s *stage) streams() (any bool, err error) {
+	for i := range s.guests {
+		if g := &s.guests[i]; g.state == in && !g.asks {
+			g.asks = true
+			return true, s.hear(&event.Stream{Ticket: g.ticket, Bytes: s.gate.Quantum}, fmt.Sprintf("one of the %v sends more", g.kind))
 		}
 	}
 	return false, nil
