@@ -67,7 +67,7 @@ type Listen struct {
 
 // TLS is how listeners prove who they are.
 type TLS struct {
-	Cert    string `key:"cert" default:"" takes:"the path of a file, or nothing" change:"restart" doc:"File of the certificate chain, in PEM, the server's first; nothing is no TLS."`
+	Cert    string `key:"cert" default:"" takes:"the path of a file, or nothing" change:"restart" doc:"File of the certificate chain, in PEM, the server's first, read again with the configuration; nothing is no TLS."`
 	Key     string `key:"key" default:"" takes:"the path of a file, or nothing" change:"restart" doc:"File of its private key, in PEM."`
 	Quantum string `key:"post_quantum" default:"preferred" one:"preferred required" change:"restart" doc:"Whether clients must agree on keys by a way that a quantum computer cannot break, such as X25519MLKEM768, or only do if they know one."`
 	Admin   bool   `key:"admin" default:"false" change:"restart" doc:"Has the admin listener prove who it is, too."`

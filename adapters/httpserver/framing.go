@@ -1,6 +1,9 @@
 package httpserver
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 // Where a client and a server, or two servers, may part about where a request ends, one
 // request is smuggled behind another. net/http takes several forms that can be read in two
@@ -88,15 +91,45 @@ func (f *framing) follow(b []byte) int {
 			return len(b)
 		case inBody, inChunk:
 			i += f.skip(len(b)-i) - 1
+		case inLine:
+			n := text(b[i:])
+			f.keep(b[i : i+n])
+			if i += n; i < len(b) {
+				f.take(b[i])
+			}
+		case inName:
+			if i += f.spell(b[i:]); i < len(b) {
+				f.take(b[i])
+			}
 		case inValue:
-			if c := b[i]; f.kind != plain || c < ' ' || c == 0x7f { // most bytes there are need no look
-				f.take(c)
+			if f.kind == plain {
+				i += text(b[i:])
+			}
+			if i < len(b) {
+				f.take(b[i])
 			}
 		default:
 			f.take(b[i])
 		}
 	}
 	return len(b)
+}
+
+// text is how many bytes there are before one that ends a line, or that no line has.
+func text(b []byte) int {
+	for i, c := range b {
+		if c < ' ' || c == 0x7f {
+			return i
+		}
+	}
+	return len(b)
+}
+
+// keep remembers the end of a request's line.
+func (f *framing) keep(part []byte) {
+	for _, c := range part[max(0, len(part)-8):] {
+		f.tail = f.tail<<8 | uint64(c)
+	}
 }
 
 // skip passes over a part of what has a length.
@@ -122,13 +155,8 @@ func (f *framing) take(c byte) {
 	case ofLine:
 		f.begin(c)
 	case inLine:
-		switch {
-		case c == '\r':
-			f.at = endsLine
-		case c < ' ' || c == 0x7f:
+		if f.at = endsLine; c != '\r' {
 			f.bad(errEnd)
-		default:
-			f.tail = f.tail<<8 | uint64(c)
 		}
 	case endsLine, endsValue, endsFields:
 		f.ends(c)
@@ -177,18 +205,27 @@ func (f *framing) named(c byte) {
 		f.bad(errFields)
 	case f.at == inName && c == ':':
 		f.at, f.kind, f.length, f.blank = inValue, f.matters(), 0, false
-	case !token(c):
+	case !tokens[c]:
 		f.bad(errLine) // a blank before the colon, a line that is folded, no name
 	default:
-		if f.at == ofField {
-			f.at, f.letters = inName, 0
-			f.fields++
+		f.at, f.letters = inName, 0 // of ofField: what follows the first is spelled
+		f.fields++
+		f.spell([]byte{c})
+	}
+}
+
+// spell takes the bytes of a name, and says how many there are.
+func (f *framing) spell(b []byte) int {
+	for i, c := range b {
+		if !tokens[c] {
+			return i
 		}
 		if f.letters < len(f.name) {
 			f.name[f.letters] = small(c)
 		}
 		f.letters++
 	}
+	return len(b)
 }
 
 // A meaning is what a field says of the framing.
@@ -274,17 +311,10 @@ func small(c byte) byte {
 	return c
 }
 
-// token reports a byte that names are made of.
-func token(c byte) bool {
-	switch {
-	case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		return true
-	case c <= ' ' || c >= 0x7f:
-		return false
+// tokens are the bytes that names are made of.
+var tokens = func() (is [256]bool) {
+	for c := byte('!'); c < 0x7f; c++ {
+		is[c] = !strings.ContainsRune(`"(),/:;<=>?@[\]{}`, rune(c))
 	}
-	switch c {
-	case '"', '(', ')', ',', '/', ':', ';', '<', '=', '>', '?', '@', '[', '\\', ']', '{', '}':
-		return false
-	}
-	return true
-}
+	return is
+}()

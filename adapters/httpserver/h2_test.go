@@ -413,7 +413,7 @@ func TestAHandshakeThatHangs(t *testing.T) {
 	up := make(chan net.Addr, 1)
 	c := local()
 	server, client := shows(t, false)
-	c.TLS, c.Header = server, 2*time.Second
+	c.TLS = server
 	s := New(c, saying("here"), Hooks{Up: func(a net.Addr) { up <- a }, Greeted: func(g Greeting) {
 		if g == GreetedLate {
 			late <- struct{}{}

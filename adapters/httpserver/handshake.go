@@ -21,6 +21,9 @@ func (d direct) Accept() (net.Conn, error) {
 	return &guard{Conn: c}, nil
 }
 
+// shaking is how long a handshake may take at most.
+const shaking = 2 * time.Second
+
 // secured gives out connections that have shaken hands: those of HTTP/2 as they are, those
 // of HTTP/1 with a guard, who must see what is said in them. Handshakes wait for nobody
 // else's, and there are as many as connections.
@@ -52,7 +55,7 @@ const (
 func (g Greeting) String() string { return [Greetings]string{"done", "timeout", "failed"}[g] }
 
 func secure(l *listener, config *tls.Config, patience time.Duration, done func(Greeting)) *secured {
-	return &secured{listener: l, config: config, patience: patience, done: done,
+	return &secured{listener: l, config: config, patience: min(patience, shaking), done: done,
 		ready: make(chan arrival), over: make(chan struct{})}
 }
 

@@ -17,7 +17,7 @@ var Timers = []Timer{
 	{"adapters/httpapi.call.submit.ctx", "a write is told that its outcome is not known yet", "http.request_deadline"},
 	{"adapters/httpserver.Server.finish.quiet", "requests are cut", "node.drain"},
 	{"adapters/httpserver.Server.finish.silent", "connections that never spoke are closed", "350 ms"},
-	{"adapters/httpserver.secured.shake.limited", "a handshake of TLS is given up", "http.header_timeout"},
+	{"adapters/httpserver.secured.shake.limited", "a handshake of TLS is given up", "http.header_timeout, at most 2 s"},
 	{"adapters/httpserver.Server.wait.t", "a step of the end of a listener", "350 ms, or node.drain"},
 	{"adapters/indexer.folding.run.tick", "a small tail is written", "Limits.Interval, 1 min"},
 	{"adapters/loop.Desk.informed.pause", "a request is asked again, with a younger index", "1 ms, doubling to 100 ms"},

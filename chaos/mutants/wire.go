@@ -18,7 +18,7 @@ func wire() []Mutant {
 	return []Mutant{
 		alone(hostile, one("two lengths, and one is believed", "a request ends in one place", server+"framing.go", "case f.trailing, f.lengths+f.codings > 0:", "case f.trailing:", smuggling)),
 		alone(hostile, one("coding of a version that has none", "a request ends in one place", server+"framing.go", "f.kind == aCoding && (f.old || ", "f.kind == aCoding && (", smuggling)),
-		alone(hostile, one("line that is folded", "a request ends in one place", server+"framing.go", "	case !token(c):\n", "	case f.at == ofField && c == ' ':\n\t\tf.at = inValue\n\tcase !token(c):\n", smuggling)),
+		alone(hostile, one("line that is folded", "a request ends in one place", server+"framing.go", "	case !tokens[c]:\n", "	case f.at == ofField && c == ' ':\n\t\tf.at = inValue\n\tcase !tokens[c]:\n", smuggling)),
 		alone(late, one("body that goes wrong and ends well", "no request is a shorter one", server+"guard.go", "if why := f.of.refuses(f.request); why != nil {", "if why := f.of.refuses(f.request); false {", wrong)),
 		alone(late, one("request behind a wrong one", "nothing is smuggled", server+"guard.go", "wrong > 0 && request >= wrong", "wrong > 0 && request == wrong", wrong)),
 		one("requests that nobody counts", "whose bytes were wrong is refused", server+"guard.go", "	g.served++\n", "", smuggling, framing),
