@@ -44,6 +44,7 @@ func renewals() []Mutant {
 
 		one("sick for ever", "where nobody checks none is sick", beyond, "e.sick, e.turn = false, 0", "_ = e", beyondTwin, played),
 		one("another endpoint's past", "of one that is fresh nothing is known", beyond, "c.past = c.past || c.phase != resting && gone[c.of]>>c.at&1 == 1", "_ = c", beyondTwin, played, told),
+		one("sent on to another service", "nothing that was with an upstream is tried again where none of its endpoints stays", beyond, "c.last = c.last || gone[c.of] == 1<<MaxEndpoints-1", "_ = c", beyondTwin, told),
 		one("well-known, and forgotten", "an endpoint that stays keeps what is known of it", beyond, "if stay>>n&1 == 0 {", "if true {", beyondTwin, "./core/upstream TestRenewOfNothing$"),
 		one("a breaker of others", "an upstream of which no endpoint stays begins anew", beyond, "b.enter(event.Closed)\n\t\tb.strikes, u.budget.saved = 0, r.Spare*price", "u.budget.saved = r.Spare * price", beyondTwin, played),
 		one("looked at by more than may", "U4", beyond, "b.state == event.HalfOpen && (b.out > r.Floor || b.good >= r.Trials)", "false", "./core/upstream TestRenewOfALook$", played),

@@ -78,7 +78,7 @@ func (m *Upstreams) Mix(h words.Hash64) words.Hash64 {
 }
 
 func (c *call) mix(h words.Hash64) words.Hash64 {
-	return h.Mix(uint64(c.generation)).Mix(uint64(c.phase)).MixBit(c.again).MixBit(c.ill).MixBit(c.past).Mix(uint64(c.tries)).
+	return h.Mix(uint64(c.generation)).Mix(uint64(c.phase)).MixBit(c.again).MixBit(c.ill).MixBit(c.past).MixBit(c.last).Mix(uint64(c.tries)).
 		Mix(uint64(c.at)).Mix(uint64(c.of)).Mix(uint64(c.tried)).Mix(uint64(c.epoch))
 }
 

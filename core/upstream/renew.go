@@ -9,7 +9,8 @@ import (
 // its ejection and its calls, an upstream its breaker and what it has saved. Of one that is
 // none any more, or fresh, nothing is known from now on: calls that are with it are heard
 // out, nothing is learnt of how they end, and where they are tried again, then elsewhere. An
-// upstream of which no endpoint stays begins anew. What is out or open ends when it would
+// upstream of which no endpoint stays begins anew; it may be another service, so nothing
+// that was with it is tried again. What is out or open ends when it would
 // have ended. A breaker that is half-open beyond its new rules looks anew.
 //
 // It allocates where there are more upstreams than there ever were, and looks at every call.
@@ -35,6 +36,7 @@ func (m *Upstreams) Renew(now words.Instant, rules []Rules) {
 		if c.phase == free {
 			continue
 		}
+		c.last = c.last || gone[c.of] == 1<<MaxEndpoints-1
 		c.past = c.past || c.phase != resting && gone[c.of]>>c.at&1 == 1
 		c.tried &^= gone[c.of]
 		u := &m.upstreams[c.of]

@@ -118,7 +118,7 @@ func (m *Upstreams) onward(now words.Instant, c *call, in event.Tried) (on event
 		on.Halt = event.HaltMethod
 	case in.Spent:
 		on.Halt = event.HaltBody
-	case c.tries >= u.rules.Tries:
+	case c.tries >= u.rules.Tries || c.last:
 		on.Halt = event.HaltTries
 	case u.breaker.state == event.Open:
 		on.Halt = event.HaltOpen

@@ -27,6 +27,7 @@ type call struct {
 	phase      phase
 	again      bool  // its method is idempotent
 	ill        bool  // it was answered, and the answer counted as a failure
+	last       bool  // its upstream is none any more, or another: it is not tried again
 	past       bool  // its endpoint is none any more, or another: nothing is learnt of what it tells
 	tries      uint8 // that have begun
 	at         uint8 // endpoint of the last
@@ -124,6 +125,10 @@ func (m *Upstreams) Retry(now words.Instant, in event.Retry) event.Picked {
 	c, ok := m.find(in.Ticket)
 	if !ok || c.phase != resting {
 		return event.Picked{Ticket: in.Ticket, Stop: event.StopStale}
+	}
+	if c.last {
+		m.drop(in.Ticket.Slot())
+		return event.Picked{Ticket: in.Ticket, Stop: event.StopSick, Circuit: m.upstreams[c.of].breaker.state}
 	}
 	return m.begin(now, in.Ticket.Slot())
 }

@@ -2,7 +2,8 @@ package upstream
 
 // Change gives an upstream other rules. An endpoint that is there, was there and is not
 // fresh stays as it is; any other is as if nothing had ever been seen of it, and who is with
-// it tells nothing. Where none stays, the upstream is as new.
+// it tells nothing. Where none stays, the upstream is as new, and nothing that was with it
+// is tried again.
 func (u *Upstream) Change(now int64, r Rules, there, fresh [16]bool) {
 	u.Pass(now)
 	u.Rules = r
@@ -32,6 +33,9 @@ func (u *Upstream) Change(now int64, r Rules, there, fresh [16]bool) {
 	case !any:
 		return
 	case stays == 0:
+		for _, c := range u.Calls {
+			c.Last = true
+		}
 		u.turn("closed")
 		u.Strikes, u.Saved = 0, 100*r.Spare
 	case u.Circuit == "half-open" && (u.trials() > r.Floor || len(u.Facts) >= r.Trials):

@@ -29,6 +29,7 @@ type Call struct {
 	At    int   // less than nothing: at none any more
 	Tried []int // endpoints, in order; less than nothing: none any more
 	Era   int
+	Last  bool // it is not tried again
 }
 
 // An Endpoint is one.
@@ -118,6 +119,8 @@ func (u *Upstream) Retry(now int64, c *Call) (stop string) {
 	u.Pass(now)
 	c.Is = "gone"
 	switch {
+	case c.Last:
+		return "sick"
 	case u.Circuit == "open":
 		return "broken"
 	case u.Circuit == "half-open" && u.trials() >= u.Rules.Floor:
@@ -217,7 +220,7 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent bool, patienc
 		is  bool
 		why string
 	}{
-		{ending == "late", "time"}, {!c.Again, "method"}, {spent, "body"}, {len(c.Tried) >= u.Rules.Tries, "tries"},
+		{ending == "late", "time"}, {!c.Again, "method"}, {spent, "body"}, {len(c.Tried) >= u.Rules.Tries || c.Last, "tries"},
 		{u.Circuit == "open", "breaker"}, {patience <= high, "time"}, {u.Saved < 100, "budget"},
 	} {
 		if no.is && why == "" {

@@ -100,6 +100,16 @@ frame @3:
 > pick 9
 7: endpoint 0, sick; again false
 
+# Where no endpoint stays it may be another service: nothing is sent on to it.
+> change up0=1
+> pick 0
+7: endpoint 0, through; again false
+> change up0=2
+> tried failed
+7: endpoint 0, through; again false
+> pick 0
+7: endpoint 1, through; again false
+
 # What the node was not made for it does not take.
 > change permits=4 queue=1
 gate: more permits for money than replies that the node was started to hold: 4, and it holds 3
