@@ -139,6 +139,6 @@ both falls out. Differences below 15 % mean nothing, and absolute numbers compar
 
 Load and servers share the machine: requests a second say what is left for both, CPU a request says what one costs. That is user
 and system time of the server's processes, divided by all answers; for PostgreSQL it is the postmaster with all its children, and
-the service in front of it.
+the service in front of it; for nginx the master with its workers.
 
 `
