@@ -46,7 +46,9 @@ func TestAnAnswerThatNobodyTakes(t *testing.T) {
 	r, client := second(t, hasty, endless(ended), nil)
 	f := r.frames(t, client)
 	f.must(f.asks(1, true))
-	<-ended // its windows are full: 64 KiB
+	if err := <-ended; err == nil { // its windows are full: 64 KiB
+		t.Error("of HTTP/2: all was taken")
+	}
 	if err := f.until(func(frame http2.Frame) bool {
 		s, ok := frame.(*http2.RSTStreamFrame)
 		return ok && s.StreamID == 1
