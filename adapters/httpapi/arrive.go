@@ -21,6 +21,9 @@ import (
 type Gate interface {
 	Arrive(ctx context.Context, in event.Arrive) (event.Verdict, bool)
 	Settle(t words.Ticket, bytes uint64)
+	// Stream asks whether so many further bytes of its bodies may go on, and waits for the
+	// word; false where ctx ended first, or the ticket is settled.
+	Stream(ctx context.Context, t words.Ticket, bytes uint64) (event.Verdict, bool)
 }
 
 // A Decision is what became of a request at the gate, and behind it.
@@ -101,6 +104,8 @@ func (k *call) arrive() error {
 		v.Problem, v.Why = event.Busy, event.NoSlot
 	case v.Problem == event.None:
 		k.pass = v.Ticket
+		k.meter.ticket = v.Ticket
+		k.meter.credit.Store(int64(v.Bytes))
 	}
 	k.verdict = v
 	k.limits()
@@ -130,7 +135,7 @@ func (k *call) crowded(queue, detail string) error {
 // leave settles a call, once.
 func (k *call) leave() {
 	if k.pass != 0 {
-		k.Gate.Settle(k.pass, uint64(max(k.r.ContentLength, 0))+k.sent)
+		k.Gate.Settle(k.pass, k.went())
 		k.pass = 0
 	}
 }
@@ -269,7 +274,7 @@ func (k *call) decided() {
 		return
 	}
 	k.Decisions.Keep(Decision{ID: string(k.id[:]), At: k.at, Route: k.door.name, Class: k.of, Facet: k.door.facet, Tenant: k.key.Tenant, Key: k.key.ID,
-		Peer: k.who(), Verdict: k.verdict, Status: k.status, Code: k.code, In: uint64(max(k.r.ContentLength, 0)), Out: k.sent, Took: time.Since(k.began),
+		Peer: k.who(), Verdict: k.verdict, Status: k.status, Code: k.code, In: uint64(k.meter.up.Load()), Out: k.sent, Took: time.Since(k.began),
 		Method: method(k.r.Method), Path: k.path(), Course: k.course, Full: k.full, Under: &k.face.Face})
 }
 

@@ -178,4 +178,7 @@ func (w *nowhere) WriteHeader(status int)      { w.status = status }
 type open struct{}
 
 func (open) Arrive(context.Context, event.Arrive) (event.Verdict, bool) { return event.Verdict{}, true }
-func (open) Settle(words.Ticket, uint64)                                {}
+func (open) Stream(_ context.Context, t words.Ticket, bytes uint64) (event.Verdict, bool) {
+	return event.Verdict{Ticket: t, Bytes: bytes}, true
+}
+func (open) Settle(words.Ticket, uint64) {}

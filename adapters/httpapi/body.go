@@ -55,7 +55,7 @@ func isJSON(r *http.Request) error {
 
 // read takes in the whole body, inflated. What comes over the wire is bounded, and so
 // is what it inflates to, before any of it is stored.
-func read(r *http.Request, to *[]byte) error {
+func read(r *http.Request, body io.Reader, to *[]byte) error {
 	of, err := inflate.Of(r.Header["Content-Encoding"])
 	switch {
 	case err != nil:
@@ -63,11 +63,11 @@ func read(r *http.Request, to *[]byte) error {
 	case r.ContentLength > words.MaxBody:
 		return problem(event.PayloadTooLarge)
 	case of == inflate.Plain:
-		return fill(to, r.Body, words.MaxBody)
+		return fill(to, body, words.MaxBody)
 	}
 	packed := takeBuffer()
 	defer giveBuffer(packed)
-	if err := fill(packed, r.Body, words.MaxBody); err != nil {
+	if err := fill(packed, body, words.MaxBody); err != nil {
 		return err
 	}
 	z := inflate.New(bytes.NewReader(*packed), of, inflate.Limits{Most: words.MaxBody, Window: words.MaxBody})
@@ -101,6 +101,10 @@ func fill(to *[]byte, from io.Reader, most int) error {
 		case errors.Is(err, inflate.ErrBroken):
 			return errPacked
 		case err != nil:
+			var no *refusal
+			if errors.As(err, &no) {
+				return no
+			}
 			return errBody
 		}
 	}

@@ -48,6 +48,7 @@ type call struct {
 	of      words.Class
 	verdict event.Verdict
 	pass    words.Ticket // a permit, until it is settled
+	meter   meter
 	sent    uint64       // bytes of the answer
 	id      receipt.DecisionText
 	said    [3]string // values of headers, to be of one allocation

@@ -47,10 +47,14 @@ type house struct {
 	lag    words.Seq     // the views are so far behind
 	waits  atomic.Int64  // how often somebody began to wait
 
-	arrived []event.Arrive        // all that came to the gate
-	in      map[words.Ticket]bool // with a permit
-	verdict *event.Verdict        // in the place of going
-	rule    uint8                 // that whoever goes is told of
+	arrived  []event.Arrive        // all that came to the gate
+	in       map[words.Ticket]bool // with a permit
+	verdict  *event.Verdict        // in the place of going
+	part     *event.Verdict        // of each part of a body; nil: it may go
+	free     uint64                // bytes that may go on before any is asked for
+	streamed []uint64              // what was asked for
+	settled  []uint64              // for how many bytes
+	rule     uint8                 // that whoever goes is told of
 
 	asked  []event.Request // all that came in
 	uses   []httpapi.Use   // all that was noted
@@ -133,16 +137,27 @@ func (h *house) Arrive(_ context.Context, in event.Arrive) (event.Verdict, bool)
 		h.in = make(map[words.Ticket]bool)
 	}
 	h.in[t] = true
-	return event.Verdict{Ticket: t, Rule: h.rule, Left: 3, Reset: 1500 * time.Millisecond}, true
+	return event.Verdict{Ticket: t, Bytes: h.free, Rule: h.rule, Left: 3, Reset: 1500 * time.Millisecond}, true
 }
 
-func (h *house) Settle(t words.Ticket, _ uint64) {
+func (h *house) Stream(_ context.Context, t words.Ticket, bytes uint64) (event.Verdict, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.streamed = append(h.streamed, bytes)
+	if h.part != nil {
+		return *h.part, true
+	}
+	return event.Verdict{Ticket: t, Bytes: bytes}, true
+}
+
+func (h *house) Settle(t words.Ticket, bytes uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.in[t] {
 		h.t.Errorf("%v is settled, and is not in", t)
 	}
 	delete(h.in, t)
+	h.settled = append(h.settled, bytes)
 }
 
 func (h *house) Journal() words.JournalID { return journal }

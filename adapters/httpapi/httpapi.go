@@ -203,6 +203,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if bug != nil && !cut {
 			cut = a.panicked(k, bug)
 		}
+		k.heldBack()
 		k.door.answered(time.Since(k.began), k.id[:])
 		a.note(k)
 		k.decided()
@@ -263,6 +264,7 @@ func (a *API) refuse(err error, c echo.Context) {
 
 // fail answers what a call ended with.
 func (k *call) fail(err error) {
+	k.heldBack()
 	k.identify()
 	r := reason(err)
 	switch r.problem {

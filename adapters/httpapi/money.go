@@ -91,7 +91,7 @@ func (k *call) take(body *[]byte) (bare bool, err error) {
 			return false, k.crowded("large_bodies", "As many large bodies are read as may be.")
 		}
 	}
-	return false, read(k.r, body)
+	return false, read(k.r, metered{k}, body)
 }
 
 // place adds what the path says of an operation: its account, or its hold.

@@ -16,7 +16,7 @@ type Gate struct {
 	slots   []pass
 	rings   *[words.Classes]chan event.Event
 	empty   [words.Classes]chan uint32
-	settled chan *event.Settle // at most one a slot: never full
+	settled chan event.Event // a part that is asked for, and the end: at most two a slot, never full
 }
 
 // pass is one slot.
@@ -24,10 +24,14 @@ type pass struct {
 	mu    sync.Mutex // of this slot alone; nothing blocks under it
 	uses  uint32
 	left  bool // whoever asked does not wait for the verdict
+	asks  bool // whether more may go on, and was not told
+	over  bool // it is settled
 	class words.Class
 	in    event.Arrive
+	part  event.Stream
 	end   event.Settle
 	says  chan event.Verdict
+	turn  chan struct{} // of who asks whether more may go on: both bodies of a request may
 }
 
 // NewGate is a gate that stands alone, with rings of its own: for a world without goroutines,
@@ -41,9 +45,9 @@ func NewGate(d Door) *Gate {
 }
 
 func newGate(d Door, rings *[words.Classes]chan event.Event) *Gate {
-	g := &Gate{slots: make([]pass, d.All()), rings: rings, empty: numbered(d), settled: make(chan *event.Settle, d.All())}
+	g := &Gate{slots: make([]pass, d.All()), rings: rings, empty: numbered(d), settled: make(chan event.Event, 2*d.All())}
 	for i := range g.slots {
-		g.slots[i].says = make(chan event.Verdict, 1)
+		g.slots[i].says, g.slots[i].turn = make(chan event.Verdict, 1), make(chan struct{}, 1)
 	}
 	return g
 }
@@ -77,8 +81,9 @@ func (g *Gate) Enter(in event.Arrive) (at uint32, ok bool) {
 	p := &g.slots[at]
 	p.mu.Lock()
 	p.uses++
-	p.left, p.class, p.in = false, in.Class, in
+	p.left, p.asks, p.over, p.class, p.in = false, false, false, in.Class, in
 	p.in.Ticket = words.NewTicket(at, p.uses)
+	p.forget()
 	p.mu.Unlock()
 	g.rings[in.Class] <- &p.in // has room for every slot of the class
 	return at, true
@@ -122,8 +127,7 @@ func (g *Gate) abandon(p *pass, v event.Verdict) {
 		g.empty[p.class] <- v.Ticket.Slot()
 		return
 	}
-	p.end = event.Settle{Ticket: v.Ticket}
-	g.settled <- &p.end
+	g.settle(p, event.Settle{Ticket: v.Ticket})
 }
 
 // Deliver hands a verdict to whoever waits for it.
@@ -131,17 +135,70 @@ func (g *Gate) Deliver(v event.Verdict) {
 	p := &g.slots[v.Ticket.Slot()]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.left {
+	switch {
+	case p.in.Ticket != v.Ticket, p.over: // of a part of one that was settled meanwhile
+	case p.left:
 		g.abandon(p, v)
-		return
+	default:
+		p.asks = false
+		p.says <- v
 	}
-	p.says <- v
+}
+
+// Stream asks whether so many further bytes of a request that was told to go may go on, and
+// waits for the word. ok is false where ctx ends first, or the request is settled.
+func (g *Gate) Stream(ctx context.Context, t words.Ticket, bytes uint64) (v event.Verdict, ok bool) {
+	p := &g.slots[t.Slot()]
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return v, false
+	}
+	if !g.ask(p, event.Stream{Ticket: t, Bytes: bytes}) {
+		return v, false
+	}
+	select {
+	case v = <-p.says:
+		return v, true
+	case <-ctx.Done():
+		return v, false
+	}
+}
+
+// ask is false where the slot is another's now, or a word for it is on its way still.
+func (g *Gate) ask(p *pass, in event.Stream) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.in.Ticket != in.Ticket || p.over || p.asks {
+		return false
+	}
+	p.forget()
+	p.part, p.asks = in, true
+	g.settled <- &p.part // has room: one is on its way at most
+	return true
+}
+
+// forget drops a word for which nobody has waited.
+func (p *pass) forget() {
+	select {
+	case <-p.says:
+	default:
+	}
 }
 
 // Settle ends a request that was told to go, once.
 func (g *Gate) Settle(t words.Ticket, bytes uint64) {
 	p := &g.slots[t.Slot()]
-	p.end = event.Settle{Ticket: t, Bytes: bytes}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	g.settle(p, event.Settle{Ticket: t, Bytes: bytes})
+}
+
+// settle comes behind whatever was asked for the slot, so that nothing is on its way when
+// another has it.
+func (g *Gate) settle(p *pass, end event.Settle) {
+	p.over, p.end = true, end
 	g.settled <- &p.end
 }
 
@@ -149,8 +206,8 @@ func (g *Gate) Settle(t words.Ticket, bytes uint64) {
 // nothing is.
 func (g *Gate) Comes() event.Event {
 	select {
-	case end := <-g.settled:
-		return end
+	case of := <-g.settled:
+		return of
 	default:
 	}
 	for _, ring := range g.rings {
@@ -173,8 +230,8 @@ func (g *Gate) Free(stepped []event.Event) {
 	}
 }
 
-// Size is how many may be in, In how many of a class are; Settled is of the words that a
-// request has ended.
+// Size is how many may be in, In how many of a class are; Settled is of the words of
+// those who are in.
 func (g *Gate) Size() int                   { return len(g.slots) }
 func (g *Gate) In(c words.Class) int        { return cap(g.empty[c]) - len(g.empty[c]) }
 func (g *Gate) Limit(c words.Class) int     { return cap(g.empty[c]) }

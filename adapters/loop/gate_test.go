@@ -19,13 +19,25 @@ type doorman struct {
 	permits int
 	waits   []words.Ticket
 	out     map[words.Ticket]bool
+	parts   []words.Ticket // asked for: each is told of at the next step
+	passed  int
 	most    int
 	stop    bool
 	wrong   string
 }
 
 func (d *doorman) Step(_ words.Now, in event.Event, out *event.Effects) {
+	for _, t := range d.parts {
+		out.Verdicts = append(out.Verdicts, event.Verdict{Ticket: t, Bytes: 1})
+		d.passed++
+	}
+	d.parts = d.parts[:0]
 	switch in := in.(type) {
+	case *event.Stream:
+		if !d.out[in.Ticket] {
+			d.wrong = "asks for a part, and is not out"
+		}
+		d.parts = append(d.parts, in.Ticket)
 	case *event.Arrive:
 		if in.Class == words.Anon {
 			out.Verdicts = append(out.Verdicts, event.Verdict{Ticket: in.Ticket, Problem: event.Busy})
@@ -93,7 +105,7 @@ func TestGate(t *testing.T) {
 		d := &doorman{permits: 3}
 		g, end := gated(t, d, loop.Door{2, 8, 4})
 		var wg sync.WaitGroup
-		var went, full, left, refused atomic.Int64
+		var went, full, left, refused, parts atomic.Int64
 		for i := range 64 {
 			wg.Go(func() {
 				dice := words.NewDice(uint64(i))
@@ -113,6 +125,7 @@ func TestGate(t *testing.T) {
 					default:
 						went.Add(1)
 						time.Sleep(time.Duration(dice.Below(2)) * time.Millisecond) // at work
+						streams(t, g, v.Ticket, &dice, &parts)
 						g.Settle(v.Ticket, 1)
 					}
 				}
@@ -121,9 +134,59 @@ func TestGate(t *testing.T) {
 		wg.Wait()
 		synctest.Wait()
 		end()
-		if went.Load() == 0 || full.Load() == 0 || left.Load() == 0 || refused.Load() == 0 || d.most != 3 {
+		if went.Load() == 0 || full.Load() == 0 || left.Load() == 0 || refused.Load() == 0 || d.most != 3 || parts.Load() == 0 || int64(d.passed) <= parts.Load() {
 			t.Errorf("%d went, %d found no slot, %d left, %d were refused; %d at once", went.Load(), full.Load(), left.Load(), refused.Load(), d.most)
 		}
+	})
+}
+
+// streams asks for parts of both bodies at once; sometimes nobody waits for the word.
+func streams(t *testing.T, g *loop.Gate, ticket words.Ticket, dice *words.Dice, parts *atomic.Int64) {
+	var both sync.WaitGroup
+	for range dice.Below(3) {
+		most := time.Duration(dice.Below(2)) * time.Millisecond
+		both.Go(func() {
+			ctx, stop := context.WithTimeout(t.Context(), most)
+			defer stop()
+			if v, ok := g.Stream(ctx, ticket, 1); ok && (v.Ticket != ticket || v.Bytes != 1) {
+				t.Errorf("%v is told %+v", ticket, v)
+			} else if ok {
+				parts.Add(1)
+			}
+		})
+	}
+	both.Wait()
+}
+
+// TestNobodyHearsAnothersPart: who left while a part of his was asked for is settled behind it, and
+// whoever has the slot then hears nothing of that; nor does one who is settled ask for more.
+func TestNobodyHearsAnothersPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &doorman{permits: 9}
+		g, end := gated(t, d, loop.Door{0, 1, 0})
+		for i := range 3 {
+			v, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Authed})
+			if !ok || v.Bytes != 0 {
+				t.Fatalf("%d: %+v %v", i, v, ok)
+			}
+			ctx, stop := context.WithTimeout(t.Context(), time.Millisecond)
+			if _, told := g.Stream(ctx, v.Ticket, 1); told {
+				t.Fatal("told before the next step")
+			}
+			if _, told := g.Stream(t.Context(), v.Ticket, 1); told {
+				t.Fatal("asks twice at once")
+			}
+			stop()
+			g.Settle(v.Ticket, 0)
+			synctest.Wait()
+			if _, told := g.Stream(t.Context(), v.Ticket, 1); told {
+				t.Fatal("settled, and asks for more")
+			}
+		}
+		if depth, limit := g.Settled(); depth != 0 || limit != 2*g.Size() {
+			t.Errorf("%d of %d words", depth, limit)
+		}
+		end()
 	})
 }
 

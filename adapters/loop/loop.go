@@ -206,7 +206,7 @@ func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 	for len(l.desk.gone) > 0 && len(l.events) < l.batch {
 		l.events = append(l.events, l.desk.canceled(<-l.desk.gone))
 	}
-	for len(l.desk.Gate.settled) > 0 && len(l.events) < l.batch {
+	for len(l.desk.Gate.settled) > 0 && len(l.events) < l.batch-l.batch/4 { // or bodies that stream would keep out who comes
 		l.events = append(l.events, <-l.desk.Gate.settled)
 	}
 	for len(l.desk.Asks.ring) > 0 && len(l.events) < l.batch {

@@ -87,6 +87,13 @@ func (t *trip) copy(res *http.Response) (event.Ending, Symptom) {
 	for {
 		n, err := res.Body.Read(buf[:])
 		if n > 0 {
+			if !t.meter.May(n) {
+				if t.pass(n) != event.None {
+					return event.Left, Held
+				}
+				t.wait()
+				_ = t.control.SetWriteDeadline(pace.begin())
+			}
 			t.course.Down.Add(uint64(n))
 			if !small {
 				_ = t.control.SetWriteDeadline(pace.begin())

@@ -12,7 +12,10 @@ import (
 	"macronode/core/event"
 )
 
-var errOver = errors.New("proxy: the request is over")
+var (
+	errOver = errors.New("proxy: the request is over")
+	errHeld = errors.New("proxy: no more of the body may go on")
+)
 
 // A body is that of a client's request on its way to an endpoint. The transport may ask
 // for more of it when the request is over: it gets nothing then.
@@ -32,6 +35,9 @@ type body struct {
 func (b *body) Read(to []byte) (n int, err error) {
 	b.turn.Lock()
 	defer b.turn.Unlock()
+	if b.done.Load() { // a transport looks once more, and the server may have closed it for the answer
+		return 0, io.EOF
+	}
 	b.begun.Store(true)
 	if !b.during(func() {
 		b.of.timer.Stop()                                // the client's time, not the endpoint's
@@ -49,12 +55,17 @@ func (b *body) Read(to []byte) (n int, err error) {
 	default:
 		b.failed.CompareAndSwap(0, uint32(fault(err)))
 	}
-	b.during(func() {
-		if err != nil {
+	if err != nil {
+		b.during(func() {
 			_ = b.of.control.SetReadDeadline(time.Time{}) // or the client would seem to leave at the next
-		}
-		b.of.wait()
-	})
+		})
+	}
+	if why := b.of.pass(n); why != event.None {
+		b.failed.CompareAndSwap(0, uint32(why))
+		n, err = 0, errHeld
+	}
+	b.of.meter.Took(n)
+	b.during(b.of.wait)
 	return n, err
 }
 

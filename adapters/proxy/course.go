@@ -73,11 +73,12 @@ const (
 	Unfit       Symptom = "unfit"       // a part was answered with what is none
 	Removed     Symptom = "removed"     // the configuration has changed, and it is not there any more
 	Drained     Symptom = "drained"     // the node cut it at its end
+	Held        Symptom = "held"        // its quotas did not have what comes for longer than it has patience
 )
 
 // Symptoms are all but Fine.
 func Symptoms() []Symptom {
-	return []Symptom{Refused, Unreachable, Unnamed, Untrusted, Closed, Malformed, BadStatus, Silent, Deadline, Hurried, Gone, Body, Unfit, Removed, Drained}
+	return []Symptom{Refused, Unreachable, Unnamed, Untrusted, Closed, Malformed, BadStatus, Silent, Deadline, Hurried, Gone, Body, Unfit, Removed, Drained, Held}
 }
 
 // picked notes where a try goes.

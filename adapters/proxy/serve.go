@@ -31,6 +31,8 @@ type trip struct {
 	r       *http.Request
 	route   *route
 	control *http.ResponseController
+	meter   Meter
+	held    atomic.Int32 // parts of bodies that wait until they may go on
 	ctx     context.Context
 	give    context.CancelCauseFunc
 	timer   *time.Timer // ends what takes too long
@@ -62,7 +64,10 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match, c *Course
 		return
 	}
 	c.Legs = []Leg{{Upstream: p.config.Upstreams[m.route.Upstream].Name}}
-	t := &trip{course: c, leg: &c.Legs[0], Proxy: p, w: w, r: r, route: m.route, control: http.NewResponseController(w), begun: time.Now()}
+	t := &trip{course: c, leg: &c.Legs[0], Proxy: p, w: w, r: r, route: m.route, control: http.NewResponseController(w), meter: free{}, begun: time.Now()}
+	if m, ok := w.(Meter); ok {
+		t.meter = m
+	}
 	t.most, t.hurried = patience(r, m.route.deadline)
 	t.ctx, t.give = context.WithCancelCause(r.Context())
 	defer t.give(nil)
@@ -96,6 +101,9 @@ func patience(r *http.Request, route time.Duration) (most time.Duration, hurried
 }
 
 func (t *trip) expire() {
+	if t.held.Load() > 0 {
+		return
+	}
 	if t.reading.Load() {
 		t.give(errSilent)
 		return
@@ -110,6 +118,17 @@ func (t *trip) wait() {
 		return
 	}
 	t.timer.Reset(t.most)
+}
+
+// pass waits until a part of a body may go on. That is nobody's time: whoever calls gives
+// the endpoint its time anew.
+func (t *trip) pass(n int) event.Problem {
+	if n == 0 || t.meter.May(n) {
+		return event.None
+	}
+	t.held.Add(1)
+	defer t.held.Add(-1)
+	return t.meter.Pass(n)
 }
 
 func (t *trip) left() time.Duration {

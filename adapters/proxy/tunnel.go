@@ -26,6 +26,7 @@ type Tunnels struct {
 type tunnel struct {
 	near  net.Conn
 	far   io.ReadWriteCloser
+	meter Meter
 	idle  *time.Timer
 	quiet time.Duration
 	why   atomic.Value // the Symptom of which the proxy ended it
@@ -161,7 +162,7 @@ func (t *trip) through(res *http.Response) {
 		t.fail(t.w, t.r, event.Internal, 0)
 		return
 	}
-	u := &tunnel{near: near, far: far, quiet: t.config.Silence}
+	u := &tunnel{near: near, far: far, meter: t.meter, quiet: t.config.Silence}
 	defer u.close()
 	if !t.tunnels.add(u) {
 		how = Drained
@@ -218,6 +219,15 @@ func (u *tunnel) move(to io.Writer, from io.Reader, count *atomic.Uint64) {
 		n, err := from.Read(buf[:])
 		u.idle.Reset(u.quiet)
 		if n > 0 {
+			if !u.meter.May(n) {
+				u.idle.Stop()
+				if u.meter.Pass(n) != event.None {
+					u.end(Held)
+					return
+				}
+				u.idle.Reset(u.quiet)
+			}
+			u.meter.Took(n)
 			count.Add(uint64(n))
 			if _, failed := to.Write(buf[:n]); failed != nil {
 				u.close()

@@ -155,6 +155,7 @@ func (l *life) showGate() {
 		return depth, g.Size()
 	})
 	l.show("settled", g.Settled)
+	l.show("waits_parts", func() (depth, limit int) { return int(l.ear.status().Lined), g.Size() })
 	l.show("asks", l.desk.Asks.Asking)
 	l.show("decisions", l.decisions.Kept)
 	for f := range words.Facets {

@@ -27,6 +27,7 @@ var symptoms = map[proxy.Symptom]string{
 	proxy.Unfit:       "what it answered is no such part: not 200, not JSON, or too large",
 	proxy.Removed:     "the configuration has changed, and it is not there any more",
 	proxy.Drained:     "the node ended, and cut it",
+	proxy.Held:        "its quotas did not have the bytes for longer than it had patience",
 }
 
 // halts say why there was no other try.

@@ -98,6 +98,7 @@ type Status struct {
 	Queued [words.Facets][words.Classes]uint32 // requests that wait for one
 	Broken uint64                              // bit i: the breaker of upstream i does not let everybody through
 	Saved  [words.Classes]uint64               // what a class may still spend of its turns, in bytes
+	Lined  uint32                              // parts of bodies that wait for their turn
 	Taken  uint64                              // permits that were taken back from those who kept them too long
 	Gate   uint64                              // version of the gate that is applied
 }
