@@ -122,6 +122,8 @@ func GateCells() (all []GateCell) {
 type spot struct {
 	class words.Class
 	facet words.Facet
+	works bool          // it was told to go
+	told  bool          // and has been handed that: what else it is told is of a part of its bodies
 	left  bool          // whoever asked does not wait for the verdict
 	until words.Instant // its permit is its own
 }
@@ -192,6 +194,10 @@ func (w *World) toldAtGate(in event.Event, told []event.Verdict) {
 	}
 	for _, v := range told {
 		p := w.places[v.Ticket.Slot()]
+		if p.works { // it is told of a part of its bodies
+			continue
+		}
+		w.places[v.Ticket.Slot()].works = v.Why == event.Admitted
 		if v.Why == event.NotServing && !ok {
 			w.Saw["waited at the gate, and is told to go elsewhere"]++
 		}
@@ -210,6 +216,10 @@ func (w *World) verdicts(stepped []event.Event) {
 	w.gate.Free(stepped)
 	for _, v := range w.out.Verdicts {
 		p := w.places[v.Ticket.Slot()]
+		if w.places[v.Ticket.Slot()].told = true; p.told {
+			w.streamed(v)
+			continue
+		}
 		w.gated(p.class, p.facet, v.Why)
 		if p.left {
 			w.Saw["a verdict for who has left"]++

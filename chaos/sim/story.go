@@ -158,6 +158,8 @@ func heard(in event.Event) string {
 		return fmt.Sprintf("finds %s", in.Key.Text)
 	case *event.Arrive:
 		return "somebody arrives"
+	case *event.Stream:
+		return "somebody has more of a body"
 	case *event.Settle:
 		return "somebody is settled"
 	case *event.Ask:

@@ -11,10 +11,11 @@ import (
 // as long as it likes, and goes.
 type visitor struct {
 	pass
-	number int
-	trip   trip
-	stalls bool // keeps its permit until the end of the life
-	again  bool // was refused, and has come again at once
+	number  int
+	trip    trip
+	stalls  bool // keeps its permit until the end of the life
+	again   bool // was refused, and has come again at once
+	streams bool // has asked for more of its bodies to go, and was not told
 }
 
 // visits are what visitors may do next; the first is the dull one.
@@ -22,7 +23,7 @@ var visits = [...]func(*World){
 	func(w *World) { w.turn(0) },
 	(*World).comes, (*World).comes, (*World).comes, (*World).comes, (*World).bursts, (*World).bursts, (*World).floods, (*World).crowds,
 	(*World).ends, (*World).ends, (*World).ends, (*World).ends,
-	(*World).changes, (*World).turnsAway, (*World).holdsOn, (*World).awhile, (*World).awhile,
+	(*World).changes, (*World).streams, (*World).streams, (*World).streams, (*World).turnsAway, (*World).holdsOn, (*World).awhile, (*World).awhile,
 	(*World).travels, (*World).travels, (*World).travels, (*World).travels, (*World).turnsMood,
 }
 

@@ -23,7 +23,9 @@ type guest struct {
 	end          words.Instant
 	in           event.Arrive // as it came
 	part         uint64       // bytes that it was charged
-	common       bool         // as a peer's, to what those share for whom there is no room
+	paused       uint64       // the last of them, that may not go yet
+	goes         words.Instant
+	common       bool // as a peer's, to what those share for whom there is no room
 }
 
 // door is Admission and DRR: who is let in, whose turn it is, and who has had enough. It knows
@@ -108,6 +110,8 @@ func (d *door) step(before, after *View, s *Step) error {
 		if err := d.arrives(before, now, in, s.Verdicts); err != nil {
 			return err
 		}
+	case *event.Stream:
+		d.streams(now, in)
 	case *event.Settle:
 		d.settles(now, in)
 		d.lets(now)
@@ -175,7 +179,7 @@ func (d *door) arrives(before *View, now words.Instant, in *event.Arrive, told [
 			return err
 		}
 		if v.Why = paced; paced == event.Admitted {
-			v = d.purses.take(now, in, part)
+			v = d.purses.take(now, in, part, d.held)
 		}
 	}
 	v.Ticket = in.Ticket
@@ -311,10 +315,10 @@ func (d *door) late(now words.Instant) {
 		first := -1
 		for i := range d.guests {
 			g := &d.guests[i]
-			if g.at == "lost" || g.until > now {
+			if g.at == "lost" || g.due() > now {
 				continue
 			}
-			if first < 0 || g.until < d.guests[first].until || g.until == d.guests[first].until && g.ticket.Slot() < d.guests[first].ticket.Slot() {
+			if first < 0 || g.due() < d.guests[first].due() || g.due() == d.guests[first].due() && g.ticket.Slot() < d.guests[first].ticket.Slot() {
 				first = i
 			}
 		}
@@ -322,9 +326,7 @@ func (d *door) late(now words.Instant) {
 			return
 		}
 		if g := &d.guests[first]; g.at == "out" {
-			g.at = "lost"
-			d.out[g.facet]--
-			d.taken++
+			d.resumes(now, g)
 			continue
 		}
 		g := d.guests[first]

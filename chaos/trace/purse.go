@@ -188,7 +188,7 @@ func (r *rule) tell(v *event.Verdict, number int, used time.Duration) {
 }
 
 // take asks all rules that are not of the instance, and charges all or none.
-func (p *purses) take(now words.Instant, in *event.Arrive, bytes uint64) (v event.Verdict) {
+func (p *purses) take(now words.Instant, in *event.Arrive, bytes uint64, held func(*rule, *event.Arrive) time.Duration) (v event.Verdict) {
 	var counts [quota.MaxRules]bool
 	var after [quota.MaxRules]time.Duration
 	refuses, longest := -1, time.Duration(0)
@@ -201,7 +201,9 @@ func (p *purses) take(now words.Instant, in *event.Arrive, bytes uint64) (v even
 		wait := time.Duration(quota.Never)
 		if r.Rate > 0 {
 			counts[i] = true
-			after[i], wait = r.wants(had(*p.bucket(r, s, now), now), bytes)
+			used := had(*p.bucket(r, s, now), now)
+			after[i], _ = r.wants(used, bytes)
+			_, wait = r.wants(max(0, used-held(r, in)), bytes)
 		}
 		if wait > 0 && r.Shadow {
 			v.Shadow |= 1 << i
@@ -215,7 +217,7 @@ func (p *purses) take(now words.Instant, in *event.Arrive, bytes uint64) (v even
 		if longest < time.Duration(quota.Never) {
 			s, _ := r.subject(in)
 			v.Retry = longest
-			r.tell(&v, refuses, had(*p.bucket(r, s, now), now))
+			r.tell(&v, refuses, max(0, had(*p.bucket(r, s, now), now)-held(r, in)))
 		} else {
 			r.tell(&v, refuses, 0)
 		}
