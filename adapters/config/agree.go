@@ -161,6 +161,8 @@ func (c *Config) hydrates(r *Route, refuse refuser) {
 	}
 	switch {
 	case len(r.Hydrate) == 0:
+	case r.Inflate:
+		refuse(".inflate", "is true: a route that hydrates sends no body on")
 	case r.Rewrite != "":
 		refuse(".rewrite", "is %q: a route that hydrates sends no path on", r.Rewrite)
 	case slices.ContainsFunc(r.Methods, func(m string) bool { return m != "GET" && m != "HEAD" }):

@@ -93,6 +93,7 @@ type Route struct {
 	Deadline    time.Duration `key:"deadline" default:"5s" min:"10ms" max:"5m" doc:"Time for an answer to begin, or less where the client says so."`
 	MaxInflight int           `key:"max_inflight" default:"0" min:"0" max:"65536" doc:"Requests that wait or are at work at once; 0 is as many as there is room for."`
 	Required    bool          `key:"required" default:"false" doc:"Nothing is served before its upstream was well once, as its health check sees it; of reads, those that are required."`
+	Inflate     bool          `key:"inflate" default:"false" doc:"A body of gzip or zstd is sent on inflated, at most ten times as large and 64 KiB, and 32 MiB; one of another coding is refused."`
 	CORS        CORS          `key:"cors" doc:"Which pages of other origins may use it from a browser; without origins that is the upstream's to say."`
 }
 

@@ -36,7 +36,7 @@ func TestEntriesSayAll(t *testing.T) {
 		upstreams = `{"b": {"urls": ["https://b.example:8443/base", "http://[::1]:80"], "host": "b.example:8443", "tries": 1,` +
 			` "health": {"path": "/healthz", "interval": "2s", "timeout": "500ms", "fall": 1, "rise": 4}}, "a": {"url": "http://a"}}`
 		routes = `[{"name": "x", "host": "*.example.com", "path": "/v1/x", "methods": ["GET", "POST"], "header": {"name": "X-Version", "value": "2"}, "upstream": "b",` +
-			` "rewrite": "/", "deadline": "1m30s", "max_inflight": 7, "required": true,` +
+			` "rewrite": "/", "deadline": "1m30s", "max_inflight": 7, "required": true, "inflate": true,` +
 			` "cors": {"origins": ["https://a:8443", "null", "app://x"], "methods": ["GET"], "headers": ["X-A"], "expose": ["X-B"], "credentials": true, "max_age": "1h"}},` +
 			` {"name": "both", "auth": "none", "hydrate": [{"name": "one", "upstream": "a", "path": "/one"}, {"name": "two", "upstream": "b", "path": "/two", "missing": "{\"a\": []}", "required": true}]}]`
 		trusted = `["10.0.0.0/8", "fd00::/8", "192.0.2.7/32"]`
@@ -57,7 +57,7 @@ func TestEntriesSayAll(t *testing.T) {
 		},
 		Routes: []Route{
 			{Name: "x", Host: "*.example.com", Path: "/v1/x", Methods: []string{"GET", "POST"}, Header: Header{"X-Version", "2"}, Upstream: "b", Auth: "key", Rewrite: "/",
-				Deadline: 90 * time.Second, MaxInflight: 7, Required: true,
+				Deadline: 90 * time.Second, MaxInflight: 7, Required: true, Inflate: true,
 				CORS: CORS{[]string{"https://a:8443", "null", "app://x"}, []string{"GET"}, []string{"X-A"}, []string{"X-B"}, true, time.Hour}},
 			{Name: "both", Path: "/", Hydrate: []Part{{"one", "a", "/one", "null", false}, {"two", "b", "/two", `{"a": []}`, true}}, Auth: "none", Deadline: 5 * time.Second, CORS: CORS{MaxAge: 10 * time.Minute}},
 		},
@@ -174,6 +174,7 @@ func TestListsRefuse(t *testing.T) {
 		{up + "routes: [{upstream: app, auth: jwt}]", `routes[0].auth (file node.yaml) is "jwt": it wants one of none, key`},
 		{up + "routes: [{upstream: app, deadline: 5}]", `routes[0].deadline (file node.yaml) is 5: it wants a duration such as 200ms, 5s or 24h, from 10ms to 5m`},
 		{up + "routes: [{upstream: app, max_inflight: -1}]", `routes[0].max_inflight (file node.yaml) is -1: it wants a whole number from 0 to 65536`},
+		{up + "routes: [{inflate: true, hydrate: [{name: a, upstream: app, path: /}]}]", `routes[0].inflate (file node.yaml) is true: a route that hydrates sends no body on`},
 		{up + "routes: [{upstream: app, required: true}]", `routes[0].required (file node.yaml) is true, and upstreams.app.health has no path: it wants one, or nobody could say that it is well`},
 		{up + "routes: [{required: true, hydrate: [{name: a, upstream: app, path: /, required: true}]}]", `routes[0].required (file node.yaml) is true, and upstreams.app.health has no path: it wants one, or nobody could say that it is well`},
 		{up + "routes: [{required: true, hydrate: [{name: a, upstream: web, path: /}]}]", `routes[0].required (file node.yaml) is true, and no read of it is: it wants one that is, or false`},
@@ -190,7 +191,7 @@ func TestListsRefuse(t *testing.T) {
 		{up + "routes: [{upstream: app, cors: {origins: ['a.example']}}]", `routes[0].cors.origins[0] (file node.yaml) is "a.example": it wants ` + forms["origin"].wants},
 		{up + "routes: [{upstream: app, cors: {origins: ['https://A']}}]", `routes[0].cors.origins[0] (file node.yaml) is "https://A": it wants ` + forms["origin"].wants},
 		{up + "routes: [{upstream: app, cors: {origins: ['https://a'], methods: [TRACE]}}]", `routes[0].cors.methods[0] (file node.yaml) is "TRACE": it wants a method in capitals, and neither CONNECT nor TRACE, or *`},
-		{up + "routes: [{upstream: app, max_rps: 1}]", `routes[0].max_rps (file node.yaml) is no key: the nearest is cors, it has auth, cors, deadline, header, host, hydrate, max_inflight, methods, name, path, required, rewrite, upstream`},
+		{up + "routes: [{upstream: app, max_rps: 1}]", `routes[0].max_rps (file node.yaml) is no key: the nearest is cors, it has auth, cors, deadline, header, host, hydrate, inflate, max_inflight, methods, name, path, required, rewrite, upstream`},
 		{up + "routes: [{upstream: web}, {upstream: web}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
 		{up + "routes: [{upstream: web, path: /a}, {upstream: app, path: /a/}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
 		{up + "routes: [{upstream: web, methods: [GET, PUT], header: {name: x-a}}, {upstream: app, methods: [PUT], header: {name: X-A}}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},

@@ -112,7 +112,7 @@ func mended(c *Config) bool {
 			r.Upstream = c.Upstreams[i%len(c.Upstreams)].Name
 		}
 		for j := range r.Hydrate {
-			r.Rewrite, r.Methods = "", nil
+			r.Rewrite, r.Methods, r.Inflate = "", nil, false
 			if len(c.Upstreams) > 0 {
 				r.Hydrate[j].Upstream = c.Upstreams[j%len(c.Upstreams)].Name
 			}

@@ -66,6 +66,7 @@ type Route struct {
 	Put      string        // begins with a slash
 	Deadline time.Duration // until the header of the answer, from when the request is in; 0: Config.Deadline
 	Parts    []Part        // read at once and made one answer; none: the request goes to Upstream
+	Inflate  bool          // a body of gzip or zstd is sent on inflated; one of another coding is refused
 	CORS     CORS
 }
 
@@ -82,6 +83,7 @@ type Config struct {
 	TLS       *tls.Config    // to https endpoints; nil: the machine's roots
 	Tunnels   *Tunnels       // where its tunnels are kept; nil: with itself
 	Endpoints *Endpoints     // where its endpoints are; nil: the same
+	Inflaters *Inflaters     // places for bodies of zstd; nil: the same
 	// Fail answers with a problem. Retry-After is set before, where it is known.
 	Fail func(http.ResponseWriter, *http.Request, event.Problem)
 	Log  *slog.Logger
@@ -102,6 +104,7 @@ type Proxy struct {
 	transport *http.Transport
 	checker   *http.Transport
 	tunnels   *Tunnels
+	inflaters *Inflaters
 	running   sync.WaitGroup
 }
 
@@ -140,7 +143,10 @@ func New(c Config, port Port) (*Proxy, error) {
 	if c.Endpoints == nil {
 		c.Endpoints = new(Endpoints)
 	}
-	p := &Proxy{config: c, port: port, tunnels: c.Tunnels}
+	if c.Inflaters == nil {
+		c.Inflaters = NewInflaters()
+	}
+	p := &Proxy{config: c, port: port, tunnels: c.Tunnels, inflaters: c.Inflaters}
 	if err := p.lay(); err != nil {
 		return nil, err
 	}

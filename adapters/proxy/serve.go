@@ -27,24 +27,25 @@ var (
 // A trip is one request to an upstream, and its answer.
 type trip struct {
 	*Proxy
-	w       http.ResponseWriter
-	r       *http.Request
-	route   *route
-	control *http.ResponseController
-	meter   Meter
-	held    atomic.Int32 // parts of bodies that wait until they may go on
-	ctx     context.Context
-	give    context.CancelCauseFunc
-	timer   *time.Timer // ends what takes too long
-	reading atomic.Bool // an answer is: what is too long then is silence
-	spoke   atomic.Bool // something of an answer was given on
-	body    *body       // nil: none
-	begun   time.Time
-	most    time.Duration // until the header of the answer
-	hurried bool          // because the client says so
-	ticket  words.Ticket
-	course  *Course
-	leg     *Leg // the only one
+	w        http.ResponseWriter
+	r        *http.Request
+	route    *route
+	control  *http.ResponseController
+	meter    Meter
+	held     atomic.Int32 // parts of bodies that wait until they may go on
+	ctx      context.Context
+	give     context.CancelCauseFunc
+	timer    *time.Timer // ends what takes too long
+	reading  atomic.Bool // an answer is: what is too long then is silence
+	spoke    atomic.Bool // something of an answer was given on
+	body     *body       // nil: none
+	inflated *inflated   // the body, by a route that inflates; nil: it is as it came
+	begun    time.Time
+	most     time.Duration // until the header of the answer
+	hurried  bool          // because the client says so
+	ticket   words.Ticket
+	course   *Course
+	leg      *Leg // the only one
 
 	mu     sync.Mutex // of w, while an endpoint may say something before its answer
 	sealed bool       // it may no more
@@ -78,6 +79,15 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match, c *Course
 		defer t.body.end()
 	} else {
 		_ = t.control.SetReadDeadline(time.Time{})
+	}
+	if m.route.Inflate {
+		if problem := t.inflate(); problem != event.None {
+			p.fail(w, r, problem, 0)
+			return
+		}
+		if t.inflated != nil {
+			defer t.inflated.end()
+		}
 	}
 	kind, ok := upgrade(r)
 	switch {
@@ -289,7 +299,8 @@ func (t *trip) request(to *url.URL, mark func(*http.Request)) *http.Request {
 		out.Host = host
 	}
 	if t.body != nil {
-		out.Body, out.ContentLength, out.Trailer = t.body, t.r.ContentLength, t.r.Trailer
+		out.Body, out.ContentLength = t.sent()
+		out.Trailer = t.r.Trailer
 	}
 	if mark != nil {
 		mark(out)

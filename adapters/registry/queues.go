@@ -30,6 +30,8 @@ var Queues = []Queue{
 		Limit: "4096", Unit: "decisions", Policy: Oldest},
 	{Name: "asks", What: "requests for other services that ask where they go", Where: []string{"adapters/loop.Asks.free"},
 		Limit: "permits.beyond*3/1", Unit: "permits", Policy: Wait},
+	{Name: "inflaters", What: "bodies of zstd that are inflated on their way to a service", Where: []string{"adapters/proxy.Inflaters.taken"},
+		Limit: "16", Unit: "permits", Policy: Reject, Tells: "busy_rejections_total"},
 	{Name: "tickets", What: "requests that are with the node and not answered", Where: []string{"adapters/loop.Desk.free"},
 		Limit: "permits.money + permits.money/8", Unit: "permits", Policy: Reject, Tells: "busy_rejections_total"},
 	{Name: "work_internal", What: "the node's own requests, and what comes to the gate of that class, before their step", Where: []string{"adapters/loop.Desk.rings"},

@@ -66,7 +66,7 @@ func pages() []Mutant {
 
 // bombs are bugs of what is compressed.
 func bombs() []Mutant {
-	const of = "adapters/inflate/inflate.go"
+	const of, sent, onward = "adapters/inflate/inflate.go", "adapters/proxy/inflated.go", "./adapters/proxy TestInflate$"
 	const went, cut, hostile = "./adapters/inflate TestBombs$", "./adapters/inflate TestCutAnywhere$", "./adapters/httpapi TestHostileRequests$"
 	return []Mutant{
 		one("ratio not held", "at most 10 times what was read and 64 KiB", of, "min(Ratio*r.from.read+Free, r.limit.Most)", "r.limit.Most", went, "./adapters/inflate TestTheRatio", hostile),
@@ -76,6 +76,10 @@ func bombs() []Mutant {
 		one("memory by wish", "the window is bounded", of, "zstd.WithDecoderMaxWindow(r.limit.Window)", "zstd.WithDecoderMaxWindow(1<<31)", went, hostile),
 		one("nothing at all is a body", "never a truncated success", of, "errors.Is(err, io.EOF) && r.from.read > 0", "errors.Is(err, io.EOF)", cut, "./adapters/inflate TestCutAnywhere"),
 		one("one coding in another", "stacked encodings are refused", of, "\tcase len(said) > 1:\n\t\treturn Plain, ErrCoding\n", "", "./adapters/inflate TestCodings$", hostile),
+		one("a bomb that is sent on is a bad request", "413: body or ratio", sent, "i.failed.CompareAndSwap(0, uint32(event.PayloadTooLarge))", "i.failed.CompareAndSwap(0, uint32(event.BadRequest))", onward, "./adapters/proxy TestInflate"),
+		one("inflated, and said to be as it came", "Content-Encoding is rewritten", sent, "\"Content-Encoding\", \"Content-Length\"", "\"Content-Length\"", onward, "./cmd/macronode TestARouteInflates$"),
+		one("inflated, and as long as it came", "Content-Length is rewritten", sent, "return t.inflated, -1", "return t.inflated, t.r.ContentLength", onward, "./cmd/macronode TestARouteInflates$"),
+		alone("only who asks for one too many sees it", one("a place for ever", "what is taken is given back", sent, "\t\ti.places.give(i.of)\n", "", "./adapters/proxy TestInflatersAreFew$")),
 		one("a client that leaves has ended", "never a truncated success", of, "\tcase r.from.err != nil:\n\t\treturn r.from.err\n", "", "./adapters/inflate TestTheSourceFails$", "./adapters/inflate TestTheSource"),
 	}
 }

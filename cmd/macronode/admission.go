@@ -157,6 +157,7 @@ func (l *life) showGate() {
 	l.show("settled", g.Settled)
 	l.show("waits_parts", func() (depth, limit int) { return int(l.ear.status().Lined), g.Size() })
 	l.show("asks", l.desk.Asks.Asking)
+	l.show("inflaters", l.inflaters.Depth)
 	l.show("decisions", l.decisions.Kept)
 	for f := range words.Facets {
 		l.show("waits_"+f.String(), func() (depth, limit int) {

@@ -112,7 +112,7 @@ func (l *life) newBeyond(c *config.Config, n numbering) (*beyond, error) {
 		return nil, nil
 	}
 	of := proxy.Default()
-	of.Trusted, of.Fail, of.Log, of.Tunnels, of.Endpoints = c.HTTP.TrustedProxies, httpapi.Fail, l.log, l.tunnels, &l.endpoints
+	of.Trusted, of.Fail, of.Log, of.Tunnels, of.Endpoints, of.Inflaters = c.HTTP.TrustedProxies, httpapi.Fail, l.log, l.tunnels, &l.endpoints, l.inflaters
 	of.Upstreams = make([]proxy.Upstream, len(n.upstreams.names))
 	for i := range c.Upstreams {
 		u := &c.Upstreams[i]
@@ -141,7 +141,7 @@ func routeOf(c *config.Config, n numbering, r *config.Route) proxy.Route {
 		return n.upstream[i]
 	}
 	to := proxy.Route{Host: r.Host, Prefix: r.Path, Methods: r.Methods, Header: r.Header.Name, Value: r.Header.Value,
-		Rewrite: r.Rewrite != "", Put: r.Rewrite, Deadline: r.Deadline, CORS: proxy.CORS(r.CORS)}
+		Rewrite: r.Rewrite != "", Put: r.Rewrite, Deadline: r.Deadline, Inflate: r.Inflate, CORS: proxy.CORS(r.CORS)}
 	if r.Upstream != "" {
 		to.Upstream = at(r.Upstream)
 	}

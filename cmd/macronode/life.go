@@ -74,6 +74,7 @@ type life struct {
 	decisions *decisions.Ring
 	access    *access.Log
 	tunnels   *proxy.Tunnels
+	inflaters *proxy.Inflaters
 	endpoints proxy.Endpoints
 	edition   atomic.Pointer[edition]
 	changes   *changes

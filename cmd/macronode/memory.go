@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"runtime/debug"
+	"slices"
 	"unsafe"
 
 	"macronode/adapters/access"
@@ -119,6 +120,9 @@ func memoryBound(c *config.Config) memory {
 			{"of the public listener (listen.max_conns; with TLS http.window_bytes, http.streams)", conns, public},
 			{"of the admin listener (listen.max_conns, at most 256)", int64(adminConns(c)), admin},
 			{"to upstreams: at work (permits.beyond), and kept", onward, proxy.LineBytes}}},
+		{"bodies on their way to a service", []term{
+			{"of zstd (routes that inflate)", inflating(c) * proxy.MaxInflaters, proxy.Window + 2<<20},
+			{"of gzip (permits.beyond, the same)", inflating(c) * int64(c.Permits.Beyond), 64 << 10}}},
 		{"answers", []term{{"streams", streams, onePage}, {"lists, as far as so many are made at once", lists, onePage}}},
 		{"index", []term{{"cache, ring and tails (index.cache_bytes, index.frames)", 1, indexer.Bytes(indexLimits(c))}}},
 		{"access log", []term{{"lines that wait, and that are written", 2 * access.Room, accessLine}}},
@@ -126,6 +130,14 @@ func memoryBound(c *config.Config) memory {
 		{"journal", []term{{"places of frames", 1, places}, {"segments that are read", 1, segments}, {"the archive", 1, unpacked}}},
 		{"program", []term{{"its goroutines, and garbage", 1, program}}},
 	}
+}
+
+// inflating is 1 where a route inflates.
+func inflating(c *config.Config) int64 {
+	if slices.ContainsFunc(c.Routes, func(r config.Route) bool { return r.Inflate }) {
+		return 1
+	}
+	return 0
 }
 
 // limitMemory tells the collector what the configuration bounds, unless the operator did.

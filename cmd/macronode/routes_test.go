@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -159,5 +162,35 @@ func TestARequiredUpstream(t *testing.T) {
 	}
 	if resp := p.gets(t, "/openapi.json"); resp.StatusCode != http.StatusOK {
 		t.Errorf("what does not: %d", resp.StatusCode)
+	}
+}
+
+// TestARouteInflates: its service is sent what was compressed as it was before; one without
+// is sent it as it came.
+func TestARouteInflates(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		w.Header().Set("X-Saw", fmt.Sprintf("%d bytes of %q, %v", len(body), r.Header.Get("Content-Encoding"), err))
+	}))
+	t.Cleanup(s.Close)
+	p := serves(t, `upstreams={"app":{"url":"`+s.URL+`"}}`, `routes=[{"upstream":"app","auth":"none"},{"path":"/plain","upstream":"app","auth":"none","inflate":true}]`)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write(make([]byte, 50_000))
+	_ = z.Close()
+	for path, want := range map[string]string{"/plain": `50000 bytes of "", <nil>`, "/": fmt.Sprintf(`%d bytes of "gzip", <nil>`, packed.Len())} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.HTTP+path, bytes.NewReader(packed.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Encoding", "gzip")
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if got := resp.Header.Get("X-Saw"); got != want {
+			t.Errorf("%s: %d, %s, want %s", path, resp.StatusCode, got, want)
+		}
 	}
 }

@@ -37,7 +37,7 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	l.ear.start = ready.New(l.began, nodeConfig(cfg).Start, awaited(cfg))
 	l.metrics = metrics.New(l.ear.status)
 	l.desk, l.decisions = loop.NewDesk(door(cfg), passes(cfg), calls(cfg)), decisions.New()
-	l.tunnels = proxy.NewTunnels()
+	l.tunnels, l.inflaters = proxy.NewTunnels(), proxy.NewInflaters()
 	defer l.startAccess()()
 	first, err := l.edit(cfg, &edition{})
 	if err != nil {
