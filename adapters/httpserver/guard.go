@@ -110,10 +110,14 @@ func guarded(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// admit counts a request of HTTP/1, and says why it is not to be served. The body of one
-// that is has an end only if nothing is wrong with it.
+// admit counts a request of HTTP/1, and says why one is not to be served. The body of one
+// that is has an end only if nothing is wrong with it. In HTTP/2 nothing can be read in two
+// ways.
 func admit(r *http.Request) error {
 	g, ok := r.Context().Value(guardKey{}).(*guard)
+	if !ok && len(r.Header) > mostFields {
+		return errFields
+	}
 	if !ok {
 		return nil
 	}

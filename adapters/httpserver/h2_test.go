@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -259,6 +260,25 @@ func TestEndlessHeaders(t *testing.T) {
 		return status != ""
 	}); err != nil || status != "431" {
 		t.Errorf("one that is too long: %q, %v", status, err)
+	}
+}
+
+// TestManyFields: one more than there may be is refused in HTTP/2 too.
+func TestManyFields(t *testing.T) {
+	r, client := second(t, nil, saying("here"), nil)
+	wire := r.two(t, client)
+	for fields, want := range map[int]int{100: http.StatusOK, mostFields + 1: http.StatusBadRequest} {
+		q := post(r.url())
+		for i := range fields {
+			q.Header.Set(fmt.Sprintf("X-%d", i), "x")
+		}
+		resp, err := wire.RoundTrip(q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _ = resp.Body.Close(); resp.StatusCode != want {
+			t.Errorf("%d fields: %d", fields, resp.StatusCode)
+		}
 	}
 }
 

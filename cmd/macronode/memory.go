@@ -66,7 +66,7 @@ const (
 	ticket   = 512      // a slot of the desk, a held reply, a place in the rings
 	handled  = 16 << 10 // the stack of who serves a connection
 	buffered = 8 << 10  // of a connection, to read and to write
-	header   = 4 << 10  // of a request, beyond its bytes
+	header   = 13 << 10 // of a request, beyond its bytes: 128 fields
 	conn     = handled + buffered + header + smallBody
 	veiled   = 16 << 10                                           // of a connection of TLS: a record as it came, and keys
 	framed   = 16 << 10                                           // of one of HTTP/2: a frame as it came, and its tables
