@@ -219,9 +219,9 @@ func TestQuiet(t *testing.T) {
 func TestKeptBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var all atomic.Int64
-		open := 0
+		var open atomic.Int64
 		dial := func(context.Context, string, string) (net.Conn, error) {
-			open++
+			open.Add(1)
 			near, _ := net.Pipe()
 			return &counted{near, &open}, nil
 		}
@@ -247,26 +247,26 @@ func TestKeptBounds(t *testing.T) {
 			each = append(each, s)
 			fill(s, keptEach+10)
 		}
-		if open != Kept || all.Load() != Kept || len(each[0].kept) != keptEach || len(each[4].kept) != 0 {
-			t.Errorf("%d are open, %d kept", open, all.Load())
+		if open.Load() != Kept || all.Load() != Kept || len(each[0].kept) != keptEach || len(each[4].kept) != 0 {
+			t.Errorf("%d are open, %d kept", open.Load(), all.Load())
 		}
 		time.Sleep(keptFor / 2)
 		fill(each[0], 7) // the last ones are used again
 		time.Sleep(keptFor/2 + time.Millisecond)
 		synctest.Wait()
-		if open != 7 || all.Load() != 7 {
-			t.Errorf("%d are open, %d kept", open, all.Load())
+		if open.Load() != 7 || all.Load() != 7 {
+			t.Errorf("%d are open, %d kept", open.Load(), all.Load())
 		}
 		time.Sleep(keptFor)
 		synctest.Wait()
-		if open != 0 || each[0].sweep != nil {
-			t.Errorf("%d are open", open)
+		if open.Load() != 0 || each[0].sweep != nil {
+			t.Errorf("%d are open", open.Load())
 		}
 		fill(each[1], 3)
 		each[1].end()
 		fill(each[1], 3)
-		if open != 0 || all.Load() != 0 {
-			t.Errorf("%d are open behind the end, %d kept", open, all.Load())
+		if open.Load() != 0 || all.Load() != 0 {
+			t.Errorf("%d are open behind the end, %d kept", open.Load(), all.Load())
 		}
 	})
 }
@@ -274,10 +274,10 @@ func TestKeptBounds(t *testing.T) {
 // counted is a connection that is counted while it is open.
 type counted struct {
 	net.Conn
-	open *int
+	open *atomic.Int64
 }
 
 func (c *counted) Close() error {
-	*c.open--
+	c.open.Add(-1)
 	return c.Conn.Close()
 }

@@ -133,6 +133,7 @@ func upstreams() []Mutant {
 	const twin, told, room = "./core/upstream TestAgrees", "./core/upstream TestStor", "./core/upstream"
 	const line, lines, kept = "adapters/proxy/line.go", "adapters/proxy/lines.go", "only a connection that was kept shows it"
 	return []Mutant{
+		alone("only what is told without a question shows it", one("a word that keeps its slot", "what is told of a try waits for no answer", "adapters/loop/asks.go", "\tif s.nobody {", "\tif false {", "./adapters/loop TestAsks$")),
 		alone(kept, one("asked over what has ended", "a kept connection is looked at before it is used", lines, "< keptFor && l.quiet()", "< keptFor", "./adapters/proxy TestQuiet$")),
 		alone(kept, one("an end at the wrong moment is a failure", "a read is asked again over a new connection", line, "err == nil || begun || !l.used ||", "err == nil || begun || true ||", "./adapters/proxy TestKeptAndEnded$")),
 		alone(kept, one("the next answer is somebody else's", "one answer to one request", line, " && b.line.in.Buffered() == 0", "", "./adapters/proxy TestLastWord$")),
