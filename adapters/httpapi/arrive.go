@@ -45,6 +45,7 @@ type Decision struct {
 	Method  string
 	Path    string // without its query; the first 128 bytes
 	Course  Course // nil: it was not sent on
+	Way     string // the route of the configuration; empty: none
 	Full    string // the queue that had no place for it behind the gate
 }
 
@@ -275,7 +276,7 @@ func (k *call) decided() {
 	}
 	k.Decisions.Keep(Decision{ID: string(k.id[:]), At: k.at, Route: k.door.name, Class: k.of, Facet: k.door.facet, Tenant: k.key.Tenant, Key: k.key.ID,
 		Peer: k.who(), Verdict: k.verdict, Status: k.status, Code: k.code, In: uint64(k.meter.up.Load()), Out: k.sent, Took: time.Since(k.began),
-		Method: method(k.r.Method), Path: k.path(), Course: k.course, Full: k.full, Under: &k.face.Face})
+		Method: method(k.r.Method), Path: k.path(), Course: k.course, Full: k.full, Way: k.way, Under: &k.face.Face})
 }
 
 // method is a method as it is kept: one that is far too long is cut.

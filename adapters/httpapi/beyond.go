@@ -17,6 +17,7 @@ type Beyond interface {
 
 // A Way is where a request goes that is none of ours.
 type Way struct {
+	Name     string // of its route, as decisions tell it
 	Number   uint16 // of its route, from 0
 	Key      bool   // it wants an API key
 	Deadline time.Duration
@@ -62,6 +63,7 @@ func (a *API) sendOn(k *call) {
 		k.fail(err)
 		return
 	}
+	k.way = way.Name
 	if way.Head != nil {
 		way.Head(k.Header())
 	}

@@ -58,6 +58,7 @@ type call struct {
 	changed bool      // something, for the first time
 	made    words.TxID
 	course  Course
+	way     string // the route of the configuration that it takes
 	came    bool   // it has asked to be let in
 	full    string // the queue, of those that the registry names, that had no place for it behind the gate
 }

@@ -55,7 +55,6 @@ type trip struct {
 // c, which is empty, how that went. It panics with http.ErrAbortHandler when an answer that has begun cannot be given whole: that must
 // reach the server, which ends the connection.
 func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match, c *Course) {
-	c.Route = m.Route
 	if m.Preflight {
 		m.route.cors.answer(w, r)
 		return

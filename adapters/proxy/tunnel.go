@@ -172,7 +172,7 @@ func (t *trip) through(res *http.Response) {
 	t.timer.Stop()
 	u.idle = time.AfterFunc(u.quiet, func() { u.end(Silent) })
 	defer u.idle.Stop()
-	defer context.AfterFunc(t.ctx, u.close)()
+	defer context.AfterFunc(t.ctx, func() { u.end(Drained) })() // its connection is not the server's: nothing else ends it
 	_ = near.SetDeadline(time.Time{})
 	if switched(with.Writer, res) != nil {
 		return

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -65,5 +68,43 @@ func TestAccess(t *testing.T) {
 		t.Errorf("%+v", down)
 	case nowhere.Status != 404 || nowhere.Code != "not_found" || nowhere.Upstream != "":
 		t.Errorf("%+v", nowhere)
+	}
+}
+
+// TestATunnelIsCutInOneLine: what is cut at the end is told of once, and as what it is.
+func TestATunnelIsCutInOneLine(t *testing.T) {
+	p := serves(t, "log.access=true", "node.drain=1s", fmt.Sprintf(`upstreams={"app":{"url":%q}}`, service(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.HTTP, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET /tunnel HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%+v, %v", resp, err)
+	}
+	p.end()
+	text := p.log.String()
+	if strings.Count(text, "were cut") != 1 || !strings.Contains(text, `msg="tunnels that were open at the end were cut" tunnels=1`) || !strings.Contains(text, "status=101") || !strings.Contains(text, "symptom=drained") {
+		t.Errorf("%s", text)
+	}
+}
+
+// TestABreakerIsTold: who reads the log alone learns that an upstream is left alone, and
+// that it is not any more, each once.
+func TestABreakerIsTold(t *testing.T) {
+	var text strings.Builder
+	l := &life{log: slog.New(slog.NewTextHandler(&text, nil))}
+	l.edition.Store(&edition{numbers: numbering{upstreams: slots{names: []string{"a", "", "c"}}}})
+	for _, c := range []struct {
+		broken uint64
+		says   []string
+	}{{0, nil}, {4, []string{"opened", "upstream=c"}}, {4, nil}, {5, []string{"opened", "upstream=a"}}, {1, []string{"closed", "upstream=c"}}, {3, nil}} {
+		text.Reset()
+		l.watchUpstreams(c.broken)
+		if got := text.String(); !contains(got, c.says) || strings.Count(got, "msg=") != len(c.says)/2 {
+			t.Errorf("%b: %q", c.broken, got)
+		}
 	}
 }

@@ -159,7 +159,7 @@ func (b *beyond) Match(r *http.Request) (httpapi.Way, event.Problem) {
 		return httpapi.Way{}, why
 	}
 	of := &b.config.Routes[m.Route]
-	return httpapi.Way{Number: uint16(b.numbers.route[m.Route]), Key: of.Auth == "key", Deadline: of.Deadline, Preflight: m.Preflight,
+	return httpapi.Way{Name: fmt.Sprintf("routes[%d]", m.Route), Number: uint16(b.numbers.route[m.Route]), Key: of.Auth == "key", Deadline: of.Deadline, Preflight: m.Preflight,
 		Head: func(h http.Header) { m.Head(h, r) },
 		Serve: func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
 			c := new(proxy.Course)
@@ -169,12 +169,13 @@ func (b *beyond) Match(r *http.Request) (httpapi.Way, event.Problem) {
 }
 
 // endBeyond waits for tunnels that are open, no longer than what is in may take, and cuts
-// what is left.
+// what is left. It is over a little before the listener has had its time, so that a tunnel
+// is told of once, and as what it is.
 func (l *life) endBeyond(hard context.Context) {
 	ctx, stop := context.WithTimeout(hard, l.publicServer().Finish)
 	defer stop()
 	if cut := l.tunnels.Drain(ctx); cut > 0 {
-		l.log.Warn("tunnels were cut", "tunnels", cut)
+		l.log.Warn("tunnels that were open at the end were cut", "tunnels", cut)
 	}
 	if e := l.edition.Load(); e.beyond != nil {
 		e.beyond.Retire()

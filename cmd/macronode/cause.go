@@ -42,7 +42,7 @@ var halts = map[event.Halt]string{
 
 // stops say why a request went to no endpoint.
 var stops = map[event.Stop]string{
-	event.StopBroken: "The breaker of the upstream is open: too many of its tries failed. Requests just before this one say how.",
+	event.StopBroken: "The breaker of the upstream is open: too many of its tries failed. upstream_fail_total{symptom} says how, and so do requests just before this one.",
 	event.StopSick:   "Its health checks call every endpoint sick, or the node was ending.",
 	event.StopFull:   "As many requests were with upstreams as may be (permits.beyond).",
 	event.StopStale:  "Its place among the calls was gone: a bug.",

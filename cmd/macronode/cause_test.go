@@ -6,7 +6,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +33,15 @@ func TestEveryCauseHasASentence(t *testing.T) {
 	for s := event.Through + 1; s < event.Stops; s++ {
 		if stops[s] == "" {
 			t.Errorf("%v is not explained", s)
+		}
+	}
+	page, err := os.ReadFile("../../docs/operating.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, word := range slices.Concat(registry.Symptoms, registry.Stops) {
+		if !strings.Contains(string(page), "`"+word+"`") {
+			t.Errorf("docs/operating.md does not tell of %s", word)
 		}
 	}
 	for i, s := range proxy.Symptoms() {
@@ -72,6 +83,15 @@ func service(t *testing.T) string {
 			panic(http.ErrAbortHandler)
 		case "/closes":
 			panic(http.ErrAbortHandler)
+		case "/tunnel":
+			conn, with, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			_, _ = with.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+			_ = with.Flush()
+			_, _ = io.Copy(conn, conn)
+			_ = conn.Close()
 		case "/list":
 			_, _ = io.WriteString(w, "[1,2]")
 		default:

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"macronode/adapters/decisions"
 	"macronode/adapters/proxy"
 	"macronode/core/event"
@@ -10,7 +8,7 @@ import (
 
 // went writes down what a request met behind the gate.
 func (k keeps) went(to *decisions.Decision, c *proxy.Course) {
-	to.Matched, to.FirstUS = fmt.Sprintf("routes[%d]", c.Route), c.First.Microseconds()
+	to.FirstUS = c.First.Microseconds()
 	to.Bytes = max(to.Bytes, c.Up.Load()+c.Down.Load())
 	for i := range c.Legs {
 		to.Legs = append(to.Legs, k.leg(&c.Legs[i]))
@@ -77,4 +75,23 @@ func (l *life) showUpstreams() {
 		}
 		return event.Standing{}, false
 	})
+}
+
+// watchUpstreams tells the operator when a breaker has opened or closed, by the bits of the
+// upstreams' numbers.
+func (l *life) watchUpstreams(broken uint64) {
+	changed := broken ^ l.broken
+	l.broken = broken
+	if changed == 0 {
+		return
+	}
+	for n, name := range l.edition.Load().numbers.upstreams.names {
+		switch bit := uint64(1) << n; {
+		case changed&bit == 0 || name == "":
+		case broken&bit != 0:
+			l.log.Warn("the breaker of an upstream has opened: nobody is sent there but to see how it is", "upstream", name)
+		default:
+			l.log.Info("the breaker of an upstream has closed", "upstream", name)
+		}
+	}
 }

@@ -84,6 +84,7 @@ type life struct {
 	board     board
 	tls       *httpserver.TLS // nil: no listener has it
 	seen      event.Status    // by the sampler, when it last told of a change
+	broken    uint64          // upstreams whose breaker it last saw open, a bit each
 	aged      age             // of the certificate, the same
 
 	mu  sync.Mutex // of run alone
@@ -213,6 +214,7 @@ type room struct {
 // watch tells the operator when what the node says of itself has changed.
 func (l *life) watch(free uint64) {
 	s := l.ear.status()
+	l.watchUpstreams(s.Broken)
 	if s.Phase == l.seen.Phase && s.Ailing == l.seen.Ailing && s.Unmet == l.seen.Unmet {
 		return
 	}

@@ -180,8 +180,8 @@ func (l *life) addChildren() {
 }
 
 // listener is the work of a child that listens. A port that was taken once, because
-// any would do, is taken again.
-func (l *life) listener(c httpserver.Config, open, second *atomic.Int64, handler func() http.Handler, told func(*rundir.Run) *string, after func(context.Context)) children.Run {
+// any would do, is taken again. What ends beside it begins to when it does.
+func (l *life) listener(c httpserver.Config, open, second *atomic.Int64, handler func() http.Handler, told func(*rundir.Run) *string, beside func(context.Context)) children.Run {
 	once := sync.OnceValue(handler)
 	return func(ctx context.Context, up func()) error {
 		s := httpserver.New(c, once(), httpserver.Hooks{Refused: l.metrics.Crowded, Smuggle: l.metrics.Smuggled, Greeted: func(g httpserver.Greeting) { l.metrics.Greeted(g.String()) }, Up: func(a net.Addr) {
@@ -189,9 +189,16 @@ func (l *life) listener(c httpserver.Config, open, second *atomic.Int64, handler
 			l.told(func(r *rundir.Run) { *told(r) = reached(a) })
 			up()
 		}, Open: func(by int) { open.Add(int64(by)) }, Stream: func(by int) { second.Add(int64(by)) }}, l.log)
-		defer context.AfterFunc(ctx, s.Stop)()
+		over := make(chan struct{})
+		ends := context.AfterFunc(ctx, func() {
+			defer close(over)
+			s.Stop()
+			beside(children.Hard(ctx))
+		})
 		err := s.Run(children.Hard(ctx))
-		after(children.Hard(ctx))
+		if !ends() {
+			<-over
+		}
 		return err
 	}
 }
