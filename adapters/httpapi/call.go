@@ -49,7 +49,7 @@ type call struct {
 	verdict event.Verdict
 	pass    words.Ticket // a permit, until it is settled
 	meter   meter
-	sent    uint64       // bytes of the answer
+	sent    uint64 // bytes of the answer
 	id      receipt.DecisionText
 	said    [3]string // values of headers, to be of one allocation
 	status  int       // of the answer that is on its way; 0: none is
