@@ -2,6 +2,7 @@ package rehearse
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -84,14 +85,24 @@ func (s *stage) do(move int) (possible bool, err error) {
 	return true, err
 }
 
-// counted counts one who is let in by the rules that are for him.
-func (s *stage) counted(k kind) {
+// charged counts one by the rules that are for him: when he comes, or, of the instance, when
+// he goes. Who is never let in is not counted any more.
+func (s *stage) charged(g *guest, goes bool) {
 	for i := range s.gate.Quotas {
-		keyed := s.gate.Quotas[i].Scope == words.OfKey || s.gate.Quotas[i].Scope == words.OfTenant
-		if q := &s.gate.Quotas[i]; q.Classes.Has(k.class) && q.Route == k.route && (k.class != words.Anon || !keyed) {
+		q := &s.gate.Quotas[i]
+		keyed := q.Scope == words.OfKey || q.Scope == words.OfTenant
+		if (q.Scope == words.OfInstance) == goes && q.Classes.Has(g.class) && q.Route == g.route && (g.class != words.Anon || !keyed) {
 			s.counts[i]++
+			g.rules |= 1 << i
 		}
 	}
+}
+
+func (s *stage) undone(g *guest) {
+	for m := g.rules; m != 0; m &= m - 1 {
+		s.counts[bits.TrailingZeros16(m)]--
+	}
+	g.rules = 0
 }
 
 // before plays every history of so many moves, and the change behind each.
@@ -167,7 +178,7 @@ func (s *stage) quiet(doors bool) error {
 		if !s.guests[i].asks {
 			continue
 		}
-		if err := s.pass(patience + 1); err != nil {
+		if err := s.pass(2*patience + 1); err != nil { // its caller's quotas, and its turn
 			return err
 		}
 		if s.guests[i].asks {

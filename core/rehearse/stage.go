@@ -30,7 +30,8 @@ type guest struct {
 	kind
 	ticket words.Ticket
 	state  uint8
-	asks   bool // whether more of its bodies may go on
+	asks   bool   // whether more of its bodies may go on
+	rules  uint16 // bit i: quota i+1 has counted it
 }
 
 const (
@@ -137,10 +138,11 @@ func (s *stage) told(v *event.Verdict) error {
 		}
 		if v.Problem != event.None {
 			g.state = over
+			s.undone(g)
 			return nil
 		}
 		g.state = in
-		s.counted(g.kind)
+		s.charged(g, true)
 		switch of := &s.gate.Facets[g.facet]; {
 		case s.gate.Weights[g.class] == 0:
 			return s.wrong("%v are let in, who are not served", g.kind)
@@ -177,6 +179,9 @@ func (s *stage) arrive(k kind) (v event.Verdict, told bool, err error) {
 	}
 	s.guests = append(s.guests, guest{kind: k, ticket: e.Ticket})
 	err = s.hear(&e, fmt.Sprintf("%v come", k))
+	if g := &s.guests[len(s.guests)-1]; g.state != over {
+		s.charged(g, false)
+	}
 	for i := range s.said {
 		if s.said[i].Ticket == e.Ticket {
 			v, told = s.said[i], true
@@ -189,6 +194,9 @@ func (s *stage) arrive(k kind) (v event.Verdict, told bool, err error) {
 func (s *stage) leaves(state uint8) (any bool, err error) {
 	for i := range s.guests {
 		if g := &s.guests[i]; g.state == state {
+			if g.state == waits {
+				s.undone(g)
+			}
 			g.state, g.asks = over, false
 			return true, s.hear(&event.Settle{Ticket: g.ticket, Bytes: 1}, fmt.Sprintf("one of the %v leaves", g.kind))
 		}
