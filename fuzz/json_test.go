@@ -72,6 +72,9 @@ func (*ear) Settle(words.Ticket, uint64)                                   {}
 func (*ear) Arrive(context.Context, event.Arrive) (event.Verdict, bool) {
 	return event.Verdict{}, true
 }
+func (*ear) Stream(_ context.Context, t words.Ticket, bytes uint64) (event.Verdict, bool) {
+	return event.Verdict{Ticket: t, Bytes: bytes}, true
+}
 func (*ear) Decided(time.Duration)  {}
 func (*ear) Replayed()              {}
 func (*ear) TimedOut(event.Problem) {}
