@@ -28,12 +28,14 @@ type house struct {
 	*kill.Node
 	t    *testing.T
 	hold atomic.Int64 // nanoseconds that the service takes
+	took taken
 }
 
 func start(t *testing.T, sets ...string) *house {
 	t.Helper()
 	h := &house{t: t}
 	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.took.drink(r)
 		pause := time.NewTimer(time.Duration(h.hold.Load()))
 		defer pause.Stop()
 		select {

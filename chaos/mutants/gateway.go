@@ -28,6 +28,10 @@ func gateway() []Mutant {
 		one("a quarter of nothing", "never more than a quarter of its deadline", admit, "min(a.limits.Wait, in.Patience/4)", "a.limits.Wait", houseTwin, sim),
 		one("a permit of another facet", "a plane that hangs keeps no permit of another", admit, "int(a.out[f]) < a.limits.Facets[f].Permits", "int(a.out[words.Money]) < a.limits.Facets[f].Permits", house, houseTwin, sim),
 		one("route without an end", "max_inflight", admit, "int(a.routes[in.Route]) >= a.limits.Routes[in.Route]", "false", house, houseTwin, stories, sim),
+		one("given up midway, and still in line", "a part is of who has a permit", admit, "\t\ta.drop(t.Slot())\n", "", "./core/admit TestStream$", houseTwin),
+		one("refused late, and charged", "who is refused after all has used nothing", arrive, "\t\t\tn.quota.Undo(now, t.Slot())\n\t\t\tn.refuses(event.Verdict{Ticket: t, Why: event.WaitedLong", "\t\t\tn.refuses(event.Verdict{Ticket: t, Why: event.WaitedLong", "./core/node TestStories/^stream$", told),
+		one("another's part", "no word is taken for that of a later use", gate, "case p.in.Ticket != v.Ticket, p.over:", "case false:", "./adapters/loop TestNobodyHearsAnothersPart$", "./adapters/loop TestGate$"),
+		one("an answer that nobody asked for", "each part of either body is asked for", "adapters/proxy/answer.go", "if !t.meter.May(n) {", "if false {", "./adapters/proxy TestBothBodiesAreMetered$", "./adapters/proxy TestABodyIsHeldBack$"),
 
 		one("refused and charged", "all quotas are charged, or none", arrive, "if v.Why = n.bars(now.Mono, in); v.Why == event.Admitted {\n\t\tn.charges(now.Mono, in, &v)\n\t}", "v.Why = n.bars(now.Mono, in)\n\tif was := v.Why; true {\n\t\tn.charges(now.Mono, in, &v)\n\t\tv.Why = max(was, v.Why)\n\t}", stories, sim),
 		one("the instance refuses at the door", "an instance's quota is shared by turns", arrive, "if n.admit.Alone(in) {", "if false {", "./core/node TestLittleWaits$", sim),
@@ -104,6 +108,8 @@ func quotas() []Mutant {
 	const (
 		twin, sense = "./core/quota TestAgrees$", "./core/quota TestBounds$"
 		of, exact   = "core/quota/quota.go", "core/quota/exact.go"
+		tabs        = "core/quota/tab.go"
+		stream      = "./core/node TestStories/^stream$"
 	)
 	return []Mutant{
 		one("busy row given away", "a newcomer takes a free row or an idle one", "core/quota/counters.go", "if c.taken(c.hand) && c.idle(c.hand, now) {", "if c.taken(c.hand) {", twin, "./core/quota TestRonGateForgedPeer$", "./core/quota TestSweep$"),
@@ -125,6 +131,11 @@ func quotas() []Mutant {
 		alone("which route a name is only the wiring says", one("a quota of the route beside", "max_rps", "cmd/macronode/admission.go", "uint16(httpapi.Endpoints() + is.route[at])", "uint16(httpapi.Endpoints() + is.route[at] + 1)", "./cmd/macronode TestARouteHasItsQuota$")),
 		one("instance paced too early", "the pace is exact", "core/quota/pace.go", "return at.Plus(longest), rule", "return at.Plus(longest - 1), rule", twin, "./core/quota TestAfter$", "./core/quota TestPace$"),
 		one("instance not charged for more", "what turned out to be more is the instance's too", of, "q.pace(now, bytes, q.bytes)\n", "q.pace(now, 0, q.bytes)\n", twin, "./core/quota TestPace$"),
+		one("a part that nobody is charged for", "a body is charged as it streams", tabs, "\tvar told Verdict\n\tq.charge(&t.who, &told)\n", "", twin, "./core/quota TestStreamsAreWithin$", stream),
+		one("a part charged twice", "a body is charged as it streams", tabs, "\tq.charge(&t.who, &told)\n", "\tq.charge(&t.who, &told)\n\tq.owe(&t.who, bytes, t.common)\n", twin, stream),
+		one("what was not used is kept", "given back when it is settled", tabs, "q.giveBack(t, q.bytes, t.had-bytes)", "_ = t.had", twin, stream),
+		one("given back twice", "given back once", tabs, "\tq.giveBack(t, 1<<MaxRules-1, t.had)\n", "\tq.giveBack(t, 1<<MaxRules-1, t.had)\n\tq.giveBack(t, 1<<MaxRules-1, t.had)\n", twin, "./core/quota TestGivenBack$"),
+		one("what waits keeps out who comes", "a part that waits holds up no small request", of, "_, wait = g.take(q.free(i, used), cost)", "_, wait = g.take(used, cost)", twin, stream),
 		one("the rule with the most left is told", "the rule that has used the largest part of its burst is told", of, "(told < 0 || lessOf(", "(told < 0 || !lessOf(", twin, "./core/quota TestRules$"),
 		one("the first that refuses is told", "who comes when it was told is admitted", of, "case wait > longest:", "case refuses < 0:", twin, "./core/quota TestRules$"),
 	}
