@@ -190,6 +190,32 @@ func TestNobodyHearsAnothersPart(t *testing.T) {
 	})
 }
 
+// TestALateWordIsNobodys: a word about a part that comes when the slot is another's is not his verdict.
+func TestALateWordIsNobodys(t *testing.T) {
+	g := loop.NewGate(loop.Door{0, 1, 0})
+	var last words.Ticket
+	for range 2 {
+		at, ok := g.Enter(event.Arrive{Class: words.Authed})
+		if !ok {
+			t.Fatal("no room")
+		}
+		if last != 0 {
+			g.Deliver(event.Verdict{Ticket: last, Bytes: 1})
+		}
+		if v, told := g.Hear(at); told {
+			t.Fatalf("hears %+v", v)
+		}
+		in := g.Comes().(*event.Arrive)
+		g.Deliver(event.Verdict{Ticket: in.Ticket})
+		if v, told := g.Hear(at); !told || v.Ticket != in.Ticket {
+			t.Fatalf("hears %+v, %v", v, told)
+		}
+		last = in.Ticket
+		g.Settle(last, 0)
+		g.Free([]event.Event{g.Comes()})
+	}
+}
+
 // TestGateIsFull: who finds no slot of its class is told at once, and others are not kept
 // out by that.
 func TestGateIsFull(t *testing.T) {

@@ -30,7 +30,7 @@ func gateway() []Mutant {
 		one("route without an end", "max_inflight", admit, "int(a.routes[in.Route]) >= a.limits.Routes[in.Route]", "false", house, houseTwin, stories, sim),
 		one("given up midway, and still in line", "a part is of who has a permit", admit, "\t\ta.drop(t.Slot())\n", "", "./core/admit TestStream$", houseTwin),
 		one("refused late, and charged", "who is refused after all has used nothing", arrive, "\t\t\tn.quota.Undo(now, t.Slot())\n\t\t\tn.refuses(event.Verdict{Ticket: t, Why: event.WaitedLong", "\t\t\tn.refuses(event.Verdict{Ticket: t, Why: event.WaitedLong", "./core/node TestStories/^stream$", told),
-		one("another's part", "no word is taken for that of a later use", gate, "case p.in.Ticket != v.Ticket, p.over:", "case false:", "./adapters/loop TestNobodyHearsAnothersPart$", "./adapters/loop TestGate$"),
+		alone("a slot that changes hands within a turn is a race else", one("another's part", "no word is taken for that of a later use", gate, "case p.in.Ticket != v.Ticket, p.over:", "case false:", "./adapters/loop TestALateWordIsNobodys$")),
 		one("an answer that nobody asked for", "each part of either body is asked for", "adapters/proxy/answer.go", "if !t.meter.May(n) {", "if false {", "./adapters/proxy TestBothBodiesAreMetered$", "./adapters/proxy TestABodyIsHeldBack$"),
 
 		one("refused and charged", "all quotas are charged, or none", arrive, "if v.Why = n.bars(now.Mono, in); v.Why == event.Admitted {\n\t\tn.charges(now.Mono, in, &v)\n\t}", "v.Why = n.bars(now.Mono, in)\n\tif was := v.Why; true {\n\t\tn.charges(now.Mono, in, &v)\n\t\tv.Why = max(was, v.Why)\n\t}", stories, sim),
