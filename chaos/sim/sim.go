@@ -4,7 +4,7 @@
 // A life is what its chooser answers, and nothing else: by a seed, or by a log of choices,
 // which is what a failure leaves. cmd/simulate plays both, makes logs small and draws them.
 //
-//	clients ─► enter ─► turn ─► next ─► write ─► sync ─► fold ─► replies ─► promises
+//	clients ─► gate ─► enter ─► turn ─► next ─► write ─► sync ─► fold ─► replies ─► promises
 //	                               a crash can follow each; recovery is played as well
 package sim
 
