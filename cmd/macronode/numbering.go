@@ -63,12 +63,16 @@ func each[T any](all []T, identity func(*T) string) (names []string) {
 	return names
 }
 
-// A quota is the same while it has its name, and counts the same: what was used of it stays
-// used. A route is the same while the same requests take it.
+// A quota is the same while it has its name, and counts the same of the same: what was used
+// of it stays used. A route is the same while it has its name or, without one, while the same
+// requests take it.
 func quotaIdentity(q *config.Quota) string {
 	return fmt.Sprint(cmp.Or(q.Name, "-"), q.Scope, q.Unit(), q.Route)
 }
 func routeIdentity(r *config.Route) string {
+	if r.Name != "" {
+		return r.Name
+	}
 	return fmt.Sprintf("%s\n%s\n%q\n%s\n%s", r.Host, r.Path, r.Methods, r.Header.Name, r.Header.Value)
 }
 func upstreamIdentity(u *config.Upstream) string { return u.Name }
