@@ -36,6 +36,9 @@ func renewals() []Mutant {
 		one("saved by what is no more", "F4: nobody has more saved than the new quanta", turns, "c.deficit = min(c.deficit, turns*l.Quantum)", "_ = turns", turnsTwin, houseTwin),
 		one("dearer than a quantum", "an item costs a quantum at most", turns, "it.cost = min(it.cost, l.Quantum)", "_ = it", turnsTwin, "./core/fair"),
 
+		alone("nothing else follows from it", one("an open breaker is told to nobody", "degraded by an open breaker", "core/node/node.go", "n.beyond.Broken() != 0", "false", "./core/node TestABreakerIsTold$")),
+		alone("nothing else follows from it", one("a failed reload is told to nobody", "degraded by a failed reload", "core/node/node.go", "n.ready.Ail(words.ReloadFailed, in.Failed)", "_ = in", "./core/node TestStories/disk$")),
+
 		one("waits, and is not served", "F5: who waits is told so, at once", all, "\t\tif !ok {\n\t\t\tbreak", "\t\tif !ok || true {\n\t\t\tbreak", played, told),
 		one("taken out, and never told", "each arrival is told one thing, once", all, "n.refuses(event.Verdict{Ticket: t, Why: event.NoWeight, Waited: waited}, out)", "_, _ = t, waited", played, told),
 		one("never let in, and charged", "who is refused is given back what he was charged", all, "\t\tn.quota.Undo(now, t.Slot())\n", "", played, "./core/node TestEveryArrivalIsTold$"),

@@ -186,6 +186,8 @@ func heard(in event.Event) string {
 		return fmt.Sprintf("child %d is down", in.Child)
 	case event.Room:
 		return fmt.Sprintf("hears: %d bytes free", in.Free)
+	case event.Reloaded:
+		return fmt.Sprintf("a configuration was read, and refused: %v", in.Failed)
 	case event.Signal:
 		return fmt.Sprintf("signal %d", in.What)
 	case event.Tick:

@@ -95,13 +95,15 @@ func changes(in event.Event) (met, ailing words.Conditions) {
 		return 0, 1 << words.JournalFailed
 	case event.Room:
 		return 0, 1 << words.DiskFull
+	case event.Reloaded:
+		return 0, 1 << words.ReloadFailed
 	case event.Tick:
 		return 0, 1<<words.Stalled | 1<<words.JournalFailed | 1<<words.LateStart
 	}
 	return 0, 0
 }
 
-const anyStep = words.Conditions(1)<<words.ClockDoubted | 1<<words.IndexBehind | 1<<words.Restarting
+const anyStep = words.Conditions(1)<<words.ClockDoubted | 1<<words.IndexBehind | 1<<words.Restarting | 1<<words.BreakerOpen
 
 // needs is Meet, Up, Die, Ended, Late, and what any step may do to ailments.
 func (l *life) needs(before, after *View, s *Step) error {

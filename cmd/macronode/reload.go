@@ -102,6 +102,9 @@ func (l *life) reload() adminapi.Applied {
 		a.Applied = true
 		l.log.Info("the configuration was read again, and is applied", "version", a.Version, "changed", keysOf(a.Changed))
 	}
+	if l.changes.life != nil {
+		l.ear.tell(l.changes.life, event.Reloaded{Failed: !a.Applied})
+	}
 	return l.changes.tried(a)
 }
 

@@ -230,6 +230,9 @@ func TestAgentgateway3035(t *testing.T) {
 	if is := c.asks(t, "/config/effective"); is != was {
 		t.Error(is)
 	}
+	if is := c.asks(t, "/readyz?verbose"); !strings.Contains(is, `"phase":"degraded"`) || !strings.Contains(is, `"ailing":["reload"]`) {
+		t.Error(is)
+	}
 	if code, out, said := c.run("config", "diff"); code != 1 || !strings.Contains(out, "node.drain: 3s -> 1s, at its next start") || !strings.Contains(out, "upstreams: ") {
 		t.Errorf("%d %s%s", code, out, said)
 	}
@@ -239,6 +242,9 @@ func TestAgentgateway3035(t *testing.T) {
 	c.write(before(two, ""))
 	if code, out, said := c.run("config", "reload"); code != 0 || !strings.Contains(out, "1 changes applied, 1 refused") {
 		t.Errorf("%d %s%s", code, out, said)
+	}
+	if is := c.asks(t, "/readyz?verbose"); !strings.Contains(is, `"ailing":[]`) {
+		t.Error(is)
 	}
 	if code, out, said := c.run("config", "diff"); code != 0 || out != "nothing differs\n" {
 		t.Errorf("%d %s%s", code, out, said)

@@ -73,6 +73,9 @@ type (
 	// Room is what the journal's disk has free, in bytes.
 	Room struct{ Free uint64 }
 
+	// Reloaded says whether a configuration that was read while the node runs was applied.
+	Reloaded struct{ Failed bool }
+
 	// Signal is what an operator wants.
 	Signal struct{ What Signals }
 
@@ -97,6 +100,7 @@ func (Cancel) event()    {}
 func (ChildUp) event()   {}
 func (ChildDown) event() {}
 func (Room) event()      {}
+func (Reloaded) event()  {}
 func (Signal) event()    {}
 func (Tick) event()      {}
 func (*Request) event()  {}

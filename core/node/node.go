@@ -112,6 +112,7 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 	n.begun = false
 	n.ready.Ail(words.ClockDoubted, n.clock.Doubted())
 	n.ready.Ail(words.IndexBehind, n.state.Idem.Tight())
+	n.ready.Ail(words.BreakerOpen, n.beyond.Broken() != 0)
 	switch in := in.(type) {
 	case *event.Arrive:
 		n.arrive(now, in, out)
@@ -161,6 +162,8 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 		}
 	case event.Room:
 		n.ready.Ail(words.DiskFull, in.Free < n.config.Reserve)
+	case event.Reloaded:
+		n.ready.Ail(words.ReloadFailed, in.Failed)
 	case event.Signal:
 		n.signal(now, in.What)
 	case event.Tick:

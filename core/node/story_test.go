@@ -218,6 +218,8 @@ func (s *stage) say(w []string) string {
 				return s.step(event.ChildDown{Child: c})
 			}
 		}
+	case "reloaded":
+		return s.step(event.Reloaded{Failed: w[1] == "failed"})
 	case "room":
 		return s.step(event.Room{Free: number(1)})
 	case "drain":

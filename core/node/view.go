@@ -30,11 +30,7 @@ func (n *Node) Status(s *event.Status) {
 	s.Awaited = n.ready.Awaited()
 	s.Taken, s.Gate = n.admit.Taken(), n.config.Gate
 	s.Lined = uint32(n.admit.Lined())
-	for of := range n.beyond.Count() {
-		if n.beyond.Circuit(uint16(of)) != event.Closed {
-			s.Broken |= 1 << of
-		}
-	}
+	s.Broken = n.beyond.Broken()
 	if n.drain.Begun() {
 		s.Phase, s.Ready, s.ForRead = n.drain.Phase(), false, false
 	}

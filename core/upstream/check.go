@@ -10,8 +10,15 @@ import (
 // Count is how many upstreams there are.
 func (m *Upstreams) Count() int { return len(m.upstreams) }
 
-// Circuit is where the breaker of an upstream stands.
-func (m *Upstreams) Circuit(of uint16) event.Circuit { return m.upstreams[of].breaker.state }
+// Broken are the upstreams whose breaker does not let everybody through: bit i is upstream i.
+func (m *Upstreams) Broken() (set uint64) {
+	for of := range m.upstreams {
+		if m.upstreams[of].breaker.state != event.Closed {
+			set |= 1 << of
+		}
+	}
+	return set
+}
 
 // Look is what an upstream looks like now.
 func (m *Upstreams) Look(of uint16) (v event.Standing) {

@@ -38,13 +38,15 @@ const (
 	Restarting    // a child restarts too often
 	LateStart     // a dependency missed the start deadline
 	IndexBehind   // the window of keys fills, because the index does not follow
+	BreakerOpen   // an upstream's breaker does not let everybody through
+	ReloadFailed  // the last configuration that was read is not applied
 
 	conditions // how many there are
 )
 
 func (c Condition) String() string {
 	return [conditions]string{"journal", "key", "http", "admin", "sampler", "upstreams",
-		"journal_stalled", "journal_failed", "disk_full", "clock", "restarts", "late_start", "index_behind"}[c]
+		"journal_stalled", "journal_failed", "disk_full", "clock", "restarts", "late_start", "index_behind", "breaker", "reload"}[c]
 }
 
 // Conditions is a set of them.

@@ -51,3 +51,13 @@ reply 10 after @0: unavailable
 > status
 degraded: ready no, for read yes, reads yes, writes no [has journal_failed]
 finished 0, refused 0, aborted 0
+
+# A configuration that was read and is not applied is told of, and changes nothing else.
+> reloaded failed
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed has reload]
+finished 0, refused 0, aborted 0
+> reloaded well
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed]
+finished 0, refused 0, aborted 0
