@@ -116,6 +116,7 @@ func BenchmarkSteps(b *testing.B) {
 		one := seen{*before, *after, *s}
 		one.step.Frame = append([]byte(nil), s.Frame...)
 		one.step.Replies = append([]event.Reply(nil), s.Replies...)
+		one.step.Verdicts = append([]event.Verdict(nil), s.Verdicts...)
 		one.step.Childs = append([]event.ChildOp(nil), s.Childs...)
 		all = append(all, one)
 		return false

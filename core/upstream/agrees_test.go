@@ -115,7 +115,11 @@ func TestAgrees(t *testing.T) {
 					}
 				}
 			},
-			"change": func(t *rapid.T) { rules = change(t, now, &m, w) },
+			"change": func(t *rapid.T) { // seldom: each forgets what was on its way to something
+				if rapid.IntRange(0, 9).Draw(t, "now and then") == 0 {
+					rules = change(t, now, &m, w)
+				}
+			},
 			"probe": func(t *rapid.T) {
 				at, well := rapid.IntRange(0, 5).Draw(t, "at"), rapid.Bool().Draw(t, "well")
 				m.Probed(now, event.Probed{Endpoint: uint8(at), Well: well})
