@@ -25,7 +25,8 @@ type guest struct {
 	part         uint64       // bytes that it was charged
 	paused       uint64       // the last of them, that may not go yet
 	goes         words.Instant
-	common       bool // as a peer's, to what those share for whom there is no room
+	common       bool   // as a peer's, to what those share for whom there is no room
+	later        uint16 // bit i: rule i+1 is another than when it came, and was not charged for it
 }
 
 // door is Admission and DRR: who is let in, whose turn it is, and who has had enough. It knows
@@ -76,7 +77,10 @@ func (d *door) renews(now words.Instant, g *event.Gate) {
 			x.cost = min(x.cost, int64(g.Quantum))
 		}
 	}
-	d.purses.renews(now, g)
+	others := d.purses.renews(now, g)
+	for i := range d.guests {
+		d.guests[i].later |= others
+	}
 	for f := range d.queues {
 		for slot, any := d.queues[f].Unserved(); any; slot, any = d.queues[f].Unserved() {
 			d.sends(slot, event.NoWeight, now)

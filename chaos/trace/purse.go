@@ -58,23 +58,24 @@ func newRule(r quota.Rule) rule {
 
 // renews puts rules in the place of others. What was had by one that is for the same is had,
 // though no more of it than the new burst; what is owed is owed. Of the same pace: of another
-// it is not one to be held to.
-func (p *purses) renews(now words.Instant, g *event.Gate) {
+// it is not one to be held to. Others are the rules that have had nothing: bit i is rule i+1.
+func (p *purses) renews(now words.Instant, g *event.Gate) (others uint16) {
 	was := p.rules
 	p.rules = nil
 	for i, r := range g.Quotas {
 		q := newRule(quota.Rule(r))
-		if i < len(was) && g.Fresh>>i&1 == 0 {
-			q.keeps(&was[i], now)
+		if i >= len(was) || g.Fresh>>i&1 == 1 || !q.keeps(&was[i], now) {
+			others |= 1 << i
 		}
 		p.rules = append(p.rules, q)
 	}
+	return others
 }
 
-// keeps takes over what was had by a rule that was in the same place.
-func (r *rule) keeps(was *rule, now words.Instant) {
+// keeps takes over what was had by a rule that was in the same place, unless it is another.
+func (r *rule) keeps(was *rule, now words.Instant) bool {
 	if r.Scope != was.Scope || r.Unit != was.Unit || r.Route != was.Route || r.Rate == 0 || was.Rate == 0 {
-		return
+		return false
 	}
 	words.Assert(r.one == was.one, "trace: a rule of another pace")
 	kept := func(whole words.Instant) words.Instant {
@@ -88,6 +89,7 @@ func (r *rule) keeps(was *rule, now words.Instant) {
 			r.buckets = append(r.buckets, bucket{b.of, kept(b.whole)})
 		}
 	}
+	return true
 }
 
 // ofInstance reports that a rule paces the instance: an empty place does not.
@@ -357,7 +359,7 @@ func (p *purses) returns(now words.Instant, g *guest, bytes uint64, all bool) {
 	for i := range p.rules {
 		r := &p.rules[i]
 		s, counts := r.subject(&g.in)
-		if !counts || r.Rate == 0 || r.Scope == words.OfInstance || !all && r.Unit != words.Bytes {
+		if !counts || r.Rate == 0 || r.Scope == words.OfInstance || !all && r.Unit != words.Bytes || g.later>>i&1 == 1 {
 			continue
 		}
 		to := &r.common
@@ -392,7 +394,9 @@ func (p *purses) settled(now words.Instant, g *guest, bytes uint64) {
 			continue
 		}
 		if bytes < g.part {
-			r.common = now.Plus(max(0, had(r.common, now)-r.cost(g.part-bytes)))
+			if g.later>>i&1 == 0 {
+				r.common = now.Plus(max(0, had(r.common, now)-r.cost(g.part-bytes)))
+			}
 		} else if bytes > g.part {
 			after, _ := r.wants(had(r.common, now), bytes-g.part)
 			r.common = now.Plus(after)
