@@ -167,6 +167,7 @@ func TestFromAFailureToItsCause(t *testing.T) {
 			t.Errorf("%s: %d\n%s\nwants %d, %q", c.what, status, got, c.status, c.says)
 		}
 	}
+	p.ejects(t, "/two/x", "two")
 	for _, c := range []struct {
 		what, method, path string
 		burst              int // asked one behind the other, and then explained: what is remembered fades
@@ -190,6 +191,22 @@ func TestFromAFailureToItsCause(t *testing.T) {
 		}
 	}
 	p.counts(t)
+}
+
+// ejects has endpoints of an upstream shown as ejected, which they are for some seconds: it
+// asks again until it is seen.
+func (p process) ejects(t *testing.T, path, upstream string) {
+	t.Helper()
+	for range 20 {
+		for range 14 {
+			p.asked(t, "POST", path)
+		}
+		_, rest, _ := strings.Cut(p.asks(t, "/metrics"), "\nupstream_endpoints{state=\"ejected\",upstream=\""+upstream+"\"} ")
+		if n, _, there := strings.Cut(rest, "\n"); there && n != "0" {
+			return
+		}
+	}
+	t.Errorf("nothing of %s is ever shown as ejected", upstream)
 }
 
 // burst asks so often, and then for the cause of each that ended with a status: it is empty
@@ -219,7 +236,7 @@ func (p process) counts(t *testing.T) {
 		`upstream_requests_total{outcome="broken",upstream="two"}`, `upstream_requests_total{outcome="sick",upstream="sick"}`, `upstream_requests_total{outcome="unfit",upstream="well"}`,
 		`upstream_fail_total{symptom="deadline",upstream="well"}`, `upstream_fail_total{symptom="closed",upstream="well"}`, `upstream_fail_total{symptom="refused",upstream="down"}`,
 		`downstream_latency_seconds_count{upstream="well"}`, `upstream_bytes_total{upstream="well",way="down"}`, `upstream_endpoints{state="sick",upstream="sick"}`,
-		`upstream_endpoints{state="ejected",upstream="two"}`, `upstream_retries_total{upstream="down"}`, `upstream_retries_refused_total{upstream="down"}`, `circuit_open_total{upstream="two"}`} {
+		`upstream_retries_total{upstream="down"}`, `upstream_retries_refused_total{upstream="down"}`, `circuit_open_total{upstream="two"}`} {
 		_, rest, there := strings.Cut(text, "\n"+series+" ")
 		if n, _, _ := strings.Cut(rest, "\n"); !there || n == "0" {
 			t.Errorf("%s is %q", series, n)
