@@ -5,14 +5,17 @@ import (
 	"fmt"
 
 	"macronode/adapters/config"
+	"macronode/adapters/proxy"
+	"macronode/core/quota"
+	"macronode/core/upstream"
 )
 
 // How many numbers there are of each kind. The configuration takes no more of any.
 const (
-	mostRules     = 16
+	mostRules     = quota.MaxRules
 	mostRoutes    = 256
-	mostUpstreams = 64
-	mostEndpoints = 16
+	mostUpstreams = min(upstream.MaxUpstreams, proxy.MaxUpstreams)
+	mostEndpoints = min(upstream.MaxEndpoints, proxy.MaxEndpoints)
 )
 
 // numbering is what the node calls the parts of a configuration: rules, routes, upstreams

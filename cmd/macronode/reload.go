@@ -91,20 +91,22 @@ func (l *life) reloads(ctx context.Context) {
 func (l *life) reload() adminapi.Applied {
 	l.changes.one.Lock()
 	defer l.changes.one.Unlock()
+	a := adminapi.Attempt{At: time.Now().UTC(), Changed: []adminapi.Changed{}}
+	ctx := l.changes.life
+	if ctx == nil || ctx.Err() != nil { // it has not said that it is ready, or has said that it stops
+		a.Why = []string{"the node starts or ends: it can be asked when it is ready"}
+		return l.changes.tried(a)
+	}
 	notifyReloading(l.log)
 	defer notifyReady(l.log)
-	a := adminapi.Attempt{At: time.Now().UTC(), Changed: []adminapi.Changed{}}
-	err := l.attempt(&a)
-	if err != nil {
+	if err := l.change(&a); err != nil {
 		a.Why = strings.Split(err.Error(), "\n")
 		l.log.Error("the configuration was read again, and the old one stays", "why", a.Why)
 	} else {
 		a.Applied = true
 		l.log.Info("the configuration was read again, and is applied", "version", a.Version, "changed", keysOf(a.Changed))
 	}
-	if l.changes.life != nil {
-		l.ear.tell(l.changes.life, event.Reloaded{Failed: !a.Applied})
-	}
+	l.ear.tell(ctx, event.Reloaded{Failed: !a.Applied})
 	return l.changes.tried(a)
 }
 
@@ -115,30 +117,11 @@ func keysOf(all []adminapi.Changed) (keys []string) {
 	return keys
 }
 
-// attempt is change, which a bug does not let end the node.
-func (l *life) attempt(a *adminapi.Attempt) (err error) {
-	defer func() {
-		if bug := recover(); bug != nil {
-			l.log.Error("a change met a bug", "bug", bug, "stack", string(debug.Stack()))
-			err = fmt.Errorf("a bug: %v", bug)
-		}
-	}()
-	return l.change(a)
-}
-
 // change makes one attempt. What can fail comes first: nothing of it is seen before all of it
 // is known to work.
 func (l *life) change(a *adminapi.Attempt) error {
 	is := l.edition.Load()
-	c, err := l.changes.load()
-	if err != nil {
-		return err
-	}
-	a.Version = versionOf(c)
-	if a.Changed, err = compared(is.config, c); err != nil {
-		return err
-	}
-	next, err := l.edit(c, is)
+	next, err := l.proven(is, a)
 	if err != nil {
 		return err
 	}
@@ -146,14 +129,34 @@ func (l *life) change(a *adminapi.Attempt) error {
 		l.present(next.shown)
 		return nil
 	}
-	if err := l.rehearsed(is, next); err != nil {
-		return err
-	}
 	if err := l.renew(next); err != nil {
 		return err
 	}
 	l.swap(is, next)
 	return nil
+}
+
+// proven is the edition that comes, of which nothing is applied. A bug that it meets leaves the
+// old one as well.
+func (l *life) proven(is *edition, a *adminapi.Attempt) (next *edition, err error) {
+	defer func() {
+		if bug := recover(); bug != nil {
+			l.log.Error("a change met a bug", "bug", bug, "stack", string(debug.Stack()))
+			err = fmt.Errorf("a bug: %v", bug)
+		}
+	}()
+	c, err := l.changes.load()
+	if err != nil {
+		return nil, err
+	}
+	a.Version = versionOf(c)
+	if a.Changed, err = compared(is.config, c); err != nil {
+		return nil, err
+	}
+	if next, err = l.edit(c, is); err == nil && len(a.Changed) > 0 {
+		err = l.rehearsed(is, next)
+	}
+	return next, err
 }
 
 // compared is what differs. It fails where some of it takes effect at a start alone.
@@ -181,9 +184,6 @@ func (l *life) rehearsed(is, next *edition) error {
 // unless it ends.
 func (l *life) renew(next *edition) error {
 	ctx := l.changes.life
-	if ctx == nil {
-		return errors.New("the node is starting: it can be asked again when it is ready")
-	}
 	soon, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
 	if !l.ear.tell(soon, &event.Renew{Gate: next.gate}) {
