@@ -35,6 +35,14 @@ func (h *reads) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const smuggled = "GET /smuggled HTTP/1.1\r\nHost: node\r\n\r\n"
 
+// brief is of a server that soon gives up a connection by which nothing comes: one that should
+// have ended is not waited for long.
+func brief() Config {
+	c := local()
+	c.Idle = time.Second
+	return c
+}
+
 // TestSmuggling: what two readers may read in two ways is refused, with all that comes behind
 // it, and its connection ends.
 func TestSmuggling(t *testing.T) {
@@ -88,7 +96,7 @@ func TestSmuggling(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h := new(reads)
-			r := start(t, local(), h, nil)
+			r := start(t, brief(), h, nil)
 			conn := r.dial(t)
 			if _, err := io.WriteString(conn, c.text+smuggled); err != nil {
 				t.Fatal(err)
@@ -145,7 +153,7 @@ func TestNoSmuggling(t *testing.T) {
 func TestABodyThatGoesWrong(t *testing.T) {
 	var served atomic.Int64
 	ended := make(chan error, 1)
-	r := start(t, local(), http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+	r := start(t, brief(), http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		served.Add(1)
 		_ = http.NewResponseController(w).EnableFullDuplex()
 		_, _ = io.WriteString(w, "begun")

@@ -141,21 +141,28 @@ func TestBothProtocols(t *testing.T) {
 // TestStreamsAreBounded: who asks for more at once than he was told of is reset, and one
 // client's many connections have no more together than there may be connections.
 func TestStreamsAreBounded(t *testing.T) {
-	in, let := make(chan struct{}, 8), make(chan struct{})
-	var refused atomic.Int64
+	in, let, cut := make(chan struct{}, 8), make(chan struct{}), make(chan net.Conn, 2)
+	var refused, came, may atomic.Int64
 	r, client := second(t, func(c *Config) { c.Streams, c.MaxConns = 2, 3 }, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		if came.Add(1) == may.Load()+1 { // nobody is refused, and nobody waits for it
+			_, _ = (<-cut).Close(), (<-cut).Close()
+		}
 		in <- struct{}{}
 		<-let
 	}), func() { refused.Add(1) })
 	defer close(let)
 	one, other := r.frames(t, client), r.frames(t, client)
+	cut <- one.conn
+	cut <- other.conn
+	may.Store(2)
 	told := false
 	if err := one.until(func(f http2.Frame) bool {
-		if s, ok := f.(*http2.SettingsFrame); ok {
+		s, ok := f.(*http2.SettingsFrame)
+		if ok = ok && !s.IsAck(); ok {
 			n, _ := s.Value(http2.SettingMaxConcurrentStreams)
 			told = n == 2
 		}
-		return told
+		return ok
 	}); err != nil || !told {
 		t.Fatalf("nobody says how many there may be: %v", err)
 	}
@@ -173,6 +180,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	if err := one.until(reset(5)); err != nil {
 		t.Fatalf("the third of one connection: %v", err)
 	}
+	may.Store(3)
 	other.must(other.asks(1, true))
 	<-in
 	other.must(other.asks(3, true))
