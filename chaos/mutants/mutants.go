@@ -104,7 +104,7 @@ func (c Check) draws(root string) bool {
 
 // Build compiles the tests of a package over an overlay.
 func Build(root, overlay, pkg, to string) error {
-	cmd := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", to, pkg)
+	cmd := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", to, pkg)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("compile %s: %w\n%s", pkg, err, out)
