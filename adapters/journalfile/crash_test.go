@@ -166,6 +166,9 @@ type history struct {
 // TestLives: at random, with every fault there is, many times over.
 func TestLives(t *testing.T) {
 	from, to := 0, *seeds
+	if testing.Short() {
+		to /= 5
+	}
 	if *seed >= 0 {
 		from, to = *seed, *seed+1
 	}

@@ -106,9 +106,12 @@ func agree(t tb, d *world.Disk, sealed []record.Sealed) (damage []journalfile.Da
 // in; and the next one, where it is of the root that both share.
 func TestEveryByte(t *testing.T) {
 	segments, sealed := several(t)
-	damages := 0
+	damages, step := 0, 1
+	if testing.Short() {
+		step = 17
+	}
 	for name, text := range segments {
-		for off := range len(bytes.TrimRight(text, "\x00")) {
+		for off := 0; off < len(bytes.TrimRight(text, "\x00")); off += step {
 			m := map[string][]byte{}
 			for n, b := range segments {
 				m[n] = b
@@ -121,7 +124,7 @@ func TestEveryByte(t *testing.T) {
 			}
 		}
 	}
-	if damages < 1000 {
+	if damages < 1000/step {
 		t.Fatalf("%d bytes were missed", damages)
 	}
 }

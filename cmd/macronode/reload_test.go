@@ -275,7 +275,11 @@ func TestReloadUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	for i := range 20 {
+	changes := 20
+	if testing.Short() {
+		changes = 5
+	}
+	for i := range changes {
 		texts := [...]string{before(two, ""), strings.ReplaceAll(before(one, ""), "app:", "ape:"), before(one, "")}
 		text := strings.ReplaceAll(texts[i%3], "upstream: app", "upstream: "+map[bool]string{true: "ape", false: "app"}[i%3 == 1])
 		if is, status := c.reload(text); status != 200 {
