@@ -152,7 +152,7 @@ type Node struct {
 type Queue struct {
 	Quantum Bytes         `key:"quantum_bytes" default:"64KiB" min:"4KiB" max:"1MiB" change:"hot" doc:"Bytes that a tenant or a peer may move when its turn comes."`
 	MaxWait time.Duration `key:"max_wait" default:"25ms" min:"0s" max:"1s" change:"hot" doc:"Time that a request waits for a permit, and never more than a quarter of its deadline."`
-	Pace    time.Duration `key:"pace" default:"1ms" min:"0s" max:"100ms" change:"hot" doc:"Time that who comes may wait for the instance's quota; one who would wait longer is refused at once."`
+	Pace    time.Duration `key:"pace" default:"1ms" min:"0s" max:"100ms" change:"hot" doc:"Time that who comes may wait for the instance's quota; one who would wait longer is refused at once. It is that of the class of the least weight: one of n times the weight may wait n times as long, up to queue.max_wait."`
 	Weights Weights       `key:"weights" doc:"Quanta of each class when its turn comes."`
 	Money   int           `key:"money" default:"256" min:"3" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.money."`
 	Lists   int           `key:"lists" default:"64" min:"3" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.lists."`

@@ -35,6 +35,7 @@ func gateway() []Mutant {
 
 		one("refused and charged", "all quotas are charged, or none", arrive, "if v.Why = n.bars(now.Mono, in); v.Why == event.Admitted {\n\t\tn.charges(now.Mono, in, &v)\n\t}", "v.Why = n.bars(now.Mono, in)\n\tif was := v.Why; true {\n\t\tn.charges(now.Mono, in, &v)\n\t\tv.Why = max(was, v.Why)\n\t}", stories, sim),
 		one("the instance refuses at the door", "an instance's quota is shared by turns", arrive, "if n.admit.Alone(in) {", "if false {", "./core/node TestLittleWaits$", sim),
+		one("one patience for all classes", "who asks for less than the part of his class is not refused for others", arrive, "most := n.config.patience(in.Class)", "most := n.config.Pace", stories, sim),
 		one("the pace is no pace", "quota of the instance", arrive, "request = at <= now", "request = at < quota.Never", stories, sim),
 		one("drain that lets them wait", "D2: nothing new from draining on", "core/node/node.go", "\t\tn.shut(now.Mono, out)\n", "", stories, sim),
 		one("nobody is told that he is late", "a queued request waits at most so long", "core/node/node.go", "\tn.late(now.Mono, out)\n", "", stories, told, sim),

@@ -69,7 +69,7 @@ func gateway(c node.Config, gate int) node.Config {
 		l.Facets[words.Money] = admit.Facet{Permits: 2, Queue: 7, Class: [words.Classes]int{2, 3, 2}, Flow: 3}
 		l.Facets[words.Lists] = admit.Facet{Permits: 1, Queue: 7, Class: [words.Classes]int{1, 4, 2}, Flow: 2}
 	}
-	c.Admit, c.Subjects, c.Pace = l, quota.Limits{Peers: 3, Keys: 64, Tenants: 8}, 100*time.Millisecond
+	c.Admit, c.Subjects, c.Pace = l, quota.Limits{Peers: 3, Keys: 64, Tenants: 8}, 5*time.Millisecond
 	if c.Quotas = quotas(1_000_000, 1_000_000, 1_000_000, 1_000_000_000, 1000); gate&smallQuotas != 0 {
 		c.Quotas = quotas(25, 10, 20, 20_000, 1)
 	}

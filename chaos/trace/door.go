@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -247,7 +248,8 @@ func (d *door) refuses(before *View, in *event.Arrive) event.Why {
 func (d *door) paced(now words.Instant, in *event.Arrive, told event.Why) (event.Why, error) {
 	queued := d.count(func(g *guest) bool { return g.at == "queued" && g.facet == in.Facet })
 	own := d.count(func(g *guest) bool { return g.at == "queued" && g.facet == in.Facet && g.flow == whose(in) })
-	most := d.pace
+	least := slices.MinFunc(d.limits.Weights[:], func(a, b uint64) int { return cmp.Compare(a-1, b-1) }) // 0 is the most
+	most := max(d.pace, min(d.limits.Wait, d.pace*time.Duration(d.limits.Weights[in.Class]/least)))
 	if own == 0 {
 		most = d.limits.Wait
 	}

@@ -33,7 +33,7 @@ type Gate struct {
 	Quantum uint64                // bytes that a flow is given when its turn comes
 	Weights [words.Classes]uint64 // of a class: how many quanta it is given; 0: it is not served
 	Wait    time.Duration         // in a queue, at most: of those who come from now on
-	Pace    time.Duration         // for the instance's quota, of one who is not alone
+	Pace    time.Duration         // for the instance's quota, of one who is not alone and of the class of the least weight
 	Routes  []int                 // of each, how many may wait and be at work; 0: as many as there is room for, or an empty place
 
 	Upstreams []Upstream // at most upstream.MaxUpstreams; one without endpoints is an empty place

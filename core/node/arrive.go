@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"time"
 
 	"macronode/core/admit"
 	"macronode/core/event"
@@ -63,7 +64,7 @@ func (n *Node) bars(now words.Instant, in *event.Arrive) event.Why {
 	case errors.Is(err, fair.ErrFlow):
 		return event.FlowFull
 	}
-	most := n.config.Pace
+	most := n.config.patience(in.Class)
 	if n.admit.Alone(in) { // whoever asks for little has his turn, however many come before it
 		most = n.config.Admit.Wait
 	}
@@ -71,6 +72,18 @@ func (n *Node) bars(now words.Instant, in *event.Arrive) event.Why {
 		return event.OverPace
 	}
 	return event.Admitted
+}
+
+// patience is how long one of a class may wait for the instance's quota: longer by as much as
+// a turn of the class is worth more than the least, but no longer than for a permit.
+func (c *Config) patience(class words.Class) time.Duration {
+	least := c.Admit.Weights[class]
+	for _, w := range c.Admit.Weights {
+		if w > 0 {
+			least = min(least, w)
+		}
+	}
+	return max(c.Pace, min(c.Admit.Wait, c.Pace*time.Duration(c.Admit.Weights[class]/least)))
 }
 
 // charges asks the quotas, which charge all that apply, or none: of a body no more than its

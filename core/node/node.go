@@ -41,7 +41,7 @@ type Config struct {
 	Admit    admit.Limits
 	Quotas   []quota.Rule
 	Subjects quota.Limits
-	Pace     time.Duration // how long who comes may wait for the instance's quota
+	Pace     time.Duration // how long who comes may wait for the instance's quota, of the class of the least weight
 	Calls    int           // requests that are with upstreams at once
 	Beyond   []upstream.Rules
 	Awaited  uint64 // upstreams that must be well once before anything is served: bit i is upstream i

@@ -43,6 +43,27 @@ in 1ms: true
 > settle 2.1
 > settle 1.1
 
+# Whose turns are worth five times as much may wait so much longer, for two of theirs go
+# before one more stranger.
+> with quota none
+> with quota instance/150/1s/1
+> ready
+> arrive money 0.1 eve
+0.1 goes
+> settle 0.1
+> arrive money 1.1 eve
+> arrive money 2.1 eve
+2.1: busy, for pace
+> arrive money 3.1 gus 7
+> arrive money 4.1 gus 7
+> after 7ms
+3.1 goes, after 7ms
+> after 7ms
+4.1 goes, after 14ms
+> settle 3.1
+> after 7ms
+1.1 goes, after 21ms
+
 # A shadow refuses nobody, and says whom it would have refused.
 > with quota none
 > with quota key/1/1h/1/shadow
