@@ -58,10 +58,7 @@ func TestCorpus(t *testing.T) {
 				}
 				number = 0
 			}
-			built, err := s.built(overlay, "./chaos/sim")
-			if err != nil {
-				t.Fatal(err)
-			}
+			built := s.built(t, overlay, "./chaos/sim")
 			if *again {
 				renew(t, built, number, name)
 			}

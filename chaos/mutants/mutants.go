@@ -122,15 +122,25 @@ type Verdict struct {
 
 var complaint = regexp.MustCompile(`(?m)^\s*(\S+_test\.go:\d+: .*|panic: .*|\S+\.go:\d+:\d+: .*|.*: broken: .*)$`)
 
-// Try runs one check, that was built to a file, with a mutant on; 0 is none.
+// Calm runs one check, that was built to a file, with no mutant on: less of what it does over
+// and over, which is done elsewhere.
+func Calm(root, built string, c Check) Verdict { return c.run(root, built, "-test.short") }
+
+// Try runs one check, that was built to a file, with a mutant on; 0 is the one that it was
+// built with.
 func Try(root, built string, c Check, mutant int) Verdict {
-	args := []string{"-test.timeout=180s", "-test.failfast"}
+	var args []string
 	if c.draws(root) { // a counterexample need not be small to be one
 		args = append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks=400") // what is seen by chance is seen with much of it
 	}
 	if mutant > 0 {
 		args = append(args, "-mutant="+strconv.Itoa(mutant))
 	}
+	return c.run(root, built, args...)
+}
+
+func (c Check) run(root, built string, args ...string) Verdict {
+	args = append(args, "-test.timeout=180s", "-test.failfast")
 	if c.Tests != "" {
 		args = append(args, "-test.run="+c.Tests)
 	}

@@ -57,7 +57,8 @@ type smithy struct {
 
 // built is the file of a package's tests over an overlay, in which nothing is broken yet
 // unless it is for one mutant alone.
-func (s *smithy) built(overlay, pkg string) (string, error) {
+func (s *smithy) built(t *testing.T, overlay, pkg string) string {
+	t.Helper()
 	s.mu.Lock()
 	make, ok := s.made[overlay+pkg]
 	if !ok {
@@ -66,7 +67,11 @@ func (s *smithy) built(overlay, pkg string) (string, error) {
 		s.made[overlay+pkg] = make
 	}
 	s.mu.Unlock()
-	return make()
+	file, err := make()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // A row is what became of one mutant.
@@ -101,7 +106,7 @@ func TestMutantsDie(t *testing.T) {
 					calm[check] = true
 					t.Run("none/"+check, func(t *testing.T) {
 						t.Parallel()
-						if v := s.run(t, schema.Overlay, c, 0); v.Dead {
+						if v := mutants.Calm(s.root, s.built(t, schema.Overlay, c.Package), c); v.Dead {
 							t.Errorf("complains of the house as it is: %s", v.Why)
 						}
 					})
@@ -115,7 +120,7 @@ func TestMutantsDie(t *testing.T) {
 						}
 						number = 0
 					}
-					v := s.run(t, overlay, c, number)
+					v := mutants.Try(s.root, s.built(t, overlay, c.Package), c, number)
 					rows[i].verdicts[n] = v
 					switch {
 					case v.Blind:
@@ -135,15 +140,6 @@ func TestMutantsDie(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func (s *smithy) run(t *testing.T, overlay string, c mutants.Check, number int) mutants.Verdict {
-	t.Helper()
-	built, err := s.built(overlay, c.Package)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return mutants.Try(s.root, built, c, number)
 }
 
 // tabled is the table of the evidence.
