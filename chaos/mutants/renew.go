@@ -22,8 +22,13 @@ func renewals() []Mutant {
 		one("rows left behind", "nobody who has a row loses what it counts", counts, "*of = c.move(*of, widths[scope], scope)", "*of = q.fresh(scope, widths[scope])", countsTwin, countsStory, bounds, played),
 		one("what many share is forgotten at a change", "what was used stays used", counts, "q.common[i] = c.carry(i, q.common[i])", "q.common[i] = exact{}", countsTwin, countsStory),
 
-		one("given back by who never had it", "what was charged before a change is given back to rules that were kept", "core/quota/tab.go", "& rules &^ t.since; m != 0", "& rules; m != 0", countsTwin, given),
-		one("tabs know of no change", "the same", counts, "t.since |= others", "_ = others", countsTwin, given),
+		one("given back by who never had it", "what was charged before a change is given back to rules that were kept", "core/quota/tab.go", "min(bytes, t.peer), t.new(bytes)", "min(bytes, t.peer), bytes", countsTwin, given),
+		one("tabs know of no change", "the same", counts, "t.since|others, t.had, t.paced", "t.since|others&0, t.had, t.paced", countsTwin, given),
+		one("held by who came before a change, and keeps others out", "who is held keeps nobody out who comes", "core/quota/tab.go", "&& t.new(t.held) < t.held {", "{", countsTwin, "./core/node TestStories/stream-change$"),
+		one("held before a change, and free behind it", "what was charged before a change, the new rule has not charged", "core/quota/tab.go", "t.since>>rule&1 == 1 && t.new(t.held) < t.held {", "false {", countsTwin, "./core/node TestStories/stream-change$"),
+		one("charged behind a change, and kept", "what it is charged from now on is given back to all", "core/quota/tab.go", "back = min(back, late)", "back = 0", countsTwin, "./core/quota TestGivenBackBehindAChange$", "./core/node TestStories/stream-change$"),
+		one("drawn behind a change, and kept", "the same, of the instance", "core/quota/tab.go", "\t\tq.slow(t.paced-max(bytes, t.oldest), q.bytes&q.paces&t.since)\n", "", countsTwin, "./core/quota TestGivenBackBehindAChange$"),
+		one("old, and given back as new", "what was charged before a change is given back to rules that were kept alone", counts, "t.since|others, t.had, t.paced", "t.since|others, t.old, t.oldest", countsTwin, "./core/quota TestGivenBackBehindAChange$"),
 		alone("whose turn it is in a line the house's twin leaves to that of queues", one("a line of old turns", "parts of bodies take turns by the new quantum", house, "a.line.Renew(lineLimits(&l))", "_ = l", "./core/admit TestRenewOfTheLine$")),
 
 		one("permits lost at a change", "A1: given back exactly once", house, "a.most[f] = max(uint32(l.Facets[f].Permits), a.out[f])", "a.most[f] = uint32(l.Facets[f].Permits)", houseTwin, played, told),

@@ -27,7 +27,8 @@ type guest struct {
 	paused       uint64       // the last of them, that may not go yet
 	goes         words.Instant
 	common       bool   // as a peer's, to what those share for whom there is no room
-	later        uint16 // bit i: rule i+1 is another than when it came, and was not charged for it
+	later        uint16 // bit i: rule i+1 is another than when it came, and has charged none of what is old
+	old          uint64 // of part, what was charged before the last change
 }
 
 // door is Admission and DRR: who is let in, whose turn it is, and who has had enough. It knows
@@ -44,15 +45,19 @@ type door struct {
 	taken  uint64
 	purses purses
 	says   []event.Verdict // what is to be told, in this order
+	note   func(what string)
 }
 
 func newDoor(c node.Config) door {
-	d := door{limits: c.Admit, pace: c.Pace, purses: newPurses(c.Quotas, c.Subjects)}
+	d := door{limits: c.Admit, pace: c.Pace, purses: newPurses(c.Quotas, c.Subjects), note: unheard}
 	for f := range d.queues {
 		d.bounds(f, c.Admit.Facets[f], c.Admit.Weights, c.Admit.Quantum)
 	}
 	return d
 }
+
+// unheard is where nobody wants to know.
+func unheard(string) {}
 
 // bounds are those of a facet.
 func (d *door) bounds(f int, of admit.Facet, weights [words.Classes]uint64, quantum uint64) {
@@ -70,17 +75,26 @@ func (d *door) bounds(f int, of admit.Facet, weights [words.Classes]uint64, quan
 func (d *door) renews(now words.Instant, g *event.Gate) {
 	d.limits.Quantum, d.limits.Weights, d.limits.Wait, d.limits.Routes, d.pace = g.Quantum, g.Weights, g.Wait, slices.Clone(g.Routes), g.Pace
 	for f, of := range g.Facets {
+		if d.waits(words.Facet(f)) > of.Queue {
+			d.note("more wait than a change has room for")
+		}
 		d.limits.Facets[f] = admit.Facet(of)
 		d.bounds(f, d.limits.Facets[f], g.Weights, g.Quantum)
 	}
 	for i := range d.guests {
-		if x := &d.guests[i]; x.at == "queued" {
-			x.cost = min(x.cost, int64(g.Quantum))
+		x := &d.guests[i]
+		if x.at == "queued" && x.cost > int64(g.Quantum) {
+			d.note("waits, and costs more than the new quantum")
+			x.cost = int64(g.Quantum)
+		}
+		if x.paused > 0 {
+			d.note("a change while a part of a body waits")
 		}
 	}
 	others := d.purses.renews(now, g)
 	for i := range d.guests {
 		d.guests[i].later |= others
+		d.guests[i].old = d.guests[i].part
 	}
 	for f := range d.queues {
 		for slot, any := d.queues[f].Unserved(); any; slot, any = d.queues[f].Unserved() {
@@ -117,6 +131,7 @@ func (d *door) step(before, after *View, s *Step) error {
 		}
 	case *event.Stream:
 		d.streams(now, in)
+		d.lets(now)
 	case *event.Settle:
 		d.settles(now, in)
 		d.lets(now)
@@ -130,6 +145,12 @@ func (d *door) step(before, after *View, s *Step) error {
 	}
 	if before.Phase < words.Draining && after.Phase >= words.Draining {
 		d.shuts(now)
+	}
+	if before.Phase < words.LameDuck && after.Phase >= words.LameDuck && d.count(func(g *guest) bool { return g.paused > 0 }) > 0 {
+		d.note("told to end while a part of a body waits")
+	}
+	if before.Phase >= words.Draining && slices.ContainsFunc(d.says, func(v event.Verdict) bool { return v.Why == event.Admitted }) {
+		d.note("more of a body goes in a drain") // nobody else does
 	}
 	if err := d.told(s.Verdicts); err != nil {
 		return err
@@ -154,6 +175,11 @@ func (d *door) count(which func(*guest) bool) (n int) {
 		}
 	}
 	return n
+}
+
+// waits is how many are queued in a facet.
+func (d *door) waits(f words.Facet) int {
+	return d.count(func(g *guest) bool { return g.at == "queued" && g.facet == f })
 }
 
 func (d *door) gone(i int) { d.guests = append(d.guests[:i], d.guests[i+1:]...) }
@@ -190,6 +216,7 @@ func (d *door) arrives(before *View, now words.Instant, in *event.Arrive, told [
 	v.Ticket = in.Ticket
 	if v.Why != event.Admitted {
 		d.says = append(d.says, refused(v))
+		d.lets(now)
 		return nil
 	}
 	cost := max(uint64(max(in.Bytes, 0)), d.limits.Least)
@@ -230,6 +257,9 @@ func (d *door) refuses(before *View, in *event.Arrive) event.Why {
 	case !before.Reads:
 		return event.NotServing
 	case int(in.Route) < len(most) && most[in.Route] > 0 && all >= most[in.Route]:
+		if d.count(func(g *guest) bool { return g.route == int(in.Route) && g.at == "lost" }) > 0 {
+			d.note("a route is full of who has no permit any more")
+		}
 		return event.OverRoute
 	case q.Weight[in.Class] == 0:
 		return event.NoWeight
@@ -246,7 +276,7 @@ func (d *door) refuses(before *View, in *event.Arrive) event.Why {
 // paced says whether the instance's pace is a reason to refuse one: it must be, where he would
 // wait too long if nobody were before him; and must not, where he would not if all were.
 func (d *door) paced(now words.Instant, in *event.Arrive, told event.Why) (event.Why, error) {
-	queued := d.count(func(g *guest) bool { return g.at == "queued" && g.facet == in.Facet })
+	queued := d.waits(in.Facet)
 	own := d.count(func(g *guest) bool { return g.at == "queued" && g.facet == in.Facet && g.flow == whose(in) })
 	least := slices.MinFunc(d.limits.Weights[:], func(a, b uint64) int { return cmp.Compare(a-1, b-1) }) // 0 is the most
 	most := max(d.pace, min(d.limits.Wait, d.pace*time.Duration(d.limits.Weights[in.Class]/least)))
@@ -266,13 +296,14 @@ func (d *door) paced(now words.Instant, in *event.Arrive, told event.Why) (event
 
 // lets is Dispatch, for as long as there are permits and tokens.
 func (d *door) lets(now words.Instant) {
-	ripe := func(f words.Facet) bool {
-		return d.out[f] < d.limits.Facets[f].Permits && d.count(func(g *guest) bool { return g.at == "queued" && g.facet == f }) > 0
-	}
+	ripe := func(f words.Facet) bool { return d.out[f] < d.limits.Facets[f].Permits && d.waits(f) > 0 }
 	for {
 		tried := 0
 		for ; tried < int(words.Facets) && !ripe(d.turn); tried++ {
 			d.turn = (d.turn + 1) % words.Facets
+		}
+		if tried < int(words.Facets) && d.purses.paced(now, 0, false) > 0 {
+			d.note("a permit is there, and the pace lets nobody go")
 		}
 		if tried == int(words.Facets) || d.purses.paced(now, 0, false) > 0 {
 			d.turn = (d.turn + words.Facets - words.Facet(tried)%words.Facets) % words.Facets
@@ -302,7 +333,9 @@ func (d *door) settles(now words.Instant, in *event.Settle) {
 		return
 	}
 	g := d.guests[i]
-	d.gone(i)
+	if d.gone(i); g.paused > 0 {
+		d.note("ends, and a part of its body waits")
+	}
 	if g.at == "queued" {
 		d.queues[g.facet].Drop(g.ticket.Slot())
 		d.purses.returns(now, &g, g.part, true)

@@ -34,11 +34,13 @@ type rule struct {
 type purses struct {
 	rules []rule
 	most  [words.Scopes]int
+	note  func(what string)
 }
 
 // newPurses counts in whole nanoseconds: a rule of which a unit takes a part of one is not
 // one to be held to.
 func newPurses(rules []quota.Rule, l quota.Limits) (p purses) {
+	p.note = unheard
 	p.most = [words.Scopes]int{words.OfPeer: l.Peers, words.OfKey: l.Keys, words.OfTenant: l.Tenants}
 	for _, r := range rules {
 		p.rules = append(p.rules, newRule(r))
@@ -64,7 +66,7 @@ func (p *purses) renews(now words.Instant, g *event.Gate) (others uint16) {
 	p.rules = nil
 	for i, r := range g.Quotas {
 		q := newRule(quota.Rule(r))
-		if i >= len(was) || g.Fresh>>i&1 == 1 || !q.keeps(&was[i], now) {
+		if i >= len(was) || g.Fresh>>i&1 == 1 || !q.keeps(&was[i], now, p.note) {
 			others |= 1 << i
 		}
 		p.rules = append(p.rules, q)
@@ -73,7 +75,7 @@ func (p *purses) renews(now words.Instant, g *event.Gate) (others uint16) {
 }
 
 // keeps takes over what was had by a rule that was in the same place, unless it is another.
-func (r *rule) keeps(was *rule, now words.Instant) bool {
+func (r *rule) keeps(was *rule, now words.Instant, note func(string)) bool {
 	if r.Scope != was.Scope || r.Unit != was.Unit || r.Route != was.Route || r.Rate == 0 || was.Rate == 0 {
 		return false
 	}
@@ -81,6 +83,12 @@ func (r *rule) keeps(was *rule, now words.Instant) bool {
 	kept := func(whole words.Instant) words.Instant {
 		used := had(whole, now)
 		spent := min(used, was.full)
+		if used > was.full {
+			note("a change while somebody owes")
+		}
+		if spent > r.full {
+			note("a change to less than somebody has had")
+		}
 		return now.Plus(min(min(spent, r.full)+used-spent, r.full+quota.MaxDebt))
 	}
 	r.common = kept(was.common)
@@ -190,7 +198,7 @@ func (r *rule) tell(v *event.Verdict, number int, used time.Duration) {
 }
 
 // take asks all rules that are not of the instance, and charges all or none.
-func (p *purses) take(now words.Instant, in *event.Arrive, bytes uint64, held func(*rule, *event.Arrive) time.Duration) (v event.Verdict) {
+func (p *purses) take(now words.Instant, in *event.Arrive, bytes uint64, held func(int, *event.Arrive) time.Duration) (v event.Verdict) {
 	var counts [quota.MaxRules]bool
 	var after [quota.MaxRules]time.Duration
 	refuses, longest := -1, time.Duration(0)
@@ -205,7 +213,7 @@ func (p *purses) take(now words.Instant, in *event.Arrive, bytes uint64, held fu
 			counts[i] = true
 			used := had(*p.bucket(r, s, now), now)
 			after[i], _ = r.wants(used, bytes)
-			_, wait = r.wants(max(0, used-held(r, in)), bytes)
+			_, wait = r.wants(max(0, used-held(i, in)), bytes)
 		}
 		if wait > 0 && r.Shadow {
 			v.Shadow |= 1 << i
@@ -219,7 +227,7 @@ func (p *purses) take(now words.Instant, in *event.Arrive, bytes uint64, held fu
 		if longest < time.Duration(quota.Never) {
 			s, _ := r.subject(in)
 			v.Retry = longest
-			r.tell(&v, refuses, max(0, had(*p.bucket(r, s, now), now)-held(r, in)))
+			r.tell(&v, refuses, max(0, had(*p.bucket(r, s, now), now)-held(refuses, in)))
 		} else {
 			r.tell(&v, refuses, 0)
 		}
@@ -359,10 +367,21 @@ func (p *purses) returns(now words.Instant, g *guest, bytes uint64, all bool) {
 	for i := range p.rules {
 		r := &p.rules[i]
 		s, counts := r.subject(&g.in)
-		if !counts || r.Rate == 0 || r.Scope == words.OfInstance || !all && r.Unit != words.Bytes || g.later>>i&1 == 1 {
+		if !counts || r.Rate == 0 || r.Scope == words.OfInstance || !all && r.Unit != words.Bytes {
 			continue
 		}
+		back := bytes
+		if g.later>>i&1 == 1 {
+			if back = min(bytes, g.part-g.old); r.Unit == words.Requests || back == 0 {
+				p.note("ends by a rule that never charged it")
+				continue
+			}
+			p.note("given back what a later rule has charged")
+		}
 		to := &r.common
+		if r.Scope == words.OfPeer && g.common {
+			p.note("given back to what many share")
+		}
 		if r.Scope != words.OfRoute && !(r.Scope == words.OfPeer && g.common) {
 			to = nil
 			for j := range r.buckets {
@@ -371,9 +390,11 @@ func (p *purses) returns(now words.Instant, g *guest, bytes uint64, all bool) {
 				}
 			}
 		}
-		if to != nil && *to > now {
-			*to = now.Plus(max(0, had(*to, now)-r.cost(bytes)))
+		if to == nil || *to <= now {
+			p.note("given back what had come back by itself")
+			continue
 		}
+		*to = now.Plus(max(0, had(*to, now)-r.cost(back)))
 	}
 }
 
@@ -418,6 +439,8 @@ func (p *purses) owes(now words.Instant, g *guest, bytes uint64) {
 			to = p.bucket(r, s, now)
 		}
 		after, _ := r.wants(had(*to, now), bytes)
-		*to = now.Plus(after)
+		if *to = now.Plus(after); after > r.full {
+			p.note("owes more than its burst")
+		}
 	}
 }

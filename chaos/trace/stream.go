@@ -42,6 +42,9 @@ func (d *door) streams(now words.Instant, in *event.Stream) {
 	if v.Why != event.Admitted {
 		v.Ticket = g.ticket
 		d.says = append(d.says, refused(v))
+		if d.count(func(x *guest) bool { return x.flow == g.flow && (x.paused > 0 || x.at == "queued") }) > 0 {
+			d.note("more of a body is refused while another of its flow waits")
+		}
 		return
 	}
 	if g.part += bytes; wait > 0 {
@@ -53,6 +56,9 @@ func (d *door) streams(now words.Instant, in *event.Stream) {
 
 // goesOn lets bytes go: where others of its flow wait, they wait the longer.
 func (d *door) goesOn(g *guest, bytes uint64) {
+	if d.count(func(x *guest) bool { return x.at == "queued" && x.flow == g.flow && x.facet == g.facet }) > 0 {
+		d.note("more of a body goes, and its flow waits the longer")
+	}
 	g.cost += int64(bytes)
 	d.queues[g.facet].Correct(g.flow, -int64(min(bytes, d.limits.Quantum)))
 	d.says = append(d.says, event.Verdict{Ticket: g.ticket, Bytes: bytes})
@@ -73,6 +79,7 @@ func (d *door) resumes(now words.Instant, g *guest) {
 	case taken:
 		d.purses.returns(now, g, bytes, false)
 		g.part -= bytes
+		g.old = min(g.old, g.part)
 		d.says = append(d.says, refused(event.Verdict{Ticket: g.ticket, Why: event.OverPace}))
 	default:
 		d.goesOn(g, bytes)
@@ -136,7 +143,8 @@ func (p *purses) books(now words.Instant, g *guest, bytes uint64) (wait time.Dur
 
 // held is how much of what somebody has had by a rule is charged and does not go yet: it keeps
 // nobody out who comes.
-func (d *door) held(r *rule, in *event.Arrive) time.Duration {
+func (d *door) held(at int, in *event.Arrive) time.Duration {
+	r := &d.purses.rules[at]
 	if r.Unit != words.Bytes || r.Shadow {
 		return 0
 	}
@@ -144,7 +152,7 @@ func (d *door) held(r *rule, in *event.Arrive) time.Duration {
 	bytes := uint64(0)
 	for i := range d.guests {
 		g := &d.guests[i]
-		if other, counts := r.subject(&g.in); g.paused > 0 && counts && other == s {
+		if other, counts := r.subject(&g.in); g.paused > 0 && counts && other == s && (g.later>>at&1 == 0 || g.part-g.old >= g.paused) {
 			bytes += g.paused
 		}
 	}

@@ -92,6 +92,14 @@ func (t *Trace) step(before, after *View, what *Step) error {
 	return t.money.step(before, after, what)
 }
 
+// Notes has somebody hear of what a step at the gate met that is rare and easily wrong, and
+// that no view shows: what waits, what is shared, what is owed. The words are probes' of
+// chaos/sim.
+func (t *Trace) Notes(hear func(what string)) { t.door.note, t.door.purses.note = hear, hear }
+
+// Around is the node before the last step, and behind it: until the next one.
+func (t *Trace) Around() (before, after *View) { return &t.before, &t.after }
+
 // Before and After stand around each step of n that is watched. Out is the turn's.
 func (t *Trace) Before(n *node.Node, out *event.Effects) {
 	n.Status(&t.before.Status)

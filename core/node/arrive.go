@@ -12,7 +12,7 @@ import (
 )
 
 // arrive lets a request wait for its permit, or says why not. Where it is refused, nothing
-// of anybody has changed.
+// of anybody has changed, but that time has gone by: whom that lets go goes.
 func (n *Node) arrive(now words.Now, in *event.Arrive, out *event.Effects) {
 	v := event.Verdict{Ticket: in.Ticket, Ahead: uint32(n.admit.Ahead(in))}
 	if v.Why = n.bars(now.Mono, in); v.Why == event.Admitted {
@@ -20,6 +20,7 @@ func (n *Node) arrive(now words.Now, in *event.Arrive, out *event.Effects) {
 	}
 	if v.Why != event.Admitted {
 		n.refuses(v, out)
+		n.permit(now.Mono, out)
 		return
 	}
 	n.admit.Arrive(now.Mono, in)

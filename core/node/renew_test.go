@@ -22,6 +22,7 @@ import (
 //
 //	change permits=1 queue=2 anon=0 authed=5     of every facet; weights
 //	change 1=peer/N/DURATION/BURST 2=none        quotas, in their places
+//	change fresh=1                               the first is another, that is the same
 //	change route1=2 up0=0b10 wait=10ms           of a route; endpoints of an upstream
 func (s *stage) change(w []string) string {
 	g := s.config.Applied()
@@ -55,6 +56,8 @@ func (s *stage) alter(g *event.Gate, key, value string) {
 		g.Weights[words.Anon] = uint64(number())
 	case "authed":
 		g.Weights[words.Authed] = uint64(number())
+	case "fresh":
+		g.Fresh |= 1 << (number() - 1)
 	case "wait":
 		g.Wait, _ = time.ParseDuration(value)
 	default:

@@ -185,10 +185,7 @@ func (s *stage) say(w []string) string {
 	case "issue", "transfer", "burn", "hold", "capture", "release", "freeze", "unfreeze", "batch":
 		return s.step(s.request(w))
 	case "find":
-		s.ticket++
-		f := &event.Find{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), Upto: s.index}
-		f.Seal()
-		return s.step(f)
+		return s.step(s.find(w))
 	case "indexed":
 		s.index = words.LSN(number(1))
 		return s.step(event.Indexed{Upto: s.index})
@@ -231,6 +228,13 @@ func (s *stage) say(w []string) string {
 		}
 		s.now.Mono, s.now.Wall = s.now.Mono.Plus(gone), s.now.Wall.Plus(gone)
 		return s.step(event.Tick{})
+	case "late": // time goes by, and no tick comes
+		gone, err := time.ParseDuration(w[1])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.now.Mono, s.now.Wall = s.now.Mono.Plus(gone), s.now.Wall.Plus(gone)
+		return ""
 	case "due":
 		due, any := s.node.Due()
 		return fmt.Sprintf("in %v: %v", time.Duration(due-s.now.Mono), any)
@@ -278,6 +282,22 @@ func (s *stage) request(w []string) *event.Request {
 		r.Seen = event.Seen{Asked: r.Asked, ID: words.NewTxID(9, words.Place{LSN: seen}), At: s.now.Wall}
 	}
 	return r
+}
+
+// find reads what is looked up: find k, and behind it what the index said, as of a request.
+func (s *stage) find(w []string) *event.Find {
+	s.ticket++
+	f := &event.Find{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), Upto: s.index}
+	f.Seal()
+	for _, said := range w[2:] {
+		lsn := words.LSN(s.number(strings.TrimLeft(said, "<=@")))
+		if said[0] == '<' {
+			f.Upto = lsn
+		} else {
+			f.Seen = event.Seen{ID: words.NewTxID(9, words.Place{LSN: lsn}), At: s.now.Wall}
+		}
+	}
+	return f
 }
 
 func name(text string) words.Name { return words.Name{Text: []byte(text)} }

@@ -10,8 +10,13 @@ import (
 
 // stream lets further bytes of a request's bodies go on: at once, or when its peer, key and
 // tenant have them and it is their turn at the instance's. Who would wait for longer than
-// the request has patience is told so.
+// the request has patience is told so. Behind it goes whom the time lets go.
 func (n *Node) stream(now words.Instant, in *event.Stream, out *event.Effects) {
+	n.streams(now, in, out)
+	n.permit(now, out)
+}
+
+func (n *Node) streams(now words.Instant, in *event.Stream, out *event.Effects) {
 	t, place := in.Ticket, in.Ticket.Slot()
 	switch {
 	case !n.admit.Holds(t):

@@ -12,7 +12,8 @@ import (
 // is believed than the new burst, so that nobody owes for what he was let have; of what
 // was owed no more than comes back in MaxDebt. Any other rule has counted nothing.
 //
-// What a request that is in was charged before is given back to rules that were kept alone.
+// What a request that is in was charged before is given back to rules that were kept alone;
+// what it is charged from now on, to all.
 //
 // So behind a change nobody has more than the new burst and the new rate; and in any time
 // around it nobody more than the larger of the bursts, and of each rate its part.
@@ -41,7 +42,7 @@ func (q *Quota) Renew(now words.Instant, rules []Rule, fresh uint16) {
 	}
 	for i := range q.tabs {
 		if t := &q.tabs[i]; t.open {
-			t.since |= others
+			t.since, t.old, t.oldest = t.since|others, t.had, t.paced
 		}
 	}
 	widths := widthsOf(rules)

@@ -165,3 +165,30 @@ func TestGivenBackOverAChange(t *testing.T) {
 		}
 	}
 }
+
+// TestGivenBackBehindAChange: what a request is charged behind a change is given back to the
+// rule that has charged it, though the request is older than that; and no more of it.
+func TestGivenBackBehindAChange(t *testing.T) {
+	rules := []quota.Rule{{Scope: words.OfTenant, Unit: words.Bytes, Rate: 1, Every: time.Hour, Burst: 100, Classes: quota.All},
+		{Scope: words.OfInstance, Unit: words.Bytes, Rate: 1, Every: time.Hour, Burst: 100, Classes: quota.All}}
+	for _, was := range []uint64{0, 30} { // charged before it
+		q, who := quota.New(rules, quota.Limits{Tenants: 1, Places: 2}, 1), quota.Who{Key: 1, Tenant: 1}
+		q.Enter(0, 0, who, was)
+		q.Go(0, 0)
+		q.Renew(0, rules, 3)
+		if wait, v := q.Book(0, 0, 60, 0); wait > 0 || v.Refused {
+			t.Fatal(wait, v)
+		}
+		q.Draw(0, 0, 60)
+		q.Take(0, who, 40)
+		q.Spend(0, 40)
+		q.Settle(0, 0, 0)
+		v := q.Take(0, who, 61)
+		if at, _ := q.Next(0, 61); !v.Refused || v.Left != 60 || at == 0 {
+			t.Errorf("%d before it: %+v, next at %d: more was given back", was, v, at)
+		}
+		if at, _ := q.Next(0, 60); at != 0 {
+			t.Errorf("%d before it: next at %d: less was given back", was, at)
+		}
+	}
+}

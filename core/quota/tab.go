@@ -19,8 +19,13 @@ type tab struct {
 	common bool   // the peer's is the one that those share who have none of their own
 	paced  uint64 // to the instance
 	held   uint64 // the last of them, charged and not let go yet
-	since  uint16 // bit i: rule i is another than when it was opened, and gives nothing back
+	since  uint16 // bit i: rule i is another than when it was opened, and has charged nothing of what is old
+	old    uint64 // of had, what was charged before the last change
+	oldest uint64 // of paced, the same
 }
+
+// new is how many of the last bytes of so many, that were charged, the rules as they are have charged.
+func (t *tab) new(bytes uint64) uint64 { return min(bytes, t.had-t.old) }
 
 // Enter is Take for a request whose place is free, and opens a tab for it when it is
 // admitted.
@@ -173,6 +178,7 @@ func (q *Quota) Settle(now words.Instant, place uint32, bytes uint64) {
 	}
 	if bytes < t.paced {
 		q.slow(t.paced-bytes, q.bytes&q.paces&^t.since)
+		q.slow(t.paced-max(bytes, t.oldest), q.bytes&q.paces&t.since)
 	} else {
 		q.pace(now, bytes-t.paced, q.bytes)
 	}
@@ -201,15 +207,19 @@ func (q *Quota) close(place uint32) {
 // count requests, one; no further than they are full. So what was charged in vain before is
 // no more than was in then.
 func (q *Quota) giveBack(t *tab, rules uint16, bytes uint64) {
-	peer := min(bytes, t.peer)
+	peer, late := min(bytes, t.peer), t.new(bytes)
 	t.had, t.peer = t.had-bytes, t.peer-peer
-	for m := q.rulesFor(&t.who) & rules &^ t.since; m != 0; m &= m - 1 {
+	t.old = min(t.old, t.had)
+	for m := q.rulesFor(&t.who) & rules; m != 0; m &= m - 1 {
 		i := bits.TrailingZeros16(m)
 		g, back := &q.gauges[i], bytes
 		if g.Scope == words.OfPeer {
 			back = peer
 		}
-		if g.Rate == 0 {
+		if t.since>>i&1 == 1 {
+			back = min(back, late)
+		}
+		if g.Rate == 0 || t.since>>i&1 == 1 && (g.Unit == words.Requests || late == 0) {
 			continue
 		}
 		if g.Scope == words.OfRoute || g.Scope == words.OfPeer && t.common {
@@ -257,7 +267,7 @@ func (q *Quota) free(rule int, used exact) exact {
 	held := uint64(0)
 	for i := range q.tabs {
 		t := &q.tabs[i]
-		if t.held == 0 || q.rulesFor(&t.who)&^t.since>>rule&1 == 0 || g.Shadow {
+		if t.held == 0 || q.rulesFor(&t.who)>>rule&1 == 0 || g.Shadow || t.since>>rule&1 == 1 && t.new(t.held) < t.held {
 			continue
 		}
 		common := g.Scope == words.OfPeer && f.places[words.OfPeer] == shares
@@ -280,7 +290,7 @@ func (q *Quota) mixTabs(h words.Hash64) words.Hash64 {
 	for i := range q.tabs {
 		if t := &q.tabs[i]; t.open {
 			h = t.who.subject(words.OfPeer).Mix(h.Mix(uint64(i))).Mix(uint64(t.who.Key)).Mix(uint64(t.who.Tenant)).Mix(uint64(t.who.Class)).Mix(uint64(t.who.Route))
-			h = h.Mix(t.had).Mix(t.peer).MixBit(t.common).Mix(t.paced).Mix(t.held).Mix(uint64(t.since))
+			h = h.Mix(t.had).Mix(t.peer).MixBit(t.common).Mix(t.paced).Mix(t.held).Mix(uint64(t.since)).Mix(t.old).Mix(t.oldest)
 		}
 	}
 	return h
@@ -294,7 +304,7 @@ func (q *Quota) checkTabs() error {
 		switch {
 		case !t.open && *t != tab{}:
 			return errors.New("G5: a tab of nobody")
-		case t.held > t.had || t.peer > t.had || t.had > math.MaxInt64:
+		case t.held > t.had || t.peer > t.had || t.had > math.MaxInt64 || t.old > t.had || t.oldest > t.paced:
 			return errors.New("G5: a tab holds more than was charged")
 		case t.held > 0:
 			holding++

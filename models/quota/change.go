@@ -42,7 +42,10 @@ func (s *State) Change(now words.Instant, rules []Rule, fresh map[int]bool) {
 	s.buckets = rest
 	for rule := range 16 {
 		for _, t := range s.Tabs {
-			if t != nil && !same(rule) {
+			if t == nil {
+				continue
+			}
+			if t.Old, t.OldPaced = t.Had, t.Paced; !same(rule) {
 				t.Others[rule] = true
 			}
 		}

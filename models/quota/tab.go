@@ -13,7 +13,8 @@ type Tab struct {
 	Who
 	Had, Peer, Paced, Held uint64
 	Common                 bool
-	Others                 map[int]bool // rules that have not charged it
+	Others                 map[int]bool // rules that have not charged it what is old
+	Old, OldPaced          uint64       // of Had and of Paced: before the last change
 }
 
 // freeOf is what is drawn of somebody's bucket, but for what is held of it.
@@ -26,7 +27,7 @@ func (s *State) freeOf(b *bucket, who Who) *big.Rat {
 			continue
 		}
 		name, applies := s.subject(b.rule, t.Who)
-		if !applies || !counts(r) || r.Shadow || r.Rate == 0 || t.Others[b.rule] {
+		if !applies || !counts(r) || r.Shadow || r.Rate == 0 || t.Others[b.rule] && t.Had-t.Held < t.Old {
 			continue
 		}
 		common := r.Scope == words.OfPeer && b == s.common[b.rule]
@@ -152,8 +153,12 @@ func (s *State) Settle(now words.Instant, place int, bytes uint64) {
 		s.pace(bytes - t.Paced)
 	}
 	for i, r := range s.Rules {
-		if bytes < t.Paced && r.Scope == words.OfInstance && counts(r) && r.Rate > 0 && !t.Others[i] {
-			s.fillBy(s.commonOf(i), t.Paced-bytes)
+		down := bytes
+		if t.Others[i] {
+			down = max(bytes, t.OldPaced)
+		}
+		if down < t.Paced && r.Scope == words.OfInstance && counts(r) && r.Rate > 0 {
+			s.fillBy(s.commonOf(i), t.Paced-down)
 		}
 	}
 	s.Tabs[place] = nil
@@ -167,16 +172,22 @@ func (s *State) Undo(now words.Instant, place int) {
 }
 
 func (s *State) giveBack(t *Tab, bytes uint64, only func(Rule) bool) {
-	peer := min(bytes, t.Peer)
+	peer, had := min(bytes, t.Peer), t.Had
 	t.Had, t.Peer = t.Had-bytes, t.Peer-peer
 	for i, r := range s.Rules {
 		name, applies := s.subject(i, t.Who)
-		if !applies || r.Rate == 0 || !only(r) || t.Others[i] {
+		if !applies || r.Rate == 0 || !only(r) || t.Others[i] && !counts(r) {
 			continue
 		}
 		of := bytes
 		if r.Scope == words.OfPeer {
 			of = peer
+		}
+		if t.Others[i] {
+			of = min(of, had-max(t.Had, t.Old))
+		}
+		if of == 0 && counts(r) {
+			continue
 		}
 		if r.Scope == words.OfPeer && t.Common {
 			s.fillBy(s.commonOf(i), r.units(of))
@@ -188,6 +199,7 @@ func (s *State) giveBack(t *Tab, bytes uint64, only func(Rule) bool) {
 			}
 		}
 	}
+	t.Old = min(t.Old, t.Had)
 	s.drop()
 }
 

@@ -27,6 +27,11 @@ frame @7: moved forgot
 reply 9 after @5: see @5.0
 > find k9
 reply 10 after @0: not_found
+# A look-up that asked the index too early is sent back as well; one that it told finds.
+> find k1 <@2
+reply 11 after @0: look again
+> find k1 =@3
+reply 12 after @3: see @3.0
 > durable 7
 > folded 7
 reply 8 after @7: see @7.0

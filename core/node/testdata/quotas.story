@@ -43,6 +43,26 @@ in 1ms: true
 > settle 2.1
 > settle 1.1
 
+# A tick that comes late keeps nobody waiting whom somebody else's arrival finds, also one
+# that is refused, and a part of a body.
+> with quota peer/1/1h/1
+> ready
+> arrive money 0.1 eve 7
+0.1 goes; rule 2 has 0 left
+> arrive money 1.1 fay
+> late 2ms
+> arrive lists 2.1 eve 7
+2.1: busy, for quota; rule 2 has 0 left, come in 59m59.998s
+1.1 goes, after 2ms
+> arrive lists 3.1 gus 8
+> late 2ms
+> stream 0.1 100
+0.1 goes
+3.1 goes, after 2ms
+> settle 0.1
+> settle 1.1
+> settle 3.1
+
 # Whose turns are worth five times as much may wait so much longer, for two of theirs go
 # before one more stranger.
 > with quota none
