@@ -10,6 +10,7 @@ func answers() []Mutant {
 	const shown, fields, codec, request, patterns = "core/receipt/receipt.go", "core/receipt/field.go", "core/record/codec.go",
 		"core/event/request.go", "core/words/patterns.go"
 	return []Mutant{
+		one("what the index alone has is not found", "a key is found in all its time", "core/node/request.go", "in.Seen, at)\n\tswitch {\n\tcase !n.booted, n.drain.Closed():\n\t\treply.Problem = event.Unavailable", "event.Seen{}, at)\n\tswitch {\n\tcase !n.booted, n.drain.Closed():\n\t\treply.Problem = event.Unavailable", "./core/node TestStories/look-again$", sim),
 		one("item under its batch's id", "an item is shown as it is shown alone", shown, "if item.index++; i > 0 {", "if i > 0 {", rendered, batches),
 		one("batch shows a neighbour's record", "nothing crosses tenants", shown, " || r.Tenant != p.r.Tenant", "", "./core/receipt TestBatchWithoutItems$", "./core/receipt TestNothingCrossesTenants$"),
 		one("all or nothing, and something of it", "an atomic batch has no refusals", shown, " || p.r.Atomic && r.Kind == record.Refused", "", rendered, batches),

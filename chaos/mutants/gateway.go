@@ -39,6 +39,8 @@ func gateway() []Mutant {
 		one("the pace is no pace", "quota of the instance", arrive, "request = at <= now", "request = at < quota.Never", stories, sim),
 		one("drain that lets them wait", "D2: nothing new from draining on", "core/node/node.go", "\t\tn.shut(now.Mono, out)\n", "", stories, sim),
 		one("nobody is told that he is late", "a queued request waits at most so long", "core/node/node.go", "\tn.late(now.Mono, out)\n", "", stories, told, sim),
+		one("refused, and the others wait on", "N6: whom the time lets go goes", arrive, "\t\tn.refuses(v, out)\n\t\tn.permit(now.Mono, out)\n", "\t\tn.refuses(v, out)\n", "./core/node TestStories/quotas$", sim),
+		one("streamed, and the others wait on", "N6: whom the time lets go goes", "core/node/stream.go", "\tn.streams(now, in, out)\n\tn.permit(now, out)\n", "\tn.streams(now, in, out)\n", "./core/node TestStories/quotas$", sim),
 		one("due when nobody is", "Due", "core/node/due.go", "\tearlier(n.paced())\n", "", stories, sim),
 
 		one("who leaves keeps the slot", "a slot comes back", gate, "\tg.settle(p, event.Settle{Ticket: v.Ticket})\n", "", "./adapters/loop TestGate$", sim),

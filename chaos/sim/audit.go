@@ -19,6 +19,8 @@ type audit struct {
 	forgot words.LSN
 	keys   map[idem.Key]first // and refs
 	batch  bool               // the frame has one: what follows are its items
+	lapses int                // holds that the frame has ended
+	day    uint32             // on which money moved last
 	twin   *meaning.State
 	why    map[words.Place]event.Problem // of what was refused, and kept
 }
@@ -55,7 +57,7 @@ func (a *audit) frame(w *World, s record.Sealed) {
 		return
 	}
 	w.said.frames = append(w.said.frames, s)
-	a.last, a.at, a.root, a.batch = h.LSN, h.At, s.Root, false
+	a.last, a.at, a.root, a.batch, a.lapses = h.LSN, h.At, s.Root, false, 0
 	a.ats[h.LSN] = h.At
 	var r record.Record
 	for i := range h.Count {
@@ -70,6 +72,7 @@ func (a *audit) frame(w *World, s record.Sealed) {
 
 func (a *audit) record(w *World, h record.Head, id words.TxID, r *record.Record) {
 	w.Saw["recorded "+r.Kind.String()]++
+	a.shows(w, h, id, r)
 	if r.Problem != event.None {
 		a.why[id.Place()] = r.Problem
 	}

@@ -21,6 +21,9 @@ import (
 // boot recovers, as often as it takes, and holds what it finds against all that was
 // ever said.
 func (w *World) boot() {
+	if w.node != nil {
+		w.leavesBehind()
+	}
 	if w.node != nil && w.odd("clock/away", 12, w.odds.clock) {
 		w.jump("clock moved between two lives,", 1000*around(w.c.Choose("clock/far", 20_000)))
 	}
@@ -94,10 +97,12 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	if st.Hash() != w.promise.hashes[st.LSN] {
 		w.fail("state-never-seen", "recovered %v, but its hash was never seen", st.LSN)
 	}
-	followed := state.New(limits(), 1)
+	w.comesUpon(&st, frames)
+	followed := state.New(w.limits, 1)
 	st.CopyTo(&followed)
 	w.fol = follower.New(followed, 8, 4, w.jour.Read)
 	w.trace = trace.New(w.config)
+	w.trace.Notes(func(what string) { w.Saw[what]++ })
 	if last := int(w.audit.last); last == 0 || last > len(frames) || frames[last-1].Root != w.audit.root {
 		w.audit, w.said.frames = newAudit(), nil // else all up to there are what they were
 	}
@@ -112,7 +117,7 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	dice := words.NewDice(uint64(w.c.Choose("dice", 1000)))
 	w.node = node.New(w.config, st, w.now.Mono, dice)
 	if w.copied == nil {
-		w.copied = node.New(w.config, state.New(limits(), 0), 0, dice)
+		w.copied = node.New(w.config, state.New(w.limits, 0), 0, dice)
 	}
 	return found, nil
 }

@@ -17,13 +17,29 @@ func (w *World) changes() {
 	if takes == nil {
 		w.config = w.config.With(&g)
 	}
+	if takes == nil {
+		w.takesAway(g.Upstreams[0].Endpoints)
+	}
 	w.step(&event.Renew{Gate: g})
 	var s event.Status
 	if w.node.Status(&s); (s.Gate == g.Version) != (takes == nil) {
 		w.fail("change", "gate %d, which it should take or not: %v; it has %d", g.Version, takes, s.Gate)
 	}
-	if takes != nil {
+	if w.step(event.Reloaded{Failed: takes != nil}); takes != nil {
 		w.Saw["a gate that the node does not take"]++
+	}
+}
+
+// takesAway notes whom a change leaves without the endpoint that it is with.
+func (w *World) takesAway(left uint16) {
+	for i := range w.visitors {
+		switch t := &w.visitors[i].trip; {
+		case t.of/endpoints > 0 || left>>t.of&1 == 1:
+		case t.is == resting:
+			w.Saw["a change takes the endpoint of who will try again"]++
+		case t.is != home:
+			w.Saw["a change takes the endpoint of who is with it"]++
+		}
 	}
 }
 
@@ -39,6 +55,7 @@ var alters = [...]func(*World, *event.Gate){
 			f.Queue += f.Class[c]
 		}
 	},
+	func(w *World, g *event.Gate) { g.Facets[w.facet()].Flow = 1 + w.c.Choose("change/flow", 2) },
 	func(w *World, g *event.Gate) { g.Weights[words.Anon] = uint64(w.c.Choose("change/weight", 2)) },
 	func(w *World, g *event.Gate) { g.Weights[words.Authed] = uint64(1 + w.c.Choose("change/weight", 5)) },
 	func(w *World, g *event.Gate) { g.Quotas[w.rule(g)].Burst = uint64(1 + w.c.Choose("change/burst", 9)) },
@@ -52,6 +69,7 @@ var alters = [...]func(*World, *event.Gate){
 		}
 		g.Quotas[at] = event.Quota{}
 	},
+	func(w *World, g *event.Gate) { g.Fresh = 1 << w.rule(g) }, // another, that is the same
 	func(w *World, g *event.Gate) {
 		g.Routes[1+w.c.Choose("change/route", 2)] = w.c.Choose("change/most", 4)
 	},
@@ -81,8 +99,7 @@ func (w *World) changed(in *event.Renew, told []event.Verdict) {
 			w.Saw["a change sent somebody away"]++
 		}
 	}
-	var s event.Status
-	w.node.Status(&s)
+	_, s := w.trace.Around()
 	for f, n := range s.Out {
 		if s.Gate == in.Gate.Version && int(n) > in.Gate.Facets[f].Permits {
 			w.Saw["fewer permits than are out"]++

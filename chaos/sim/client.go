@@ -131,7 +131,9 @@ func (c *client) ask(w *World) {
 	in.Ticket = words.NewTicket(uint32(w.ticket%8), w.ticket)
 	c.out, c.sent = in.Ticket, in
 	w.enter, w.asked[in.Ticket] = append(w.enter, in), c
-	w.tell(clients, nobody, plain, "%s asks %s: %s", c.account, in.Key.Text, asks(in))
+	if w.story != nil {
+		w.tell(clients, nobody, plain, "%s asks %s: %s", c.account, in.Key.Text, asks(in))
+	}
 	w.clerk.bar(in)
 	w.said.calls(c.number, in)
 	if w.odd("twin", 12, w.odds.twin) {

@@ -204,8 +204,7 @@ func (w *World) toldAtGate(in event.Event, told []event.Verdict) {
 		if v.Why != event.Admitted || p.class == words.Anon || w.narrow == 0 {
 			continue
 		}
-		var s event.Status
-		if w.node.Status(&s); s.Queued[p.facet][words.Anon] > 0 {
+		if _, s := w.trace.Around(); s.Queued[p.facet][words.Anon] > 0 {
 			w.Saw["who has shown a key goes, and strangers wait"]++
 		}
 	}

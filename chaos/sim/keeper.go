@@ -16,9 +16,13 @@ import (
 // summed makes a snapshot, unless the disks have it otherwise, and holds every one that is
 // there against what was promised.
 func (w *World) summed() {
-	if w.odds.snapshot == 0 || w.c.Choose("snapshot/now", 3) != 1 {
-		return // some lives have none
+	if w.odds.snapshot > 0 && w.c.Choose("snapshot/now", 3) == 1 { // some lives have none
+		w.snapshot()
 	}
+}
+
+// snapshot makes one.
+func (w *World) snapshot() {
 	if w.odd("snapshot/crash", 3, w.odds.snapshot) {
 		w.kept.Fuse = w.c.Choose("snapshot/fuse", 30)
 	}
@@ -34,7 +38,7 @@ func (w *World) summed() {
 			w.kept.FailRead = true
 		}
 	}
-	m := snapshot.New(snapshot.Config{Limits: limits(), Seed: 3, Rest: func(context.Context, time.Duration) error { return nil },
+	m := snapshot.New(snapshot.Config{Limits: w.limits, Seed: 3, Rest: func(context.Context, time.Duration) error { return nil },
 		Doubt: func(err error) { w.fail("snapshot-doubted", "a snapshot that was made here: %v", err) },
 		Made:  func(snapshot.Made) { w.Saw["snapshot made"]++ }},
 		w.kept, snapshot.Source{Durable: w.jour.Durable, Grown: w.jour.Grown, Read: w.behind})
@@ -75,8 +79,8 @@ func (w *World) open(st *state.State, each func([]record.Sealed) error) (from wo
 	}
 	known := words.LSN(0)
 	for _, lsn := range append(all, 0) {
-		h := snapshot.Head{}
-		*st = state.New(limits(), words.Hash64(w.c.Choose("seed", 100)))
+		h, over := snapshot.Head{}, false
+		*st = state.New(w.limits, words.Hash64(w.c.Choose("seed", 100)))
 		if lsn > 0 {
 			if h, err = snapshot.Load(w.kept, lsn, st, nil); err != nil {
 				w.Saw["snapshot doubted"]++
@@ -85,6 +89,7 @@ func (w *World) open(st *state.State, each func([]record.Sealed) error) (from wo
 			if known = max(known, lsn); st.Hash() != w.promise.hashes[lsn] {
 				w.fail("snapshot-never-seen", "a snapshot of %v, but its hash was never seen", lsn)
 			}
+			over = st.Ledger.Overdue(st.At, new(record.Record))
 		}
 		w.jour, found, err = journalfile.Reading{From: place(h), Known: known, Each: each}.Recover(w.disk, 9)
 		if lsn > 0 && errors.Is(err, journalfile.ErrApart) {
@@ -93,6 +98,7 @@ func (w *World) open(st *state.State, each func([]record.Sealed) error) (from wo
 		}
 		if lsn > 0 && err == nil {
 			w.Saw["began behind a snapshot"]++
+			w.note(over, "began behind a snapshot in which a hold is over")
 			w.tell(journal, nobody, again, "begins behind a snapshot of %v", lsn)
 		}
 		return lsn, found, err

@@ -91,11 +91,8 @@ func (c Cell) Never() string {
 
 // Never says why a cell of the gate is empty for ever; nothing, of one that can be filled.
 func (c GateCell) Never() string {
-	switch {
-	case c.Why == event.NoWeight && c.Class != words.Anon:
+	if c.Why == event.NoWeight && c.Class != words.Anon {
 		return "who has shown a key is served"
-	case c.Why == event.FlowFull && c.Facet == words.Money:
-		return "of money, one flow may fill its class, whose bound is looked at first"
 	}
 	return ""
 }

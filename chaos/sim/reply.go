@@ -48,8 +48,10 @@ func (w *World) reply(r event.Reply) {
 	if at := w.promise.saw[r.Ticket]; !blank(r.Problem) && !r.Replayed && at > w.fol.Mark() {
 		w.fail("refusal-before-frame", "%v tells of %v, folded %v", r.Problem, at, w.fol.Mark())
 	}
-	w.Saw[fmt.Sprint("told ", r.Problem)]++
-	w.tell(clients, decider, told, "%s: %s", c.want.Key.Text, answers(r))
+	w.Saw["told "+r.Problem.Code()]++
+	if w.story != nil {
+		w.tell(clients, decider, told, "%s: %s", c.want.Key.Text, answers(r))
+	}
 	w.counts(c, c.sent, c.class, r)
 	if w.asleep && r.Problem == event.Unknown {
 		w.Saw["woke from a pause and gave up"]++
@@ -109,7 +111,7 @@ func blank(p event.Problem) bool {
 func (w *World) again(two second, r event.Reply) {
 	want := two.want
 	w.counts(two.of, want, two.class, r)
-	w.Saw[fmt.Sprint("twin told ", r.Problem)]++
+	w.Saw["twin told "+r.Problem.Code()]++
 	if r.Problem != event.None {
 		return
 	}

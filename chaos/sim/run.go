@@ -92,8 +92,13 @@ func (w *World) live() {
 	w.odds.draw(w.c)
 	w.aim()
 	w.config, w.narrow = gateway(config(), w.odds.gate), w.odds.gate
+	w.limits = limits()
 	if w.odds.gate > 0 && w.c.Choose("gate/unserved", 6) == 1 {
 		w.config.Admit.Weights[words.Anon] = 0
+	}
+	if w.odds.gate > 0 && w.c.Choose("gate/all-keys", 3) == 1 { // one tenant may have all there are
+		w.limits.Idem.Share = w.limits.Idem.Keys
+		w.config.State = w.limits
 	}
 	if w.c.Choose("checks", 4) != 0 {
 		w.checks = 8

@@ -63,6 +63,7 @@ type World struct {
 	checks int // steps without a frame from one Check of all to the next; 0: it is done at each
 
 	config node.Config
+	limits state.Limits
 	narrow int // how its gate is
 	node   *node.Node
 	copied *node.Node // memory that CopyTo reuses
@@ -95,12 +96,13 @@ type World struct {
 	promise  promises
 	said     testimony
 	audit    audit
-	moved    int  // moves so far
-	calmed   int  // rounds of the calm so far
-	harmed   bool // what is durable may be overwritten
-	unlawful bool // the disk may break its law: nothing that was seen before is believed
-	asleep   bool // no tick since a pause
-	draining bool // it was told to end
+	went     words.LSN // the last frame of the process before
+	moved    int       // moves so far
+	calmed   int       // rounds of the calm so far
+	harmed   bool      // what is durable may be overwritten
+	unlawful bool      // the disk may break its law: nothing that was seen before is believed
+	asleep   bool      // no tick since a pause
+	draining bool      // it was told to end
 	story    *story
 	err      *Failure
 }

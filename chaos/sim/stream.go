@@ -8,9 +8,23 @@ import (
 
 // streams: one who works has more of its bodies than it was told may go, and asks.
 func (w *World) streams() {
-	v := w.any(works)
+	if v := w.any(works); v != nil {
+		w.stream(v)
+	}
+}
+
+// pours: so have all who work.
+func (w *World) pours() {
+	for i := range w.visitors {
+		if v := &w.visitors[i]; v.is == works && !v.stalls {
+			w.stream(v)
+		}
+	}
+}
+
+func (w *World) stream(v *visitor) {
 	bytes := uint64(1 + w.c.Choose("gate/part", 12_000))
-	if v == nil || v.streams && w.c.Choose("gate/part/again", 4) != 1 { // which changes nothing
+	if v.streams && w.c.Choose("gate/part/again", 4) != 1 { // which changes nothing
 		return
 	}
 	v.streams = true

@@ -50,8 +50,7 @@ func (w *World) pass(gone time.Duration) {
 
 // ails counts what the node says of itself.
 func (w *World) ails() {
-	var s event.Status
-	w.node.Status(&s)
+	_, s := w.trace.Around()
 	s.Ailing.Each(func(c words.Condition) bool {
 		w.Saw["ails: "+c.String()]++
 		return true

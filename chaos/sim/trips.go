@@ -158,6 +158,22 @@ func (w *World) turnsMood() {
 	}
 }
 
+// looksBeyond: somebody looks how an upstream is.
+func (w *World) looksBeyond() {
+	of := w.c.Choose("trip/upstream", upstreams)
+	s := w.ask(event.Ask{What: event.AskLook, Look: uint16(of)}).Standing
+	out := uint32(0)
+	for i := range w.visitors {
+		if t := &w.visitors[i].trip; t.is != home && t.of/endpoints == of {
+			out++
+		}
+	}
+	if s.Calls > out || s.Well+s.Out > endpoints {
+		w.fail("look", "%d trips are out, and %+v", out, s)
+	}
+	w.Saw["upstream: looked at, "+s.Circuit.String()]++
+}
+
 // comesHome gives a trip up.
 func (w *World) comesHome(v *visitor) {
 	if v.trip.is != home {

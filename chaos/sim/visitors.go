@@ -23,8 +23,9 @@ var visits = [...]func(*World){
 	func(w *World) { w.turn(0) },
 	(*World).comes, (*World).comes, (*World).comes, (*World).comes, (*World).bursts, (*World).bursts, (*World).floods, (*World).crowds,
 	(*World).ends, (*World).ends, (*World).ends, (*World).ends,
-	(*World).changes, (*World).streams, (*World).streams, (*World).streams, (*World).turnsAway, (*World).holdsOn, (*World).awhile, (*World).awhile,
-	(*World).travels, (*World).travels, (*World).travels, (*World).travels, (*World).turnsMood,
+	(*World).changes, (*World).streams, (*World).streams, (*World).pours, (*World).turnsAway, (*World).holdsOn, (*World).awhile, (*World).awhile,
+	(*World).travels, (*World).travels, (*World).travels, (*World).travels, (*World).turnsMood, (*World).looksBeyond,
+	(*World).brink, (*World).spree, (*World).finds, (*World).trusts, (*World).closes,
 }
 
 // visit is a move at the gate.
@@ -184,9 +185,14 @@ func (w *World) holdsOn() {
 	}
 }
 
-// awhile: so much time goes by as counts at the gate.
+// awhile: so much time goes by as counts at the gate, and the tick behind it may be late.
 func (w *World) awhile() {
-	w.pass(time.Duration(w.c.Choose("gate/gone", 60)) * time.Millisecond)
+	gone := time.Duration(w.c.Choose("gate/gone", 60)) * time.Millisecond
+	if w.c.Choose("gate/late", 4) == 1 {
+		w.gone(gone)
+		return
+	}
+	w.pass(gone)
 }
 
 // goes ends whatever v does.

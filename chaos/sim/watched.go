@@ -14,8 +14,8 @@ type watched struct{ *World }
 
 func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
 	frames, replies, verdicts := len(out.Frames), len(out.Replies), len(out.Verdicts)
-	forgot := w.forgot()
 	w.Steps++
+	before, after := w.trace.Around()
 	w.trace.Before(w.node, out)
 	w.node.Step(now, in, out)
 	if err := w.trace.After(w.node, now, in, out); err != nil {
@@ -43,22 +43,21 @@ func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
 		w.changed(g, out.Verdicts[verdicts:])
 	}
 	w.toldAtGate(in, out.Verdicts[verdicts:])
-	w.outlived(in, out.Replies[replies:], forgot)
+	w.outlived(in, out.Replies[replies:], &before.Status, &after.Status)
+	w.sees(&step{in, &before.Status, &after.Status, told != nil, out.Replies[replies:]})
 	if r, ok := in.(*event.Request); ok {
 		w.promise.decided(r.Ticket, w.node.LSN())
 	}
 }
 
 // outlived finds an answer under a key whose time is over, and which the node had forgotten.
-func (w *World) outlived(in event.Event, replies []event.Reply, forgot words.LSN) {
+func (w *World) outlived(in event.Event, replies []event.Reply, before, after *event.Status) {
 	r, ok := in.(*event.Request)
 	if !ok || len(replies) == 0 || !replies[0].Replayed || replies[0].Ticket != r.Ticket {
 		return
 	}
-	var s event.Status
-	w.node.Status(&s)
-	if of := replies[0].Place.LSN; of <= forgot && w.audit.ats[of].Plus(limits().Idem.TTL) <= s.At {
-		w.fail("key-without-end", "%s is shown %v at %d, which is of %d", r.Key.Text, replies[0].Place, s.At, w.audit.ats[of])
+	if of := replies[0].Place.LSN; of <= before.Forgot && w.audit.ats[of].Plus(limits().Idem.TTL) <= after.At {
+		w.fail("key-without-end", "%s is shown %v at %d, which is of %d", r.Key.Text, replies[0].Place, after.At, w.audit.ats[of])
 	}
 }
 
@@ -73,10 +72,3 @@ func (w *World) untraced(err error) {
 
 func (w watched) Due() (words.Instant, bool) { return w.node.Due() }
 func (w watched) Status(s *event.Status)     { w.node.Status(s) }
-
-// forgot is how far the node has forgotten keys.
-func (w *World) forgot() words.LSN {
-	var s event.Status
-	w.node.Status(&s)
-	return s.Forgot
-}

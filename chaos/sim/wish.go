@@ -119,7 +119,7 @@ func (w *World) waits() bool {
 func (c *client) sealed(w *World, r *event.Request) *event.Request {
 	c.keys++
 	r.Tenant = c.tenant
-	r.Key.Text = fmt.Appendf(nil, "%s%d", c.mark, c.keys)
+	r.Key.Text = c.key(c.keys)
 	r.Seal(nil)
 	if err := r.Sane(); err != nil && !c.malformed {
 		w.fail("wish", "%s wishes for what is no operation: %v: %+v", c.account, err, r)
@@ -127,6 +127,9 @@ func (c *client) sealed(w *World, r *event.Request) *event.Request {
 	c.malformed = false
 	return r
 }
+
+// key is the n-th of c, from 1.
+func (c *client) key(n int) []byte { return fmt.Appendf(nil, "%s%d", c.mark, n) }
 
 // items makes up those of a batch. Each that pays uses the nonce after those before it.
 func (c *client) items(w *World, r *event.Request) {

@@ -1,0 +1,129 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"macronode/core/event"
+	"macronode/core/idem"
+	"macronode/core/words"
+)
+
+// Moves for moments that chance would rarely come to by itself. They are visitors', so that a
+// life with a wide gate has none.
+
+// brink: time goes by to just the end of a hold, and whoever has it asks before the node has
+// looked: to end it, to pay of it, or for a batch that will be taken back. Or somebody else
+// asks, and a snapshot is made of a hold that is over and stands. Who has none asks for one.
+func (w *World) brink() {
+	c := w.clients[w.c.Choose("brink/who", 3)]
+	if c.out != 0 || c.doubts {
+		return
+	}
+	c.want, c.asking, c.class, c.boss, c.aims = nil, nil, mixed, true, false
+	b := w.fol.Balance(c.tenant, []byte(c.account), []byte("EUR/2"))
+	i := slices.IndexFunc(c.holds, func(h hold) bool { _, stands := w.audit.twin.Hold(h.id); return stands })
+	if i < 0 {
+		item := c.pay(w, b, event.Hold, 2)
+		if item.Op == event.Hold {
+			item.Until = w.now.Wall.Plus(time.Duration(1+w.c.Choose("brink/for", 5)) * time.Second)
+		}
+		c.hurries(w, &event.Request{Item: item})
+		return
+	}
+	o, _ := w.audit.twin.Hold(c.holds[i].id)
+	w.gone(max(0, min(time.Minute, time.Duration(o.Until-w.now.Wall)*time.Millisecond)))
+	pay := event.Item{Op: event.Transfer, From: name(c.account), To: name("shop"), Asset: name("EUR/2"), Amount: words.Units(1), Nonce: b.Next}
+	r := &event.Request{Item: pay}
+	switch w.c.Choose("brink/what", 5) {
+	case 0:
+		r.Item = event.Item{Op: event.Release, From: name(c.account), Hold: o.Hold, Asset: name(o.Asset)}
+	case 1:
+		r.Item = event.Item{Op: event.Capture, From: name(c.account), To: name(max(o.To, "shop")), Hold: o.Hold, Asset: name(o.Asset), Amount: words.Units(1)}
+	case 2: // the last of them can never be
+		r.Item, r.Atomic, r.Items = event.Item{Op: event.Batch}, true, []event.Item{pay, c.issue(500)}
+	case 3:
+		r.Item = c.issue(1)
+	}
+	if c.hurries(w, r); w.odds.snapshot > 0 && w.c.Choose("brink/snapshot", 2) == 1 {
+		w.snapshot()
+	}
+}
+
+// spree: one asks for many small things, each under a key of its own, faster than the index
+// looks.
+func (w *World) spree() {
+	c := w.clients[w.c.Choose("spree/who", 3)]
+	if c.out != 0 || c.doubts {
+		return
+	}
+	for range 3 + w.c.Choose("spree/many", 6) {
+		if c.out == 0 && !c.doubts {
+			c.want, c.asking, c.class, c.boss, c.aims = nil, nil, mixed, true, false
+			c.hurries(w, &event.Request{Item: c.issue(1)})
+		}
+	}
+}
+
+// hurries asks for r, and lets the node and its disk do what they can.
+func (c *client) hurries(w *World, r *event.Request) {
+	c.want = c.sealed(w, r)
+	for n := 0; n < 3 && c.want != nil; n++ {
+		c.insist(w)
+		w.lets()
+		w.round()
+	}
+}
+
+// trusts: somebody believes the machine's clock, whatever the node thinks of it.
+func (w *World) trusts() {
+	if w.odds.clock > 0 {
+		w.swayed = true
+		w.step(event.Signal{What: event.AcceptClock})
+	}
+}
+
+// closes: the node is told to end while the gate is full.
+func (w *World) closes() {
+	if !w.draining && w.odd("gate/closes", 24, w.odds.drain) {
+		w.drains()
+	}
+}
+
+// finds: somebody looks up what became of a key that a client has asked under.
+func (w *World) finds() {
+	c := w.clients[w.c.Choose("find/who", 3)]
+	if c.keys == 0 || len(w.clerk.admin) > 0 {
+		return
+	}
+	in := &event.Find{Ticket: w.own(), Caller: boss.ID, Tenant: boss.Tenant, Key: words.Name{Text: c.key(1 + w.c.Choose("find/which", c.keys))}, Upto: w.index.mark}
+	if in.Seal(); w.c.Choose("find/blind", 6) == 1 {
+		in.Upto = 0
+	} else {
+		in.Seen = w.index.seen[idem.Key{Tenant: in.Tenant, Name: in.Key.ID}]
+	}
+	text := string(in.Key.Text)
+	known := slices.Clone(w.promise.answers[text])
+	w.boss(in.Ticket, in, func(r event.Reply) { w.foundBy(text, known, r) })
+}
+
+// foundBy holds what a look says against what was told before it.
+func (w *World) foundBy(key string, known []answer, r event.Reply) {
+	var s event.Status
+	w.node.Status(&s)
+	for _, a := range known {
+		if lives := w.audit.ats[a.place.LSN].Plus(limits().Idem.TTL) > s.At; lives && (r.Problem == event.NotFound || r.Problem == event.None && r.Place != a.place) {
+			w.fail("found-otherwise", "%s was told to stand at %v, and is looked up: %+v", key, a.place, r)
+		}
+	}
+	switch r.Problem { //nolint:exhaustive // nothing was said of the key
+	case event.None:
+		w.Saw["looked up, and found"]++
+		w.note(len(known) == 0, "looked up, and nobody was told before")
+		w.note(r.Place.LSN <= s.Forgot, "looked up, and the index alone has it")
+	case event.NotFound:
+		w.Saw["looked up, and nothing is there"]++
+	case event.LookAgain:
+		w.Saw["looked up, and sent back"]++
+	}
+}
