@@ -51,7 +51,11 @@ func (q *Queue) Check() error {
 	if err := q.known.Check(); err != nil {
 		return fmt.Errorf("fair: %w", err)
 	}
-	seen, queued := make([]bool, len(q.items)), make([]uint32, len(q.flows))
+	var fewSeen, few = [128]bool{}, [128]uint32{} // most that is checked behind every step is small
+	seen, queued := fewSeen[:], few[:]
+	if len(q.items) > len(seen) || len(q.flows) > len(queued) {
+		seen, queued = make([]bool, len(q.items)), make([]uint32, len(q.flows))
+	}
 	var classes [words.Classes]uint32
 	var wrong error
 	q.each(func(f words.Flow, at, place uint32) {
