@@ -57,10 +57,12 @@ func (q *Quota) Check() error {
 }
 
 // slots is of each scope the rules that count, in the order of their counters in a row.
-func (q *Quota) slots() (rules [words.Scopes][]int) {
+func (q *Quota) slots() (rules [words.Scopes][MaxRules]int) {
+	var counted [words.Scopes]int
 	for i := range q.gauges {
 		if g := &q.gauges[i]; g.Rate > 0 {
-			rules[g.Scope] = append(rules[g.Scope], i)
+			rules[g.Scope][counted[g.Scope]] = i
+			counted[g.Scope]++
 		}
 	}
 	return rules
