@@ -56,8 +56,14 @@ func (q *Quota) Check() error {
 	return q.checkTabs()
 }
 
-// slots is of each scope the rules that count, in the order of their counters in a row.
+// slots is of each scope the rules that count, in the order of their counters in a row, and
+// behind them one that there is not.
 func (q *Quota) slots() (rules [words.Scopes][MaxRules]int) {
+	for scope := range rules {
+		for slot := range rules[scope] {
+			rules[scope][slot] = MaxRules
+		}
+	}
 	var counted [words.Scopes]int
 	for i := range q.gauges {
 		if g := &q.gauges[i]; g.Rate > 0 {
