@@ -57,5 +57,13 @@ func renewals() []Mutant {
 		one("a breaker of others", "an upstream of which no endpoint stays begins anew", beyond, "b.enter(event.Closed)\n\t\tb.strikes, u.budget.saved = 0, r.Spare*price", "u.budget.saved = r.Spare * price", beyondTwin, played),
 		one("looked at by more than may", "U4", beyond, "b.state == event.HalfOpen && (b.out > r.Floor || b.good >= r.Trials)", "false", "./core/upstream TestRenewOfALook$", played),
 		one("more saved than may be", "U3", beyond, "u.budget.saved = min(u.budget.saved, r.Hoard*price)", "_ = price", beyondTwin, "./core/upstream"),
+
+		alone("numbers are the shell's alone", one("number that means another at once", "a number is given again as late as can be", "cmd/macronode/slots.go", "numbers[place], to.next = n, (n+1)%most", "numbers[place] = n", "./cmd/macronode TestSlotsAreGivenLate$")),
+		one("number that is given anew", "who stays keeps his number", "cmd/macronode/slots.go", "ok && name != \"\" {", "ok && name == \"\" {", "./cmd/macronode TestSlots$", "./cmd/macronode TestRenumber$"),
+		alone("what a quota counts is a number's", one("quota that is another's", "what was used of a quota stays used, of no other", "cmd/macronode/numbering.go", "return fmt.Sprint(cmp.Or(q.Name, \"-\"), q.Scope, q.Unit(), q.Route)", "return cmp.Or(q.Name, \"-\")", "./cmd/macronode TestRenumber$")),
+		one("change that waits for a start, and is made", "a change is applied whole or not at all", "cmd/macronode/reload.go", "if !d.Hot {", "if false {", "./cmd/macronode TestPraisonai5144$", "./cmd/macronode TestAgentgateway3035$"),
+		alone("one test asks a node that starts", one("change of a node that starts", "nothing is changed before the node is ready", "cmd/macronode/reload.go", "if ctx == nil || ctx.Err() != nil {", "if ctx != nil && ctx.Err() != nil {", "./cmd/macronode TestNoChangeBeforeItIsReady$")),
+		alone("one test asks behind a change", one("change that the listener does not see", "what is applied is shown", "cmd/macronode/reload.go", "l.api.Load().Change(next.face)", "_ = next.face", "./cmd/macronode TestReload$")),
+		one("change that is made, and not said", "/config/effective is what is applied: agentgateway-3035", "cmd/macronode/reload.go", "l.edition.Store(next)", "_ = &l.edition", "./cmd/macronode TestReload$", "./cmd/macronode TestAgentgateway3035$"),
 	}
 }

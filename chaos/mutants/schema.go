@@ -36,7 +36,7 @@ import (
 	"strconv"
 )
 
-const name = "MACRONODE_MUTANT"
+const name = "MUTANT_OF_MACRONODE" // the node knows what begins with its name
 
 // Mutant is its number; 0 is none.
 var Mutant, _ = strconv.Atoi(os.Getenv(name))
