@@ -18,12 +18,25 @@ func seq(all ...string) string { return "<" + strings.Join(all, ",") + ">" }
 
 // fields are k, v, k, v …
 func fields(kv ...string) string {
-	pairs := make([]string, 0, len(kv)/2)
+	pairs, size := make([][2]string, 0, 16), 2
 	for i := 0; i < len(kv); i += 2 {
-		pairs = append(pairs, kv[i]+":"+kv[i+1])
+		pairs = append(pairs, [2]string{kv[i], kv[i+1]})
+		size += len(kv[i]) + len(kv[i+1]) + 2
 	}
-	slices.Sort(pairs)
-	return "[" + strings.Join(pairs, ",") + "]"
+	slices.SortFunc(pairs, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	var text strings.Builder
+	text.Grow(size)
+	text.WriteByte('[')
+	for i, p := range pairs {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(p[0])
+		text.WriteByte(':')
+		text.WriteString(p[1])
+	}
+	text.WriteByte(']')
+	return text.String()
 }
 
 // reader reads what TLC prints.
