@@ -156,7 +156,7 @@ Reclaim(s) == \* its deadline and the grace are over: what it does, it does with
   /\ avail' = [avail EXCEPT ![FacetOf[row[s].who]] = @ + 1]
   /\ UNCHANGED <<free, gen, intake, words, tokens, used, told, caller, went, phase, spent>>
 
-Settle(w) == LET t == w.ticket s == t.slot IN
+Settle == \E w \in words : LET t == w.ticket s == t.slot IN
   /\ words' = words \ {w}
   /\ IF Mine(s, t) /\ row[s].at # "free"
      THEN /\ row' = IF Stays(row[s].at) THEN row ELSE [row EXCEPT ![s].at = "free"]
@@ -181,8 +181,7 @@ Done == /\ \A c \in Callers : caller[c].pc = "out"
 
 Node == \/ \E k \in Classes : Decide(k)
         \/ \E s \in Slots : Dispatch(s) \/ Late(s) \/ Reclaim(s)
-        \/ \E w \in words : Settle(w)
-        \/ Refill
+        \/ Settle \/ Refill
 Next == \/ Node \/ Drain \/ Done
         \/ \E c \in Callers : Ask(c) \/ Finish(c) \/ Leave(c) \/ Again(c) \/ Hear(c)
 

@@ -111,8 +111,10 @@ TakeOut(f, i, cost) == \* whoever has nothing left has nothing saved, nothing ow
      /\ given' = (given /\ ~(idle /\ turn = c))
      /\ turn' = IF idle /\ turn = c THEN Gone(c) ELSE turn
 
-Drop(f, i) == \* it waited too long, or its client left
-  /\ looks = 0 /\ Drops /\ TakeOut(f, i, 0) /\ Compare(f, 0)
+Drop(f) == \* one waited too long, or its client left
+  /\ looks = 0 /\ Drops
+  /\ \E i \in DOMAIN queue[f] : TakeOut(f, i, 0)
+  /\ Compare(f, 0)
   /\ fwait' = [fwait EXCEPT ![f] = IF Items(f) = 1 THEN 0 ELSE @]
   /\ cwait' = [cwait EXCEPT ![Of[f]] = IF ring'[Of[f]] = <<>> THEN 0 ELSE @]
   /\ UNCHANGED <<looks, order, out>>
@@ -163,8 +165,8 @@ Serve ==
   /\ Compare(F, Cost)
 
 Next == \/ GiveClass \/ GiveFlow \/ Rotate \/ Pass \/ Serve
-        \/ \E f \in Flows : \/ \E cost \in 1..MaxCost : Offer(f, cost)
-                            \/ \E i \in DOMAIN queue[f] : Drop(f, i)
+        \/ \E f \in Flows : \/ Drop(f)
+                            \/ \E cost \in 1..MaxCost : Offer(f, cost)
                             \/ \E by \in {-Quantum, 0, Quantum} : Correct(f, by)
 
 Spec == Init /\ [][Next]_vars
