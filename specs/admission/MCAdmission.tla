@@ -25,6 +25,12 @@ Quota2    == [f \in {"t", "peer"} |-> 2]
 Quota9    == [f \in {"t", "peer"} |-> 9]
 Symm      == Permutations(Callers \ {x})
 
+\* For the graph, in which each bound refuses on its own: of two classes, a and b have shown keys of t, x one of u.
+Keys      == [c \in Callers |-> IF c = a THEN "internal" ELSE "authed"]
+Owner     == [c \in Callers |-> IF c = x THEN "u" ELSE "t"]
+Inside    == [k \in {"internal", "authed"} |-> IF k = "internal" THEN {1} ELSE {2, 3}]
+QuotaOwn  == [f \in {"t", "u"} |-> IF f = "u" THEN 1 ELSE 2]
+
 BugClaims(c)     == Claims[c]
 BugTakes         == TRUE
 BugNever(k)      == FALSE

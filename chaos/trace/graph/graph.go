@@ -1,7 +1,7 @@
 // Package graph has the specifications once more, in Go, so that all of their steps can be
 // compared with all of TLC's: not one edge more, and not one less.
 //
-//	Clock, Drain … ──Explore──► Graph ──Digest──► testdata, for those without Java
+//	Admission, Clock … ──Explore──► Graph ──Digest──► testdata, for those without Java
 //	TLC's dump ──Read──► Graph ──Beyond, both ways──► nothing
 package graph
 

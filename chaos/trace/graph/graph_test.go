@@ -3,6 +3,7 @@ package graph_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,17 +13,24 @@ import (
 	"macronode/chaos/trace/graph"
 )
 
-var dumps = flag.String("dumps", "", "a directory with TLC's dumps of specs/…/graph.cfg: ci/tlc graph makes it")
+var dumps = flag.String("dumps", "", "a directory with TLC's dumps of specs/…/graph*.cfg: ci/tlc graph makes it")
 
-// specs are those that are here and in specs, with the constants of their graph.cfg.
+// specs are those that are here and in specs, with the constants of their graph*.cfg.
 func specs() map[string]func() *graph.Graph {
 	return map[string]func() *graph.Graph{
+		"admission": func() *graph.Graph { return graph.Explore(graph.Admission(graph.House)) },
 		"clock": func() *graph.Graph {
 			return graph.Explore(graph.Clock(graph.ClockSizes{Step: 2, Rest: 4, Trust: 4, Gap: 5, Steady: 4, Waver: 1, Slew: 2, Day: 4, Ceiling: 1, Gone: 2,
 				MaxWall: 10, MaxMono: 8, MaxJumps: 1, MaxCrashes: 1, MaxAccepts: 1, MaxPays: 2}))
 		},
 		"drain": func() *graph.Graph {
 			return graph.Explore(graph.Drain(graph.DrainSizes{Start: 1, Lame: 1, Drain: 1, Abort: 1, Faults: 2, Signals: 2}))
+		},
+		"drr": func() *graph.Graph {
+			return graph.Explore(graph.DRR(graph.DRRSizes{Of: []int{0, 1, 2}, Weights: []int{1, 2, 0}, Quantum: 1, MaxCost: 2, Depth: 2, Drops: true, Both: []int{0, 1}}))
+		},
+		"drr_flows": func() *graph.Graph {
+			return graph.Explore(graph.DRR(graph.DRRSizes{Of: []int{0, 0}, Weights: []int{1}, Quantum: 1, MaxCost: 1, Depth: 2, MaxOut: 2, Drops: true, Two: []int{0, 1}}))
 		},
 		"idem": func() *graph.Graph {
 			return graph.Explore(graph.Idem(graph.IdemSizes{TTL: 1, Time: 1, Asks: 2, Forgets: 1, Crashes: 1,
@@ -63,6 +71,52 @@ func TestGraph(t *testing.T) {
 	}
 	slices.Sort(edges)
 	t.Logf("evidence: trace.edges = %s", strings.Join(edges, ", "))
+}
+
+// TestEveryGraphIsHere: there is no graph*.cfg in specs that nobody compares, and nothing is
+// pinned of what is not there.
+func TestEveryGraphIsHere(t *testing.T) {
+	here := slices.Sorted(maps.Keys(specs()))
+	var there, kept []string
+	found, err := filepath.Glob("../../../specs/*/graph*.cfg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range found {
+		dir, run := filepath.Split(path)
+		there = append(there, filepath.Base(dir)+strings.TrimSuffix(strings.TrimPrefix(run, "graph"), ".cfg"))
+	}
+	pins, err := os.ReadDir("testdata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pin := range pins {
+		kept = append(kept, pin.Name())
+	}
+	if slices.Sort(there); !slices.Equal(here, there) || !slices.Equal(here, kept) {
+		t.Errorf("here are %v, in specs %v, in testdata %v", here, there, kept)
+	}
+}
+
+// TestOneStepIsSeen: a step that one of two graphs has, and the other not, is said of that one
+// alone; and it changes the digest.
+func TestOneStepIsSeen(t *testing.T) {
+	less, more := specs()["drain"](), specs()["drain"]()
+	for e := range less.Edges {
+		if e.From != e.To {
+			delete(less.Edges, e)
+			break
+		}
+	}
+	if some, n := more.Beyond(less); n != 1 || len(some) != 1 {
+		t.Errorf("%d steps more, %v", n, some)
+	}
+	if some, n := less.Beyond(more); n != 0 || len(some) != 0 {
+		t.Errorf("%d steps of the one that has less, %v", n, some)
+	}
+	if is := less.Digest(); is == more.Digest() || is == pinned(t, "drain") {
+		t.Error(is)
+	}
 }
 
 // TestDumps: TLC's graph has no edge that is not here, and none less; and what is pinned
