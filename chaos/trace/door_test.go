@@ -114,7 +114,31 @@ func unlet() map[string]illegal {
 			}
 		}
 	}
+	var works words.Ticket
 	return map[string]illegal{
+		"comes to a slot where another works": {"SlotsExact", func(_, _ *trace.View, s *trace.Step) bool {
+			switch in := s.In.(type) {
+			case event.Boot:
+				works = 0
+			case *event.Settle:
+				if in.Ticket == works {
+					works = 0
+				}
+			case *event.Arrive:
+				if works != 0 {
+					another := *in
+					another.Ticket = words.NewTicket(works.Slot(), 1<<20)
+					s.In = &another
+					return true
+				}
+				for _, v := range s.Verdicts {
+					if v.Ticket == in.Ticket && v.Why == event.Admitted {
+						works = v.Ticket
+					}
+				}
+			}
+			return false
+		}},
 		"nobody is told": {"NoneLost", func(_, _ *trace.View, s *trace.Step) bool {
 			ok := len(s.Verdicts) > 0
 			s.Verdicts = nil
