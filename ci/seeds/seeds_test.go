@@ -1,4 +1,4 @@
-// Package seeds holds docs/seeds.md to what is there.
+// Package seeds holds docs/seeds.md, and the checks that specs/README.md names, to what is there.
 package seeds
 
 import (
