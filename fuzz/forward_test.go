@@ -2,6 +2,7 @@ package fuzz
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -142,8 +143,12 @@ func sinful(r *http.Request) string {
 	for name := range r.Header {
 		switch low := strings.ToLower(strings.ReplaceAll(name, "_", "-")); {
 		case low == "forwarded", strings.HasPrefix(low, "x-forwarded-") && strings.Contains(name, "_"),
-			low == "x-real-ip", low == "keep-alive", low == "proxy-authorization", low == "proxy-connection", low == "upgrade":
+			low == "x-real-ip", low == "keep-alive", low == "proxy-authorization", low == "proxy-connection":
 			return name + " went on"
+		case low == "upgrade": // of one who asks for it as he must it goes on, as one hop's own
+			if why := cmp.Or(one("Upgrade", ""), one("Connection", "Upgrade")); why != "" {
+				return why
+			}
 		}
 	}
 	for _, part := range strings.FieldsFunc(r.URL.Path, func(c rune) bool { return c == '/' || c == '\\' }) {
