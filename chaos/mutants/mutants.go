@@ -122,9 +122,8 @@ type Verdict struct {
 
 var complaint = regexp.MustCompile(`(?m)^\s*(\S+_test\.go:\d+: .*|panic: .*|\S+\.go:\d+:\d+: .*|.*: broken: .*)$`)
 
-// Calm runs one check, that was built to a file, with no mutant on: less of what it does over
-// and over, which is done elsewhere.
-func Calm(root, built string, c Check) Verdict { return c.run(root, built, "-test.short") }
+// Calm runs one check, that was built to a file, with no mutant on.
+func Calm(root, built string, c Check) Verdict { return c.run(root, built) }
 
 // Try runs one check, that was built to a file, with a mutant on; 0 is the one that it was
 // built with.
