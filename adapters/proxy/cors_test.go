@@ -254,7 +254,7 @@ func TestCORSAgrees(t *testing.T) {
 			r.Fatalf("said %d times who may", n)
 		}
 	})
-	if len(saw) < 3 {
+	if len(saw) < 3 && !testing.Short() { // short, too little is drawn to count it
 		t.Errorf("only saw %v", saw)
 	}
 }
