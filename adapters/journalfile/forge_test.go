@@ -101,6 +101,11 @@ func TestBelievesNothing(t *testing.T) {
 		{"a batch too far on", func(f *forge) { whole(f); f.batch(2, 5, 4, forged, 1); f.frames(3) }, nil, "last @2, cut 120, tail 2"},
 		{"a batch that knows the future", func(f *forge) { whole(f); f.batch(3, 5, 3, forged, 1); f.frames(3) }, nil, "last @2, cut 120, tail 2"},
 		{"a batch of an earlier writer", func(f *forge) { whole(f); f.batch(2, 4, 3, forged, 1); f.frames(3) }, nil, "last @2, cut 120, tail 2"},
+		{"a journal that is nobody's", func(f *forge) {
+			f.item("MNS1", nil, uint32(1), uint64(0), uint64(1), uint64(0), uint64(5), f.prev)
+			f.batch(0, 5, 1, forged, 1)
+			f.frames(1)
+		}, nil, "at byte 0, frames @1 to @1: its start does not check"},
 		{"a start inside", func(f *forge) { whole(f); f.start(3, 2, 5) }, nil, "last @2, cut 80, tail 2"},
 		{"a segment of an earlier writer", whole, func(f *forge) { f.start(3, 2, 4) }, "at byte 0, frames @3 to @3: it was written by a writer that had been succeeded"},
 		{"a segment that follows another", whole, func(f *forge) { f.prev[0]++; f.start(3, 2, 5) }, "at byte 0, frames @3 to @3: it does not follow the segment before it"},

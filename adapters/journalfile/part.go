@@ -69,9 +69,12 @@ func (p *part) look(pane *pane) error {
 		if format := u32(it.payload); format != version {
 			return fmt.Errorf("%w: %s is of format %d", ErrFormat, p.name, format)
 		}
-		if p.whole = len(it.payload) == startSize; p.whole {
+		if len(it.payload) == startSize {
 			p.start = it.start()
 			p.first = p.start.first
+			p.whole = p.start.journal != 0 // that is nobody's
+		}
+		if p.whole {
 			return nil
 		}
 	}

@@ -1,6 +1,7 @@
 package journalfile
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"sort"
@@ -110,11 +111,10 @@ func (j *Journal) places(lsn words.LSN) (all []place, err error) {
 			continue
 		}
 		p := place{number: s.number, first: s.first, whose: s.whose}
-		for later := n; p.whose == 0; later++ { // its start is lost
-			if p.whose = j.id; later < len(j.table.segments) {
-				p.whose = j.table.segments[later].whose
-			}
+		for later := n; p.whose == 0 && later < len(j.table.segments); later++ { // its start is lost
+			p.whose = j.table.segments[later].whose
 		}
+		p.whose = cmp.Or(p.whose, j.id)
 		p.last = n == len(j.table.segments)-1
 		p.sound = n == next-1 && !p.last
 		if i := sort.Search(len(s.spots), func(i int) bool { return s.spots[i].lsn > lsn }); i > 0 {
