@@ -35,7 +35,8 @@ type pass struct {
 }
 
 // NewGate is a gate that stands alone, with rings of its own: for a world without goroutines,
-// where Enter, Hear and Leave are one caller's moves, and Comes, Free and Deliver the loop's.
+// where Enter, Hear and Leave, Further and HearFurther are one caller's moves, and Comes, Free and
+// Deliver the loop's.
 func NewGate(d Door) *Gate {
 	k := &Desk{}
 	for c, n := range d {
@@ -155,7 +156,7 @@ func (g *Gate) Stream(ctx context.Context, t words.Ticket, bytes uint64) (v even
 	case <-ctx.Done():
 		return v, false
 	}
-	if !g.ask(p, event.Stream{Ticket: t, Bytes: bytes}) {
+	if !g.Further(t, bytes) {
 		return v, false
 	}
 	select {
@@ -166,17 +167,30 @@ func (g *Gate) Stream(ctx context.Context, t words.Ticket, bytes uint64) (v even
 	}
 }
 
-// ask is false where the slot is another's now, or a word for it is on its way still.
-func (g *Gate) ask(p *pass, in event.Stream) bool {
+// Further asks whether so many further bytes of a request may go on; ok is false where the slot
+// is another's now, or settled, or a word for it is on its way still. Whoever has asked hears
+// that, or nothing: the next who asks is told of his own.
+func (g *Gate) Further(t words.Ticket, bytes uint64) (ok bool) {
+	p := &g.slots[t.Slot()]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.in.Ticket != in.Ticket || p.over || p.asks {
+	if p.in.Ticket != t || p.over || p.asks {
 		return false
 	}
 	p.forget()
-	p.part, p.asks = in, true
+	p.part, p.asks = event.Stream{Ticket: t, Bytes: bytes}, true
 	g.settled <- &p.part // has room: one is on its way at most
 	return true
+}
+
+// HearFurther is the word of who has asked, if it is there.
+func (g *Gate) HearFurther(t words.Ticket) (v event.Verdict, ok bool) {
+	select {
+	case v = <-g.slots[t.Slot()].says:
+		return v, true
+	default:
+		return v, false
+	}
 }
 
 // forget drops a word for which nobody has waited.
