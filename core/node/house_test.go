@@ -214,7 +214,7 @@ func TestEveryArrivalIsTold(t *testing.T) {
 			t.Errorf("nobody was refused for %v", w)
 		}
 	}
-	if !t.Failed() && (on[0] < 100 || on[1] == 0) {
+	if !t.Failed() && !testing.Short() && (on[0] < 100 || on[1] == 0) {
 		t.Errorf("%d parts went on, %d did not: too little was tried", on[0], on[1])
 	}
 	t.Logf("%d went, refused %v; %d parts went on, %d did not", went, no, on[0], on[1])
