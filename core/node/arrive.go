@@ -160,11 +160,12 @@ func (n *Node) late(now words.Instant, out *event.Effects) {
 	}
 }
 
-// shut tells all who wait that nothing new is begun any more.
+// shut tells all who wait that nothing new is begun any more. What streams goes on.
 func (n *Node) shut(now words.Instant, out *event.Effects) {
 	for {
 		t, ok := n.admit.Evict()
 		if !ok {
+			n.permit(now, out)
 			return
 		}
 		n.quota.Undo(now, t.Slot())

@@ -183,3 +183,18 @@ stop http
 frame @3:
 0.1: busy, for pace
 > settle 0.1 4096
+
+# A drain that comes before a late tick lets what may go by now go.
+> with quota none
+> with quota instance/4096000B/1s/4096
+> ready
+> arrive money 0.1 ann 7 +?
+0.1 goes with 0
+> stream 0.1 8192
+0.1 goes with 8192
+> stream 0.1 4096
+> late 2ms
+> drain
+0.1 goes with 4096
+stop http
+> settle 0.1 12288
