@@ -173,15 +173,20 @@ stop http
 # Who waits for his turn for longer than he has patience is told so, and given back his part.
 > with quota none
 > with quota instance/1000B/1s/1
+> with quota tenant/1B/1s/20000
 > ready
 > arrive money 0.1 ann 7 +?
-0.1 goes with 0
+0.1 goes with 0; rule 2 has 20000 left
 > stream 0.1 4096
 0.1 goes with 4096
 > stream 0.1 4096
 > after 1s
 frame @3:
 0.1: busy, for pace
+> after 4s
+> arrive lists 1.1 ann 7 +?
+1.1 goes with 0; rule 2 has 15909 left
+> settle 1.1
 > settle 0.1 4096
 
 # A drain that comes before a late tick lets what may go by now go.
