@@ -24,11 +24,15 @@ type guest struct {
 	end          words.Instant
 	in           event.Arrive // as it came
 	part         uint64       // bytes that it was charged
-	paused       uint64       // the last of them, that may not go yet
+	peer         uint64       // of them, to its peer's bucket, or to what peers share
+	paced        uint64       // to the instance
+	paused       uint64       // the last of them, that may not go yet: its caller's quotas have none
+	lined        uint64       // or which wait for their turn
 	goes         words.Instant
 	common       bool   // as a peer's, to what those share for whom there is no room
 	later        uint16 // bit i: rule i+1 is another than when it came, and has charged none of what is old
 	old          uint64 // of part, what was charged before the last change
+	oldPaced     uint64 // of paced, the same
 }
 
 // door is Admission and DRR: who is let in, whose turn it is, and who has had enough. It knows
@@ -39,6 +43,8 @@ type door struct {
 	pace   time.Duration
 	guests []guest // in the order in which they came
 	queues [words.Facets]fair.Queue
+	line   fair.Queue // of parts of bodies
+	passed bool       // one of them went last, and no request since
 	out    [words.Facets]int
 	most   [words.Facets]int // permits that may be out: as many as there are, or were when there were more
 	turn   words.Facet
@@ -53,6 +59,7 @@ func newDoor(c node.Config) door {
 	for f := range d.queues {
 		d.bounds(f, c.Admit.Facets[f], c.Admit.Weights, c.Admit.Quantum)
 	}
+	d.lines(c.Admit.Weights, c.Admit.Quantum)
 	return d
 }
 
@@ -68,6 +75,16 @@ func (d *door) bounds(f int, of admit.Facet, weights [words.Classes]uint64, quan
 	d.queues[f].Most, d.queues[f].Class, d.queues[f].Flow = of.Queue, of.Class, of.Flow
 	d.queues[f].Change(weight, int64(quantum))
 	d.most[f] = max(d.out[f], of.Permits)
+}
+
+// lines are the line's: whoever is in is served to the end.
+func (d *door) lines(weights [words.Classes]uint64, quantum uint64) {
+	var weight [words.Classes]int64
+	for k, w := range weights {
+		weight[k], d.line.Class[k] = max(1, int64(w)), d.limits.Places
+	}
+	d.line.Most, d.line.Flow = d.limits.Places, d.limits.Places
+	d.line.Change(weight, int64(quantum))
 }
 
 // renews is a gate in the place of another: nobody at work is cut, and of those who wait only
@@ -90,11 +107,15 @@ func (d *door) renews(now words.Instant, g *event.Gate) {
 		if x.paused > 0 {
 			d.note("a change while a part of a body waits")
 		}
+		if x.lined > 0 {
+			d.note("a change while a part of a body waits for its turn")
+		}
 	}
+	d.lines(g.Weights, g.Quantum)
 	others := d.purses.renews(now, g)
 	for i := range d.guests {
 		d.guests[i].later |= others
-		d.guests[i].old = d.guests[i].part
+		d.guests[i].old, d.guests[i].oldPaced = d.guests[i].part, d.guests[i].paced
 	}
 	for f := range d.queues {
 		for slot, any := d.queues[f].Unserved(); any; slot, any = d.queues[f].Unserved() {
@@ -146,7 +167,7 @@ func (d *door) step(before, after *View, s *Step) error {
 	if before.Phase < words.Draining && after.Phase >= words.Draining {
 		d.shuts(now)
 	}
-	if before.Phase < words.LameDuck && after.Phase >= words.LameDuck && d.count(func(g *guest) bool { return g.paused > 0 }) > 0 {
+	if before.Phase < words.LameDuck && after.Phase >= words.LameDuck && d.count(func(g *guest) bool { return g.paused+g.lined > 0 }) > 0 {
 		d.note("told to end while a part of a body waits")
 	}
 	if before.Phase >= words.Draining && slices.ContainsFunc(d.says, func(v event.Verdict) bool { return v.Why == event.Admitted }) {
@@ -199,7 +220,7 @@ func (d *door) arrives(before *View, now words.Instant, in *event.Arrive, told [
 			return broken("SlotsExact", "%v comes, and %v is in", in.Ticket, d.guests[i].ticket)
 		}
 	}
-	v, part, common := event.Verdict{Why: d.refuses(before, in)}, d.part(in), d.purses.sharesPeer(now, in)
+	v, part, common := event.Verdict{Why: d.refuses(before, in)}, d.part(in), d.purses.sharesPeer(now, in, inAll)
 	if v.Why == event.Admitted {
 		was := event.Admitted
 		if len(told) > 0 && told[0].Ticket == in.Ticket {
@@ -225,7 +246,7 @@ func (d *door) arrives(before *View, now words.Instant, in *event.Arrive, told [
 	}
 	cost = min(cost+uint64(in.Answer), d.limits.Quantum)
 	g := guest{ticket: in.Ticket, at: "queued", facet: in.Facet, route: int(in.Route), flow: whose(in), cost: int64(cost), since: now,
-		end: now.Plus(max(in.Patience, in.Keeps)), until: now.Plus(min(d.limits.Wait, in.Patience/4)), in: *in, part: part, common: common}
+		end: now.Plus(max(in.Patience, in.Keeps)), until: now.Plus(min(d.limits.Wait, in.Patience/4)), in: *in, part: part, peer: part, common: common}
 	d.guests = append(d.guests, g)
 	d.queues[g.facet].Offer(g.flow, g.ticket.Slot(), g.cost)
 	d.lets(now)
@@ -284,46 +305,64 @@ func (d *door) paced(now words.Instant, in *event.Arrive, told event.Why) (event
 		most = d.limits.Wait
 	}
 	switch is := told == event.OverPace; {
-	case is && d.purses.paced(now, queued, true) <= most:
+	case is && d.purses.paced(now, queued, inRequests) <= most:
 		return told, broken("RefusedRightly", "%v is refused for the pace, with %d queued", in.Ticket, queued)
-	case !is && d.purses.paced(now, 0, true) > most:
-		return told, broken("Paced", "%v would wait for %v, and may for %v", in.Ticket, d.purses.paced(now, 0, true), most)
+	case !is && d.purses.paced(now, 0, inRequests) > most:
+		return told, broken("Paced", "%v would wait for %v, and may for %v", in.Ticket, d.purses.paced(now, 0, inRequests), most)
 	case is:
 		return event.OverPace, nil
 	}
 	return event.Admitted, nil
 }
 
-// lets is Dispatch, for as long as there are permits and tokens.
+// lets is Dispatch, for as long as there are permits and tokens: requests and parts of bodies take
+// turns.
 func (d *door) lets(now words.Instant) {
-	ripe := func(f words.Facet) bool { return d.out[f] < d.limits.Facets[f].Permits && d.waits(f) > 0 }
 	for {
-		tried := 0
-		for ; tried < int(words.Facets) && !ripe(d.turn); tried++ {
-			d.turn = (d.turn + 1) % words.Facets
-		}
-		if tried < int(words.Facets) && d.purses.paced(now, 0, false) > 0 {
-			d.note("a permit is there, and the pace lets nobody go")
-		}
-		if tried == int(words.Facets) || d.purses.paced(now, 0, false) > 0 {
-			d.turn = (d.turn + words.Facets - words.Facet(tried)%words.Facets) % words.Facets
+		f, ripe := d.ripe()
+		goes := ripe && d.purses.paced(now, 0, inAll) == 0
+		switch onward := d.onward(now); {
+		case onward && (!d.passed || !goes):
+			if goes {
+				d.note("a request and a part of a body take turns")
+			}
+			d.nextPart(now)
+		case goes:
+			d.next(now, f)
+		default:
+			if ripe {
+				d.note("a permit is there, and the pace lets nobody go")
+			}
 			return
 		}
-		f := d.turn
-		d.turn = (f + 1) % words.Facets
-		slot, _ := d.queues[f].Next()
-		for i := range d.guests {
-			if g := &d.guests[i]; g.ticket.Slot() == slot {
-				g.at, g.until = "out", g.end.Plus(d.limits.Grace)
-				v := event.Verdict{Ticket: g.ticket, Waited: time.Duration(now - g.since), Shadow: d.purses.spends(now, g.part), Bytes: d.limits.Quantum}
-				if d.purses.byBytes(&g.in) {
-					v.Bytes = g.part
-				}
-				d.says = append(d.says, v)
-			}
-		}
-		d.out[f]++
 	}
+}
+
+// ripe is the facet whose turn it is of those in which somebody waits, and a permit is there.
+func (d *door) ripe() (f words.Facet, any bool) {
+	for n := range words.Facets {
+		if f = (d.turn + n) % words.Facets; d.out[f] < d.limits.Facets[f].Permits && d.waits(f) > 0 {
+			return f, true
+		}
+	}
+	return 0, false
+}
+
+// next lets one of a facet go.
+func (d *door) next(now words.Instant, f words.Facet) {
+	d.turn, d.passed = (f+1)%words.Facets, false
+	slot, _ := d.queues[f].Next()
+	for i := range d.guests {
+		if g := &d.guests[i]; g.ticket.Slot() == slot {
+			g.at, g.until, g.paced = "out", g.end.Plus(d.limits.Grace), g.part
+			v := event.Verdict{Ticket: g.ticket, Waited: time.Duration(now - g.since), Shadow: d.purses.spends(now, g.part, inAll), Bytes: d.limits.Quantum}
+			if d.purses.byBytes(&g.in) {
+				v.Bytes = g.part
+			}
+			d.says = append(d.says, v)
+		}
+	}
+	d.out[f]++
 }
 
 // settles is Settle: a ticket that is not in changes nothing.
@@ -335,6 +374,10 @@ func (d *door) settles(now words.Instant, in *event.Settle) {
 	g := d.guests[i]
 	if d.gone(i); g.paused > 0 {
 		d.note("ends, and a part of its body waits")
+	}
+	if g.lined > 0 {
+		d.note("ends, and a part of its body waits for its turn")
+		d.line.Drop(g.ticket.Slot())
 	}
 	if g.at == "queued" {
 		d.queues[g.facet].Drop(g.ticket.Slot())
@@ -381,6 +424,7 @@ func (d *door) shuts(now words.Instant) {
 			d.sends(slot, event.NotServing, now)
 		}
 	}
+	d.lets(now)
 }
 
 // told wants each to be told what is his, once, and in turn.
@@ -422,6 +466,9 @@ func (d *door) exact(after *View) error {
 		if after.Out[f] != uint32(out) || out > d.most[f] {
 			return broken("PermitsExact", "%d permits of %v are out, counted %d, at most %d", out, words.Facet(f), after.Out[f], d.most[f])
 		}
+	}
+	if lined := d.count(func(g *guest) bool { return g.lined > 0 }); int(after.Lined) != lined {
+		return broken("QueueBounded", "%d parts of bodies wait for their turn, counted %d", lined, after.Lined)
 	}
 	if after.Queued != queued {
 		return broken("QueueBounded", "queued are %v, counted %v", queued, after.Queued)

@@ -30,13 +30,15 @@ func house() admit.Limits {
 func quotas() []quota.Rule {
 	keyed := quota.Of(words.Internal, words.Authed)
 	return []quota.Rule{
-		{Scope: words.OfInstance, Rate: 25, Every: time.Second, Burst: 8, Classes: quota.All},
+		{Scope: words.OfInstance, Rate: 25, Every: time.Second, Burst: 5, Classes: quota.All},
 		{Scope: words.OfPeer, Rate: 10, Every: time.Second, Burst: 3, Classes: quota.Of(words.Anon)},
 		{Scope: words.OfTenant, Rate: 20, Every: time.Second, Burst: 6, Classes: keyed},
 		{Scope: words.OfKey, Unit: words.Bytes, Rate: 20_000, Every: time.Second, Burst: 20_000, Classes: keyed},
 		{Scope: words.OfRoute, Route: 1, Rate: 5, Every: time.Second, Burst: 3, Classes: quota.All},
 		{Scope: words.OfRoute, Route: 3, Classes: quota.All}, // is closed
 		{Scope: words.OfTenant, Rate: 5, Every: time.Second, Burst: 1, Classes: keyed, Shadow: true},
+		{Scope: words.OfInstance, Unit: words.Bytes, Rate: 100_000, Every: time.Second, Burst: 10_000, Classes: quota.All},
+		{Scope: words.OfPeer, Unit: words.Bytes, Rate: 20_000, Every: time.Second, Burst: 5_000, Classes: quota.Of(words.Anon)},
 	}
 }
 
@@ -52,9 +54,15 @@ func (g *rig) arrival() *event.Arrive {
 	return in
 }
 
-// comes is a move at the gate: some come, one ends, or a little time goes by.
+// comes is a move at the gate: some come, one ends or has more of its bodies, quotas change, or
+// a little time goes by, after which a tick may be late.
 func (g *rig) comes() error {
-	switch n := g.r.IntN(8); {
+	switch n := g.r.IntN(12); {
+	case n == 11 && g.config == nil:
+		return g.renews()
+	case n > 8:
+		at := g.r.IntN(places)
+		return g.say(&event.Stream{Ticket: g.slots[at], Bytes: uint64(1 + g.r.IntN(9000))})
 	case n < 4:
 		in := g.arrival()
 		for range 1 + g.r.IntN(5) {
@@ -83,8 +91,27 @@ func (g *rig) comes() error {
 	default:
 		gone := time.Duration(1+g.r.IntN(40)) * time.Millisecond
 		g.now.Mono, g.now.Wall = g.now.Mono.Plus(gone), g.now.Wall.Plus(gone)
+		if n == 8 {
+			return nil
+		}
 		return g.say(event.Tick{})
 	}
+}
+
+// renews makes one quota faster or slower, or larger or smaller, or another that is the same.
+func (g *rig) renews() error {
+	to := g.is.Applied()
+	to.Version++
+	i := g.r.IntN(len(to.Quotas))
+	q, was := &to.Quotas[i], quotas()[i]
+	if was.Rate > 0 {
+		q.Rate, q.Every, q.Burst = was.Rate<<g.r.IntN(2), was.Every*time.Duration(1+g.r.IntN(3)), 1+was.Burst*uint64(g.r.IntN(4))/2
+	}
+	if g.r.IntN(4) == 0 {
+		to.Fresh = 1 << i
+	}
+	g.is = g.is.With(&to)
+	return g.say(&event.Renew{Gate: to})
 }
 
 // verdict changes the first verdict of a kind that a step has.
@@ -115,6 +142,7 @@ func unlet() map[string]illegal {
 		}
 	}
 	var works words.Ticket
+	var nobody [words.Facets][words.Classes]uint32
 	return map[string]illegal{
 		"comes to a slot where another works": {"SlotsExact", func(_, _ *trace.View, s *trace.Step) bool {
 			switch in := s.In.(type) {
@@ -160,17 +188,29 @@ func unlet() map[string]illegal {
 		}},
 		"refused, and there is room":       {"RefusedRightly", told(event.Admitted, say(event.QueueFull))},
 		"refused for a quota that he has":  {"RefusedRightly", told(event.Admitted, say(event.OverQuota))},
-		"refused for the pace of others":   {"RefusedRightly", told(event.OverQuota, say(event.OverPace))},
 		"goes, and his quota is used up":   {"Refused", told(event.OverQuota, say(event.Admitted))},
 		"goes, and his flow has its share": {"Refused", told(event.FlowFull, say(event.Admitted))},
 		"goes through a drain":             {"Refused", told(event.NotServing, say(event.Admitted))},
 		"waits as long as the pace wants": {"Paced", func(b, _ *trace.View, s *trace.Step) bool {
-			return b.Queued == [words.Facets][words.Classes]uint32{} && verdict(s, why(event.OverPace), say(event.OverQuota))
+			return isA[*event.Arrive](s) && b.Queued == nobody && verdict(s, why(event.OverPace), say(event.OverQuota))
+		}},
+		"refused for the pace of others": {"RefusedRightly", func(b, _ *trace.View, s *trace.Step) bool {
+			return isA[*event.Arrive](s) && b.Queued == nobody && verdict(s, why(event.Admitted), say(event.OverPace))
 		}},
 		"has more left than he has":        {"QuotaExact", told(event.OverQuota, func(v *event.Verdict) { v.Left++ })},
 		"is told to come a little earlier": {"QuotaExact", told(event.OverQuota, func(v *event.Verdict) { v.Retry-- })},
 		"a shadow that says nothing": {"QuotaExact", func(_, _ *trace.View, s *trace.Step) bool {
 			return verdict(s, func(v *event.Verdict) bool { return v.Shadow != 0 }, func(v *event.Verdict) { v.Shadow = 0 })
+		}},
+		"more of a body than may go": {"QuotaExact", func(_, _ *trace.View, s *trace.Step) bool {
+			return isA[*event.Stream](s) && verdict(s, why(event.Admitted), func(v *event.Verdict) { v.Bytes++ })
+		}},
+		"a part that waits, and is not counted": {"QueueBounded", func(_, v *trace.View, _ *trace.Step) bool {
+			ok := v.Lined > 0
+			if ok {
+				v.Lined--
+			}
+			return ok
 		}},
 		"late, and nobody knows by how much": {"OneVerdict", told(event.WaitedLong, func(v *event.Verdict) { v.Waited++ })},
 		"a permit that is nowhere": {"PermitsExact", func(_, v *trace.View, s *trace.Step) bool {
@@ -221,6 +261,10 @@ func TestStrangersMoveNobody(t *testing.T) {
 					return nil
 				}
 			case *event.Settle:
+				if g.strangers[in.Ticket] {
+					return nil
+				}
+			case *event.Stream:
 				if g.strangers[in.Ticket] {
 					return nil
 				}

@@ -57,7 +57,9 @@ type rig struct {
 
 	gated     bool         // many are at the gate
 	config    *node.Config // nil: config()
+	is        node.Config  // as it was changed
 	strangers map[words.Ticket]bool
+	works     map[words.Ticket]bool                    // were told to go
 	hears     func(event.Event, []event.Verdict) error // each step
 }
 
@@ -80,7 +82,7 @@ func (g *rig) live(seed uint64, moves int, o odds) error {
 		c.Admit.Weights[words.Anon] = 0
 	}
 	g.gated = seed%3 == 1
-	g.strangers = map[words.Ticket]bool{}
+	g.is, g.strangers, g.works = c, map[words.Ticket]bool{}, map[words.Ticket]bool{}
 	g.node = node.New(c, state.New(c.State, 1), 1, words.NewDice(seed))
 	g.watch, g.saw, g.nonces = trace.Watch(trace.New(c)), map[string]int{}, map[string]words.Nonce{}
 	g.index = map[string]event.Seen{}
@@ -336,7 +338,14 @@ func (g *rig) step(in event.Event) error {
 		}
 	}
 	for _, v := range s.Verdicts {
-		if g.saw["gate "+v.Why.String()]++; v.Why != event.Admitted {
+		switch {
+		case g.works[v.Ticket]:
+			g.saw["more "+v.Why.String()]++
+		case v.Why == event.Admitted:
+			g.works[v.Ticket] = true
+			g.saw["gate admitted"]++
+		default:
+			g.saw["gate "+v.Why.String()]++
 			g.slots[v.Ticket.Slot()] = 0
 		}
 	}

@@ -28,6 +28,7 @@ func TestLegal(t *testing.T) {
 	t.Logf("%d steps, saw %v", steps, saw)
 	for _, must := range []string{"told ", "told unknown", "told unavailable", "told busy", "told in_progress", "told not_found",
 		"nonce", "replayed", "gate admitted", "gate quota", "gate pace", "gate queue", "gate class", "gate flow", "gate weight", "gate route", "gate wait", "gate state",
+		"more admitted", "more quota", "more pace", "more wait",
 		"starting", "ready", "degraded", "lame duck", "draining", "aborting", "stopped"} {
 		if saw[must] == 0 {
 			t.Errorf("never saw %q", must)
