@@ -43,8 +43,7 @@ func (w *World) takesAway(left uint16) {
 	}
 }
 
-// alters are what may be otherwise. The pace of a quota stays, or what is left of it could not
-// be told in whole nanoseconds.
+// alters are what may be otherwise.
 var alters = [...]func(*World, *event.Gate){
 	func(w *World, g *event.Gate) { g.Facets[w.facet()].Permits = 1 + w.c.Choose("change/permits", 3) },
 	func(w *World, g *event.Gate) {
@@ -68,6 +67,14 @@ var alters = [...]func(*World, *event.Gate){
 			return
 		}
 		g.Quotas[at] = event.Quota{}
+	},
+	func(w *World, g *event.Gate) { // more of it, or less, comes back in a time, which is longer
+		at := w.rule(g)
+		q, was := &g.Quotas[at], gateway(config(), w.narrow).Quotas[at]
+		rate, every := was.Rate<<w.c.Choose("change/rate", 3), was.Every*time.Duration(1+w.c.Choose("change/every", 3))
+		if q.Rate > 0 && uint64(every)%rate == 0 { // or it could not be told in whole nanoseconds
+			q.Rate, q.Every = rate, every
+		}
 	},
 	func(w *World, g *event.Gate) { g.Fresh = 1 << w.rule(g) }, // another, that is the same
 	func(w *World, g *event.Gate) {

@@ -28,21 +28,38 @@ const (
 	ofKey
 	shadowOfPeer
 	shadowOfTenant
+	ofInstanceBytes // from here on, those that few lives begin with, and that a change may bring
+	ofPeerBytes
+	ofRoute
+	ofRouteBytes
 )
 
 // mostWait is in a queue of the gate, whatever it is changed to.
 const mostWait = 50 * time.Millisecond
 
-// quotas are so many of each: the cost of each unit is a whole number of nanoseconds.
-func quotas(instance, peer, tenant, bytes, burst uint64) []quota.Rule {
-	keyed := quota.Of(words.Internal, words.Authed)
+// quotas are small, or so wide that nobody minds: the cost of each unit is a whole number of
+// nanoseconds.
+func quotas(small bool) []quota.Rule {
+	keyed, strangers := quota.Of(words.Internal, words.Authed), quota.Of(words.Anon)
+	of := func(little, much uint64) uint64 {
+		if small {
+			return little
+		}
+		return much
+	}
+	requests, bytes := func(few uint64) uint64 { return of(few, 1_000_000) }, func(few uint64) uint64 { return of(few, 1_000_000_000) }
+	burst := of(1, 1000)
 	return []quota.Rule{
-		ofInstance - 1:     {Scope: words.OfInstance, Rate: instance, Every: time.Second, Burst: 8 * burst, Classes: quota.All},
-		ofPeer - 1:         {Scope: words.OfPeer, Rate: peer, Every: time.Second, Burst: 2 * burst, Classes: quota.Of(words.Anon)},
-		ofTenant - 1:       {Scope: words.OfTenant, Rate: tenant, Every: time.Second, Burst: 4 * burst, Classes: keyed},
-		ofKey - 1:          {Scope: words.OfKey, Unit: words.Bytes, Rate: bytes, Every: time.Second, Burst: bytes, Classes: keyed},
-		shadowOfPeer - 1:   {Scope: words.OfPeer, Rate: peer, Every: 2 * time.Second, Burst: burst, Classes: quota.Of(words.Anon), Shadow: true},
-		shadowOfTenant - 1: {Scope: words.OfTenant, Rate: tenant, Every: 4 * time.Second, Burst: burst, Classes: keyed, Shadow: true},
+		ofInstance - 1:      {Scope: words.OfInstance, Rate: requests(25), Every: time.Second, Burst: 8 * burst, Classes: quota.All},
+		ofPeer - 1:          {Scope: words.OfPeer, Rate: requests(10), Every: time.Second, Burst: 2 * burst, Classes: strangers},
+		ofTenant - 1:        {Scope: words.OfTenant, Rate: requests(20), Every: time.Second, Burst: 4 * burst, Classes: keyed},
+		ofKey - 1:           {Scope: words.OfKey, Unit: words.Bytes, Rate: bytes(20_000), Every: time.Second, Burst: bytes(20_000), Classes: keyed},
+		shadowOfPeer - 1:    {Scope: words.OfPeer, Rate: requests(10), Every: 2 * time.Second, Burst: burst, Classes: strangers, Shadow: true},
+		shadowOfTenant - 1:  {Scope: words.OfTenant, Rate: requests(20), Every: 4 * time.Second, Burst: burst, Classes: keyed, Shadow: true},
+		ofInstanceBytes - 1: {Scope: words.OfInstance, Unit: words.Bytes, Rate: bytes(100_000), Every: time.Second, Burst: bytes(10_000), Classes: quota.All},
+		ofPeerBytes - 1:     {Scope: words.OfPeer, Unit: words.Bytes, Rate: bytes(10_000), Every: time.Second, Burst: bytes(5_000), Classes: strangers},
+		ofRoute - 1:         {Scope: words.OfRoute, Route: 3, Rate: requests(5), Every: time.Second, Burst: 3 * burst, Classes: quota.All},
+		ofRouteBytes - 1:    {Scope: words.OfRoute, Route: 2, Unit: words.Bytes, Rate: bytes(20_000), Every: time.Second, Burst: bytes(20_000), Classes: quota.All},
 	}
 }
 
@@ -70,9 +87,7 @@ func gateway(c node.Config, gate int) node.Config {
 		l.Facets[words.Lists] = admit.Facet{Permits: 1, Queue: 7, Class: [words.Classes]int{1, 4, 2}, Flow: 2}
 	}
 	c.Admit, c.Subjects, c.Pace = l, quota.Limits{Peers: 3, Keys: 64, Tenants: 8}, 5*time.Millisecond
-	if c.Quotas = quotas(1_000_000, 1_000_000, 1_000_000, 1_000_000_000, 1000); gate&smallQuotas != 0 {
-		c.Quotas = quotas(25, 10, 20, 20_000, 1)
-	}
+	c.Quotas = quotas(gate&smallQuotas != 0)
 	r := upstream.Default(endpoints)
 	r.Eject, r.Out, r.Least, r.Rest, r.Floor, r.Trials = 2, 300*time.Millisecond, 3, 200*time.Millisecond, 2, 1
 	c.Calls, c.Beyond = 3, []upstream.Rules{r, r}
@@ -124,6 +139,7 @@ type spot struct {
 	facet words.Facet
 	works bool          // it was told to go
 	told  bool          // and has been handed that: what else it is told is of a part of its bodies
+	asks  bool          // whether such a part may go, and was not handed the word
 	left  bool          // whoever asked does not wait for the verdict
 	until words.Instant // its permit is its own
 }
@@ -192,6 +208,9 @@ func (w *World) toldAtGate(in event.Event, told []event.Verdict) {
 	if ok {
 		w.places[arrives.Ticket.Slot()].until = w.now.Mono.Plus(max(arrives.Patience, arrives.Keeps) + w.config.Admit.Grace)
 	}
+	if in, ok := in.(*event.Stream); ok && !slices.ContainsFunc(told, func(v event.Verdict) bool { return v.Ticket == in.Ticket }) {
+		w.Saw["more of a body waits"]++
+	}
 	for _, v := range told {
 		p := w.places[v.Ticket.Slot()]
 		if p.works { // it is told of a part of its bodies
@@ -214,9 +233,13 @@ func (w *World) toldAtGate(in event.Event, told []event.Verdict) {
 func (w *World) verdicts(stepped []event.Event) {
 	w.gate.Free(stepped)
 	for _, v := range w.out.Verdicts {
-		p := w.places[v.Ticket.Slot()]
-		if w.places[v.Ticket.Slot()].told = true; p.told {
-			w.streamed(v)
+		spot := &w.places[v.Ticket.Slot()]
+		p := *spot
+		if spot.told = true; p.told {
+			if spot.asks = false; !p.asks {
+				w.fail("stream", "%v is told of what it did not ask: %+v", v.Ticket, v)
+			}
+			w.gate.Deliver(v)
 			continue
 		}
 		w.gated(p.class, p.facet, v.Why)

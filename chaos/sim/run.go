@@ -9,6 +9,7 @@ import (
 
 	"macronode/chaos/world"
 	"macronode/core/node"
+	"macronode/core/quota"
 	"macronode/core/state"
 	"macronode/core/words"
 )
@@ -95,6 +96,11 @@ func (w *World) live() {
 	w.limits = limits()
 	if w.odds.gate > 0 && w.c.Choose("gate/unserved", 6) == 1 {
 		w.config.Admit.Weights[words.Anon] = 0
+	}
+	for i := ofInstanceBytes - 1; i < len(w.config.Quotas); i++ {
+		if w.odds.gate == 0 || w.c.Choose("gate/rule", 2) != 1 {
+			w.config.Quotas[i] = quota.Rule{}
+		}
 	}
 	if w.odds.gate > 0 && w.c.Choose("gate/all-keys", 3) == 1 { // one tenant may have all there are
 		w.limits.Idem.Share = w.limits.Idem.Keys

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"macronode/core/event"
 )
 
@@ -10,6 +8,7 @@ import (
 func (w *World) streams() {
 	if v := w.any(works); v != nil {
 		w.stream(v)
+		w.decides()
 	}
 }
 
@@ -20,36 +19,36 @@ func (w *World) pours() {
 			w.stream(v)
 		}
 	}
+	w.decides()
 }
 
+// stream asks, as the shell does: not while a word is on its way, though nobody may wait for that
+// any more.
 func (w *World) stream(v *visitor) {
-	bytes := uint64(1 + w.c.Choose("gate/part", 12_000))
-	if v.streams && w.c.Choose("gate/part/again", 4) != 1 { // which changes nothing
-		return
+	bytes, p := uint64(1+w.c.Choose("gate/part", 12_000)), &w.places[v.at]
+	if asked := w.gate.Further(v.ticket, bytes); asked == p.asks {
+		w.fail("stream", "%v asks for more, and did not hear: %v", v.ticket, asked)
 	}
-	v.streams = true
-	w.step(&event.Stream{Ticket: v.ticket, Bytes: bytes})
-	if v.streams {
-		w.Saw["more of a body waits"]++
+	if p.asks {
+		w.Saw["more of a body is asked for, and a word is on its way"]++
 	}
+	v.streams, p.asks = true, true
 }
 
-// streamed hands a verdict of a part of a body to whose that is, if it has not ended.
-func (w *World) streamed(v event.Verdict) {
-	i := slices.IndexFunc(w.visitors[:], func(o visitor) bool { return o.is == works && o.ticket == v.Ticket })
-	if i < 0 {
-		return
-	}
-	o := &w.visitors[i]
-	if !o.streams {
-		w.fail("stream", "%v is told of what it did not ask: %+v", v.Ticket, v)
-	}
-	switch o.streams = false; {
-	case v.Problem == event.None && v.Bytes == 0:
-		w.fail("stream", "%v may go on with nothing", v.Ticket)
+// hearsFurther is what one is told of a part of its bodies. Some do not wait for that.
+func (w *World) hearsFurther(o *visitor) {
+	switch v, ok := w.gate.HearFurther(o.ticket); {
+	case !o.streams:
+	case w.c.Choose("gate/part/deaf", 6) == 1:
+		o.streams = false
+	case !ok:
+	case v.Ticket != o.ticket || v.Problem == event.None && v.Bytes == 0:
+		w.fail("stream", "%v may go on, and is told %+v", o.ticket, v)
 	case v.Problem == event.None:
 		w.Saw["more of a body goes"]++
+		o.streams, o.went = false, o.went+v.Bytes
 	default:
 		w.Saw["more of a body does not go: "+v.Why.String()]++
+		o.streams = false
 	}
 }

@@ -15,7 +15,8 @@ type visitor struct {
 	trip    trip
 	stalls  bool // keeps its permit until the end of the life
 	again   bool // was refused, and has come again at once
-	streams bool // has asked for more of its bodies to go, and was not told
+	streams bool // has asked for more of its bodies to go, and waits for the word
+	went    uint64
 }
 
 // visits are what visitors may do next; the first is the dull one.
@@ -23,7 +24,7 @@ var visits = [...]func(*World){
 	func(w *World) { w.turn(0) },
 	(*World).comes, (*World).comes, (*World).comes, (*World).comes, (*World).bursts, (*World).bursts, (*World).floods, (*World).crowds,
 	(*World).ends, (*World).ends, (*World).ends, (*World).ends,
-	(*World).changes, (*World).streams, (*World).streams, (*World).pours, (*World).turnsAway, (*World).holdsOn, (*World).awhile, (*World).awhile,
+	(*World).changes, (*World).changes, (*World).streams, (*World).streams, (*World).pours, (*World).turnsAway, (*World).holdsOn, (*World).awhile, (*World).awhile,
 	(*World).travels, (*World).travels, (*World).travels, (*World).travels, (*World).turnsMood, (*World).looksBeyond,
 	(*World).brink, (*World).spree, (*World).finds, (*World).trusts, (*World).closes,
 }
@@ -40,6 +41,9 @@ func (w *World) visit() {
 func (w *World) listens() {
 	for i := range w.visitors {
 		v := &w.visitors[i]
+		if v.is == works && v.streams {
+			w.hearsFurther(v)
+		}
 		if v.is != knocks {
 			continue
 		}
@@ -157,8 +161,12 @@ func (w *World) ends() {
 	if v == nil || v.trip.is != home {
 		return
 	}
-	bytes := uint64(max(v.in.Bytes, 0))
-	if more := w.c.Choose("gate/more", 40_000); w.c.Choose("gate/lies", 3) == 1 {
+	bytes := uint64(max(v.in.Bytes, 0)) + v.went
+	more := w.c.Choose("gate/more", 40_000)
+	switch w.c.Choose("gate/lies", 4) {
+	case 2: // it is cut short
+		bytes /= 2
+	case 1:
 		bytes += uint64(more)
 		var s event.Status
 		if w.node.Status(&s); s.Queued[v.in.Facet][v.in.Class] > 0 {
