@@ -9,6 +9,7 @@ func gateway() []Mutant {
 		house, houseTwin = "./core/admit TestStory$", "./core/admit TestAgrees$"
 		told             = "./core/node TestEveryArrivalIsTold$"
 		door             = "./adapters/httpapi TestArrive$"
+		parts, bodies    = "core/admit/stream.go", "./core/node TestStories/^stream$"
 	)
 	return []Mutant{
 		one("the turn stays with who comes back", "k8s-95259: whoever waits is served", fair, "if name.Class == q.turn {", "if false {", turnsTwin, "./core/fair TestNobodyStarves$", sim),
@@ -41,6 +42,14 @@ func gateway() []Mutant {
 		one("nobody is told that he is late", "a queued request waits at most so long", "core/node/node.go", "\tn.late(now.Mono, out)\n", "", stories, told, sim),
 		one("refused, and the others wait on", "N6: whom the time lets go goes", arrive, "\t\tn.refuses(v, out)\n\t\tn.permit(now.Mono, out)\n", "\t\tn.refuses(v, out)\n", "./core/node TestStories/quotas$", sim),
 		one("streamed, and the others wait on", "N6: whom the time lets go goes", "core/node/stream.go", "\tn.streams(now, in, out)\n\tn.permit(now, out)\n", "\tn.streams(now, in, out)\n", "./core/node TestStories/quotas$", sim),
+		alone("few drains go on without a tick, and a part waits then", one("drained, and a part waits on", "N6: whom the time lets go goes", arrive, "n.admit.Evict()\n\t\tif !ok {\n\t\t\tn.permit(now, out)\n", "n.admit.Evict()\n\t\tif !ok {\n", bodies)),
+		one("bodies before all who come", "requests and parts of bodies take turns", parts, "\ta.passed = true\n", "", bodies, sim),
+		one("a part before its time", "parts of bodies are paced by the instance", arrive, "n.admit.Lined() > 0 && n.quota.Onward(now) <= now", "n.admit.Lined() > 0", bodies, sim),
+		one("a part that the instance does not see", "parts of bodies are paced by the instance", "core/node/stream.go", "\tn.quota.Draw(now, t.Slot(), bytes)\n", "", bodies, sim),
+		one("lined for ever", "who waits for his turn for longer than he has patience is told so", "core/node/stream.go", "now.Plus(n.admit.Patience(t)))", "now.Plus(1<<40))", bodies, sim),
+		one("more bodies, more turns", "callers take turns, not bodies", parts, "a.line.Offer(r.flow, place,", "a.line.Offer(words.Flow{Class: r.flow.Class, Of: uint64(place)}, place,", "./core/admit TestStream$", sim),
+		one("lined in vain, and charged", "who is refused after all has used nothing", arrive, "\t\t\tn.quota.Drop(now, t.Slot(), bytes)\n", "\t\t\tn.quota.Let(t.Slot())\n", bodies, "./chaos/trace TestLegal$"),
+		alone("two words for one slot stop the loop, and all that runs it", one("asked again before the word has come", "one word a slot is on its way", gate, "p.in.Ticket != t || p.over || p.asks", "p.in.Ticket != t || p.over", "./adapters/loop TestNobodyHearsAnothersPart$")),
 		one("due when nobody is", "Due", "core/node/due.go", "\tearlier(n.paced())\n", "", stories, sim),
 
 		one("who leaves keeps the slot", "a slot comes back", gate, "\tg.settle(p, event.Settle{Ticket: v.Ticket})\n", "", "./adapters/loop TestGate$", sim),

@@ -12,15 +12,15 @@ func renewals() []Mutant {
 		houseTwin, turnsTwin, beyondTwin, bounds = "./core/admit TestAgrees$", "./core/fair TestAgrees$", "./core/upstream TestAgrees$", "./core/quota TestBoundsOfAChange$"
 	)
 	return []Mutant{
-		one("used, and forgotten at a change", "what was used stays used", counts, "used = was.carry(is, was.used(end, c.last))", "_, _ = was, end", countsTwin, countsStory, bounds, played, told),
-		one("kept in time, not in units", "what was used stays used, in units", counts, "used = was.carry(is, was.used(end, c.last))", "used = smaller(was.used(end, c.last), is.most)", countsTwin, countsStory, bounds, told),
-		one("owed for what was let have", "of what was used no more is believed than the new burst", counts, "smaller(g.exchange(to, had), to.full)", "g.exchange(to, had)", countsTwin, countsStory, told),
-		one("debt forgiven at a change", "what was owed stays owed", counts, "owed := used.minus(had, g.Rate)", "owed := exact{}", countsTwin, countsStory),
+		one("used, and forgotten at a change", "what was used stays used", counts, "used = was.carry(is, was.used(end, c.last))", "_, _ = was, end", countsTwin, countsStory, bounds, played, told, sim),
+		one("kept in time, not in units", "what was used stays used, in units", counts, "used = was.carry(is, was.used(end, c.last))", "used = smaller(was.used(end, c.last), is.most)", countsTwin, countsStory, bounds, told, sim),
+		one("owed for what was let have", "of what was used no more is believed than the new burst", counts, "smaller(g.exchange(to, had), to.full)", "g.exchange(to, had)", countsTwin, countsStory, told, sim),
+		one("debt forgiven at a change", "what was owed stays owed", counts, "owed := used.minus(had, g.Rate)", "owed := exact{}", countsTwin, countsStory, sim),
 		one("used a part less at a change", "what does not come out even is used to the next part", counts, "over(uint64(g.Every)); rest > 0 {", "over(uint64(g.Every)); rest > 0 && false {", countsTwin, countsStory),
-		one("another, and counted on", "what is fresh has counted nothing", counts, " && fresh>>i&1 == 0", "", countsTwin, countsStory, "./core/quota TestRenewOfNothing$"),
+		one("another, and counted on", "what is fresh has counted nothing", counts, " && fresh>>i&1 == 0", "", countsTwin, countsStory, "./core/quota TestRenewOfNothing$", sim),
 		one("another's counter behind a change", "kong-12003", counts, "to.set(place, c.is[rule].slot, end)", "to.set(place, 0*c.is[rule].slot, end)", countsTwin, countsStory),
-		one("rows left behind", "nobody who has a row loses what it counts", counts, "*of = c.move(*of, widths[scope], scope)", "*of = q.fresh(scope, widths[scope])", countsTwin, countsStory, bounds, played),
-		one("what many share is forgotten at a change", "what was used stays used", counts, "q.common[i] = c.carry(i, q.common[i])", "q.common[i] = exact{}", countsTwin, countsStory),
+		one("rows left behind", "nobody who has a row loses what it counts", counts, "*of = c.move(*of, widths[scope], scope)", "*of = q.fresh(scope, widths[scope])", countsTwin, countsStory, bounds, played, sim),
+		one("what many share is forgotten at a change", "what was used stays used", counts, "q.common[i] = c.carry(i, q.common[i])", "q.common[i] = exact{}", countsTwin, countsStory, sim),
 
 		one("given back by who never had it", "what was charged before a change is given back to rules that were kept", "core/quota/tab.go", "min(bytes, t.peer), t.new(bytes)", "min(bytes, t.peer), bytes", countsTwin, given),
 		one("tabs know of no change", "the same", counts, "t.since|others, t.had, t.paced", "t.since|others&0, t.had, t.paced", countsTwin, given),
