@@ -2,9 +2,7 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -16,12 +14,6 @@ import (
 
 	"macronode/core/event"
 	"macronode/core/words"
-)
-
-// Why a request is given up.
-var (
-	errLate   = errors.New("proxy: no answer in time")
-	errSilent = errors.New("proxy: the upstream is silent")
 )
 
 // A trip is one request to an upstream, and its answer.
@@ -192,27 +184,6 @@ func (t *trip) sleep(d time.Duration) bool {
 	}
 }
 
-// refuse answers with a problem; with nothing, and no end, where the client has left.
-func (t *trip) refuse(problem event.Problem) {
-	t.seal()
-	if problem == event.None {
-		panic(http.ErrAbortHandler)
-	}
-	_ = t.control.SetWriteDeadline(time.Now().Add(t.config.Grace))
-	t.fail(t.w, t.r, problem, 0)
-}
-
-// seal comes before the header of an answer. One that comes before the body is whole
-// ends the connection: so the server does not wait for the body before it lets it out.
-func (t *trip) seal() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.sealed = true
-	if t.body != nil && t.r.ProtoMajor == 1 && !t.body.done.Load() {
-		t.w.Header()["Connection"] = []string{"close"}
-	}
-}
-
 // try sends the request to an endpoint once. ok: it is to be sent again.
 func (t *trip) try(to *url.URL, mark func(*http.Request)) (again event.Onward, ok bool) {
 	var res *http.Response
@@ -252,42 +223,6 @@ func (t *trip) try(to *url.URL, mark func(*http.Request)) (again event.Onward, o
 		t.answer(res)
 	}
 	return again, false
-}
-
-func (t *trip) failed(e event.Ending) event.Onward {
-	spent := t.spoke.Load() || t.body != nil && t.body.begun.Load()
-	on := t.port.Failed(event.Tried{Ticket: t.ticket, Ending: e, Spent: spent, Patience: t.left()})
-	t.leg.Halt = on.Halt
-	return on
-}
-
-// over tells what an answer has come to.
-func (t *trip) over(e event.Ending, s Symptom) {
-	if t.leg.Tries[len(t.leg.Tries)-1].Symptom == BadStatus && s == Fine {
-		s = BadStatus
-	}
-	t.leg.ended(e, s, 0)
-	t.port.Tell(event.Tried{Ticket: t.ticket, Ending: e})
-}
-
-// why says what an endpoint that gave no answer came to, what the client is told, and what
-// who asks later is.
-func (t *trip) why(err error) (event.Ending, event.Problem, Symptom) {
-	var op *net.OpError
-	gone := t.r.Context().Err() != nil
-	switch {
-	case t.body != nil && t.body.wrong(gone) != event.None:
-		return event.Left, t.body.wrong(false), Body
-	case gone:
-		return event.Left, event.None, Gone
-	case errors.Is(context.Cause(t.ctx), errLate) && t.hurried:
-		return event.Left, event.Deadline, Hurried
-	case errors.Is(context.Cause(t.ctx), errLate):
-		return event.Late, event.Deadline, Deadline
-	case errors.As(err, &op) && op.Op == "dial":
-		return event.Unsent, event.BadGateway, symptom(err)
-	}
-	return event.Failed, event.BadGateway, symptom(err)
 }
 
 // request is what an endpoint is sent.

@@ -59,7 +59,7 @@ func gateway() []Mutant {
 		alone("only what is said of peers shows it", one("any word about a peer is believed", "ron-gate forged peer", in, "k.trusts(a); {", "true; {", "./adapters/httpapi TestPeer$")),
 		alone("only an answer that is cut shows it", one("a call that failed keeps its permit", "given back exactly once, abort included", "adapters/httpapi/httpapi.go", "\t\tk.leave()\n", "\t\tif bug == nil {\n\t\t\tk.leave()\n\t\t}\n", "./adapters/httpapi TestBeyondIsCut$")),
 		one("who guesses paths is let in for nothing", "what is no operation is admitted like all else", "adapters/httpapi/httpapi.go", "if !k.came && (", "if false && (", "./adapters/httpapi TestBeyond$", "./adapters/httpapi TestEverybodyIsSettled$"),
-		one("why there was no other try is lost", "from a failure to its cause by one command", "adapters/proxy/serve.go", "t.leg.Halt = on.Halt", "_ = on", "./adapters/proxy TestCourses$", "./cmd/macronode TestFromAFailureToItsCause$"),
+		one("why there was no other try is lost", "from a failure to its cause by one command", "adapters/proxy/outcome.go", "t.leg.Halt = on.Halt", "_ = on", "./adapters/proxy TestCourses$", "./cmd/macronode TestFromAFailureToItsCause$"),
 		alone("the others never fill the queue", one("lines without a bound", "no queue grows without a limit", "adapters/access/access.go", "room := len(l.queue) < Room", "room := true", "./adapters/access TestNobodyWaits$")),
 		alone("only a stream leaves before its end", one("settled twice", "given back exactly once", in, "\t\tk.pass = 0\n", "", "./adapters/httpapi TestStream")),
 	}
