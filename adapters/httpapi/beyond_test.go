@@ -35,6 +35,11 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 			w.Header().Set("Retry-After", "9")
 			httpapi.Fail(w, r, event.Unavailable)
 		}
+	case "/early":
+		w.Serve = func(w http.ResponseWriter, r *http.Request, _ *httpapi.Course) {
+			w.WriteHeader(http.StatusEarlyHints)
+			httpapi.Fail(w, r, event.BadGateway)
+		}
 	case "/cut":
 		w.Serve = func(w http.ResponseWriter, _ *http.Request, _ *httpapi.Course) {
 			_, _ = io.WriteString(w, "half")
@@ -176,5 +181,15 @@ func TestBeyondIsCut(t *testing.T) {
 	defer h.mu.Unlock()
 	if len(h.in) != 0 {
 		t.Errorf("%d are in", len(h.in))
+	}
+}
+
+// TestBeyondSaysSomethingFirst: what is said before an answer is none of it: there may still
+// be a problem.
+func TestBeyondSaysSomethingFirst(t *testing.T) {
+	kept := new(diary)
+	s := serve(t, build(t), func(c *httpapi.Config) { c.Face.Beyond, c.Decisions = far{}, kept })
+	if a := s.send(s.get("/early")); a.status != http.StatusBadGateway || !strings.Contains(a.body, `"code":"bad_gateway"`) || len(kept.all) != 1 || kept.all[0].Status != a.status {
+		t.Errorf("%+v, kept %+v", a, kept.all)
 	}
 }

@@ -63,9 +63,11 @@ type call struct {
 	full    string // the queue, of those that the registry names, that had no place for it behind the gate
 }
 
-// WriteHeader notes that the answer is on its way.
+// WriteHeader notes that the answer is on its way. What comes before it is none.
 func (k *call) WriteHeader(status int) {
-	k.status = status
+	if status >= http.StatusOK {
+		k.status = status
+	}
 	k.ResponseWriter.WriteHeader(status)
 }
 

@@ -108,6 +108,34 @@ func TestWhatIsInFinishes(t *testing.T) {
 	}
 }
 
+// What is said before an answer does not decide about its connection: the answer does.
+func TestWhatIsSaidFirstClosesNothing(t *testing.T) {
+	let := make(chan struct{})
+	c := local()
+	c.Grace, c.Finish = 0, time.Hour
+	r := start(t, c, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusEarlyHints)
+		<-let
+		w.WriteHeader(http.StatusNoContent)
+	}), nil)
+	conn := r.dial(t)
+	if _, err := io.WriteString(conn, hello); err != nil {
+		t.Fatal(err)
+	}
+	from := bufio.NewReader(conn)
+	if status, closes, _, err := hear(from); status != http.StatusEarlyHints || closes || err != nil {
+		t.Fatalf("first %d, closes %v, %v", status, closes, err)
+	}
+	r.Stop()
+	close(let)
+	if status, closes, _, err := hear(from); status != http.StatusNoContent || !closes || err != nil {
+		t.Fatalf("answered %d, closes %v, %v", status, closes, err)
+	}
+	if err := <-r.ended; err != nil {
+		t.Fatalf("ended with %v", err)
+	}
+}
+
 // Who comes during the grace is answered, with the word to close.
 func TestTheGraceServes(t *testing.T) {
 	c := local()

@@ -275,7 +275,9 @@ type answer struct {
 }
 
 func (a *answer) WriteHeader(status int) {
-	a.begin()
+	if status >= http.StatusOK { // else it is said before the answer
+		a.begin()
+	}
 	a.ResponseWriter.WriteHeader(status)
 }
 

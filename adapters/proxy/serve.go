@@ -234,20 +234,28 @@ func (t *trip) request(to *url.URL, mark func(*http.Request)) *http.Request {
 	}
 	if t.body != nil {
 		out.Body, out.ContentLength = t.sent()
-		out.Trailer = t.r.Trailer
+		if out.Trailer = t.r.Trailer; len(out.Trailer) > 0 {
+			out.ContentLength = -1 // HTTP/1.1 has them behind a body in chunks alone
+		}
 	}
 	if mark != nil {
 		mark(out)
 	}
-	return out.WithContext(httptrace.WithClientTrace(t.ctx, &httptrace.ClientTrace{Got1xxResponse: t.early}))
+	said := 0
+	return out.WithContext(httptrace.WithClientTrace(t.ctx, &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
+		if said++; said > earlyMost {
+			return errEarly
+		}
+		return t.early(status, h)
+	}}))
 }
 
 // early gives on what an endpoint says before its answer. That the body is wanted is said
-// by asking for it.
+// by asking for it, and a client of HTTP/1.0 knows nothing of all that.
 func (t *trip) early(status int, h textproto.MIMEHeader) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if status == http.StatusContinue || status == http.StatusSwitchingProtocols || t.sealed {
+	if status == http.StatusContinue || status == http.StatusSwitchingProtocols || t.sealed || !t.r.ProtoAtLeast(1, 1) {
 		return nil
 	}
 	t.spoke.Store(true)

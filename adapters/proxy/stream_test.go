@@ -149,6 +149,9 @@ func TestTrailers(t *testing.T) {
 		if a.body != "body and map[X-Mine:[1]]" || a.err != nil || a.res.Trailer.Get("X-Sum") != "7" || a.res.Trailer.Get("X-More") != more {
 			t.Errorf("%s: %q, %v, trailers %v", path, a.body, a.err, a.res.Trailer)
 		}
+		if a := h.get(path); a.err != nil || a.res.Trailer.Get("X-Sum") != "7" || a.res.Trailer.Get("X-More") != more {
+			t.Errorf("%s, read: %v, trailers %v", path, a.err, a.res.Trailer)
+		}
 	}
 }
 
@@ -160,9 +163,26 @@ func TestEarlyHints(t *testing.T) {
 		said = append(said, fmt.Sprint(code, h["Link"]))
 		return nil
 	}})
-	a := h.do(h.request("GET", "/", nil).WithContext(ctx))
-	if a.status != 200 || a.header.Get("Link") != "" || fmt.Sprint(said) != "[103 [</a>]]" {
-		t.Errorf("%d, %v, before it %q", a.status, a.header, said)
+	for _, method := range []string{"GET", "POST"} {
+		said = nil
+		a := h.do(h.request(method, "/", nil).WithContext(ctx))
+		if a.status != 200 || a.header.Get("Link") != "" || fmt.Sprint(said) != "[103 [</a>]]" {
+			t.Errorf("%s: %d, %v, before it %q", method, a.status, a.header, said)
+		}
+	}
+	// A client of HTTP/1.0 would take it for the answer.
+	for _, method := range []string{"GET", "POST"} {
+		_, in := h.raw(method + " / HTTP/1.0\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+		if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != 200 {
+			t.Errorf("%s of HTTP/1.0: %+v, %v", method, res, err)
+		}
+	}
+	// There is no end of what may be said, but of what is given on.
+	h = build(t, nil, says(t, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 6)+"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+	for _, method := range []string{"GET", "POST"} {
+		if a := h.do(h.request(method, "/", nil)); a.status != 502 {
+			t.Errorf("%s: %d behind six answers that are none", method, a.status)
+		}
 	}
 }
 
@@ -362,7 +382,7 @@ func TestHTTP2(t *testing.T) {
 		}
 		w.Header().Set("Trailer", "X-Sum")
 		echo(w, r)
-		w.Header().Set("X-Sum", "7")
+		w.Header().Set("X-Sum", "7"+r.Trailer.Get("X-Mine"))
 	}))
 	front := httptest.NewUnstartedServer(h.proxy)
 	front.EnableHTTP2 = true
@@ -374,6 +394,9 @@ func TestHTTP2(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Te", "trailers")
+		if body != "" {
+			r.Trailer = http.Header{"X-Mine": {"1"}}
+		}
 		res, err := front.Client().Do(r)
 		if err != nil {
 			return answer{err: err}
@@ -384,7 +407,7 @@ func TestHTTP2(t *testing.T) {
 	}
 	for range 2 {
 		a := ask("POST", "/x", "body")
-		if a.err != nil || a.res.ProtoMajor != 2 || a.body != "body" || a.res.Trailer.Get("X-Sum") != "7" {
+		if a.err != nil || a.res.ProtoMajor != 2 || a.body != "body" || a.res.Trailer.Get("X-Sum") != "71" {
 			t.Fatalf("%+v", a)
 		}
 		if got := a.header.Get("Saw-X-Forwarded-Proto") + a.header.Get("Saw-Via"); got != "https2.0 macronode" {
