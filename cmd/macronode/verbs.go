@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	stdlog "log"
 	"log/slog"
 	"os"
 
@@ -54,6 +55,9 @@ func (v *devCmd) Run(c *console) (err error) {
 // was started with.
 func (c *console) serve(cfg *config.Config, show bool, flags ...config.Flag) error {
 	log, level := newLog(cfg.Log, c.err)
+	others := slog.NewLogLogger(log.Handler(), slog.LevelDebug) // net/http says there what upstreams do that it does not expect
+	stdlog.SetOutput(others.Writer())
+	stdlog.SetFlags(others.Flags())
 	return serve(context.Background(), cfg, options{log: log, level: level, load: func() (*config.Config, error) { return c.load(flags...) }, version: thisBuild().Version, signals: catchSignals(),
 		ready:   func(r rundir.Run) { c.greet(log, cfg.Data, r, show) },
 		drained: func(s event.Status) { c.farewell(log, s) }})
