@@ -75,10 +75,10 @@ func TestCheck(t *testing.T) {
 			c.Quotas = []Quota{{Scope: words.OfPeer, Requests: Rate{1, time.Second}, Burst: Burst{Units: 1<<40 + 1}}}
 		}, "2 wrong"},
 		{"an entry of a list in an entry", func(c *Config) {
-			c.Upstreams = []Upstream{{Name: "a", URLs: []string{"http://a", "b"}, Tries: 3, Health: Health{Interval: time.Second, Timeout: time.Second, Fall: 1, Rise: 1}}}
+			c.Upstreams = []Upstream{{Name: "a", URLs: []string{"http://a", "b"}, Protocol: "auto", Tries: 3, Health: Health{Interval: time.Second, Timeout: time.Second, Fall: 1, Rise: 1}}}
 		}, `upstreams.a.urls[1] (default) is b: it wants a URL such as http://127.0.0.1:9000, of http or https, without user, query, or slash at its end`},
 		{"more reads than there may be", func(c *Config) {
-			c.Upstreams = []Upstream{{Name: "a", URLs: []string{"http://a"}, Tries: 3, Health: Health{Interval: time.Second, Timeout: time.Second, Fall: 1, Rise: 1}}}
+			c.Upstreams = []Upstream{{Name: "a", URLs: []string{"http://a"}, Protocol: "auto", Tries: 3, Health: Health{Interval: time.Second, Timeout: time.Second, Fall: 1, Rise: 1}}}
 			read := func(name string) Part { return Part{Name: name, Upstream: "a", Path: "/", Missing: "1"} }
 			c.Routes = []Route{{Path: "/", Hydrate: []Part{read("a"), read("b"), read("c"), read("d")}, Auth: "key", Deadline: time.Second}}
 		}, `routes[0].hydrate (default) is [{"name": "a", "upstream": "a", "path": "/", "missing": "1", "required": false}, {"name": "b", "upstream": "a", "path": "/", "missing": "1", "required": false}, {"name": "c", "upstream": "a", "path": "/", "missing": "1", "required": false}, {"name": "d", "upstream": "a", "path": "/", "missing": "1", "required": false}]: it wants a list of at most 3 reads`},

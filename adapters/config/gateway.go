@@ -55,12 +55,13 @@ func (c *Config) completeQuota(q *Quota) {
 // An Upstream is some endpoints that serve the same. When it was loaded, URLs are all of
 // them, and URL is empty.
 type Upstream struct {
-	Name   string   // under which it stands
-	URL    string   `key:"url" form:"url" either:"url" doc:"Its only endpoint."`
-	URLs   []string `key:"urls" form:"url" most:"16" takes:"endpoints" either:"url" doc:"Its endpoints."`
-	Host   string   `key:"host" form:"authority" doc:"Host that it is asked for; when it is not set, the one that the client asked for."`
-	Tries  int      `key:"tries" default:"3" min:"1" max:"10" doc:"Tries of one request, the first among them; only one that may be asked twice is sent again."`
-	Health Health   `key:"health" doc:"How it is seen whether an endpoint is well."`
+	Name     string   // under which it stands
+	URL      string   `key:"url" form:"url" either:"url" doc:"Its only endpoint."`
+	URLs     []string `key:"urls" form:"url" most:"16" takes:"endpoints" either:"url" doc:"Its endpoints."`
+	Host     string   `key:"host" form:"authority" doc:"Host that it is asked for; when it is not set, the one that the client asked for."`
+	Protocol string   `key:"protocol" default:"auto" one:"auto http1 http2" doc:"What it is asked by: HTTP/1.1 alone, HTTP/2 alone, of http without asking whether it is spoken, or auto: HTTP/2 where an endpoint of https chooses it, else HTTP/1.1."`
+	Tries    int      `key:"tries" default:"3" min:"1" max:"10" doc:"Tries of one request, the first among them; only one that may be asked twice is sent again."`
+	Health   Health   `key:"health" doc:"How it is seen whether an endpoint is well."`
 }
 
 // Health is a check that is made again and again.

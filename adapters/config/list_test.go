@@ -19,7 +19,7 @@ func TestTheFileInFrontOfAService(t *testing.T) {
 	}
 	everybody := []words.Class{words.Internal, words.Authed, words.Anon}
 	quota := Quota{Scope: words.OfInstance, Requests: Rate{5000, time.Second}, Burst: Burst{Units: 100}, Classes: everybody}
-	upstream := Upstream{Name: "app", URLs: []string{"http://127.0.0.1:9000"}, Tries: 3,
+	upstream := Upstream{Name: "app", URLs: []string{"http://127.0.0.1:9000"}, Protocol: "auto", Tries: 3,
 		Health: Health{Interval: 5 * time.Second, Timeout: time.Second, Fall: 3, Rise: 2}}
 	route := Route{Path: "/", Upstream: "app", Auth: "none", Deadline: 5 * time.Second, CORS: CORS{MaxAge: 10 * time.Minute}}
 	if !reflect.DeepEqual(c.Quotas, []Quota{quota}) || !reflect.DeepEqual(c.Upstreams, []Upstream{upstream}) || !reflect.DeepEqual(c.Routes, []Route{route}) {
@@ -33,7 +33,7 @@ func TestEntriesSayAll(t *testing.T) {
 		quotas = `[{"name": "few", "scope": "key", "bytes_per_second": "1MiB", "burst": "3MiB", "classes": ["authed", "internal"], "shadow": true},` +
 			` {"scope": "peer", "requests_per_second": 0.25}, {"scope": "tenant", "bytes_per_second": "1B"}, {"scope": "peer", "requests_per_second": 1.5}` +
 			`, {"scope": "route", "route": "x", "requests_per_second": 50}, {"scope": "route", "route": "both", "requests_per_second": 5}]`
-		upstreams = `{"b": {"urls": ["https://b.example:8443/base", "http://[::1]:80"], "host": "b.example:8443", "tries": 1,` +
+		upstreams = `{"b": {"urls": ["https://b.example:8443/base", "http://[::1]:80"], "host": "b.example:8443", "protocol": "http2", "tries": 1,` +
 			` "health": {"path": "/healthz", "interval": "2s", "timeout": "500ms", "fall": 1, "rise": 4}}, "a": {"url": "http://a"}}`
 		routes = `[{"name": "x", "host": "*.example.com", "path": "/v1/x", "methods": ["GET", "POST"], "header": {"name": "X-Version", "value": "2"}, "upstream": "b",` +
 			` "rewrite": "/", "deadline": "1m30s", "max_inflight": 7, "required": true, "inflate": true,` +
@@ -51,8 +51,8 @@ func TestEntriesSayAll(t *testing.T) {
 			{Scope: words.OfRoute, Route: "both", Requests: Rate{5, time.Second}, Burst: Burst{Units: 5}, Classes: []words.Class{words.Internal, words.Authed, words.Anon}},
 		},
 		Upstreams: []Upstream{
-			{Name: "a", URLs: []string{"http://a"}, Tries: 3, Health: Health{"", 5 * time.Second, time.Second, 3, 2}},
-			{Name: "b", URLs: []string{"https://b.example:8443/base", "http://[::1]:80"}, Host: "b.example:8443", Tries: 1,
+			{Name: "a", URLs: []string{"http://a"}, Protocol: "auto", Tries: 3, Health: Health{"", 5 * time.Second, time.Second, 3, 2}},
+			{Name: "b", URLs: []string{"https://b.example:8443/base", "http://[::1]:80"}, Host: "b.example:8443", Protocol: "http2", Tries: 1,
 				Health: Health{"/healthz", 2 * time.Second, 500 * time.Millisecond, 1, 4}},
 		},
 		Routes: []Route{
@@ -139,7 +139,7 @@ func TestListsRefuse(t *testing.T) {
 
 		{"upstreams: []", `upstreams (file node.yaml) is a list: it wants a mapping of names to at most 64 upstreams`},
 		{"upstreams: {a.b: {url: 'http://a'}}", `upstreams (file node.yaml) has "a.b": it wants a name of at most 64 letters, digits, dashes and underscores`},
-		{"upstreams: {a: }", `upstreams.a (file node.yaml) is empty: it wants a section, it has health, host, tries, url, urls`},
+		{"upstreams: {a: }", `upstreams.a (file node.yaml) is empty: it wants a section, it has health, host, protocol, tries, url, urls`},
 		{"upstreams: {a: {}}", `upstreams.a (file node.yaml) has 0 of url, urls: it wants one of them`},
 		{"upstreams: {a: {url: 'http://a', urls: ['http://b']}}", `upstreams.a (file node.yaml) has 2 of url, urls: it wants one of them`},
 		{"upstreams: {a: {urls: []}}", `upstreams.a.urls (file node.yaml) is empty: it wants a list of at most 16 endpoints`},
@@ -155,6 +155,7 @@ func TestListsRefuse(t *testing.T) {
 		{"upstreams: {a: {url: 'http://a', health: {timeout: 6s}}}", `upstreams.a.health.timeout (file node.yaml) is 6s: it wants at most its interval, which is 5s`},
 		{"upstreams: {a: {url: 'http://a', health: {interval: 99ms}}}", `upstreams.a.health.interval (file node.yaml) is "99ms": it wants a duration such as 200ms, 5s or 24h, from 100ms to 10m`},
 		{"upstreams: {a: {url: 'http://a', health: {path: 'a/'}}}", `upstreams.a.health.path (file node.yaml) is "a/": it wants a path such as /v1, without query, percent signs, empty segments or dots as a segment`},
+		{"upstreams: {a: {url: 'http://a', protocol: h2c}}", `upstreams.a.protocol (file node.yaml) is "h2c": it wants one of auto, http1, http2`},
 		{"upstreams: {a: {url: 'http://a', tries: 11}}", `upstreams.a.tries (file node.yaml) is 11: it wants a whole number from 1 to 10`},
 
 		{up + "routes: [{upstream: ap}]", `routes[0].upstream (file node.yaml) is "ap", which is no upstream: the nearest is app, there are app, web`},

@@ -60,6 +60,7 @@ type Leg struct {
 type Try struct {
 	Endpoint string `json:"endpoint"`
 	Out      bool   `json:"ejected,omitzero"` // it was out for its failures, and so were the others
+	HTTP2    bool   `json:"http2,omitzero"`   // it was asked by that
 	Outcome  string `json:"outcome"`          // answered, turned, unsent, failed, late, left, whole, cut
 	Symptom  string `json:"symptom,omitzero"`
 	Status   int    `json:"status,omitzero"` // of its answer

@@ -102,6 +102,9 @@ func (t *trip) copy(res *http.Response) (event.Ending, Symptom) {
 			if rest -= int64(n); failed == nil && (live || rest > 0) {
 				failed = t.control.Flush()
 			}
+			if errors.Is(failed, http.ErrBodyNotAllowed) {
+				return event.Cut, Malformed
+			}
 			if failed != nil {
 				return event.Left, Gone
 			}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -44,6 +43,7 @@ type Leg struct {
 type Try struct {
 	Endpoint string       // its URL
 	Out      bool         // it was out for its failures, and so were all others that are well
+	HTTP2    bool         // it was asked by that
 	Ending   event.Ending // what it came to
 	Symptom  Symptom
 	Status   int           // of its answer; 0: there was none
@@ -72,16 +72,17 @@ const (
 	Unfit       Symptom = "unfit"       // a part was answered with what is none
 	Removed     Symptom = "removed"     // the configuration has changed, and it is not there any more
 	Drained     Symptom = "drained"     // the node cut it at its end
+	Declined    Symptom = "declined"    // it said that it has not begun with the request, or takes none that is so large
 	Held        Symptom = "held"        // its quotas did not have what comes for longer than it has patience
 )
 
 // Symptoms are all but Fine.
 func Symptoms() []Symptom {
-	return []Symptom{Refused, Unreachable, Unnamed, Untrusted, Closed, Malformed, BadStatus, Silent, Deadline, Hurried, Gone, Body, Unfit, Removed, Drained, Held}
+	return []Symptom{Refused, Unreachable, Unnamed, Untrusted, Closed, Malformed, BadStatus, Silent, Deadline, Hurried, Gone, Body, Unfit, Removed, Drained, Held, Declined}
 }
 
 // picked notes where a try goes.
-func (l *Leg) picked(to event.Picked, at *url.URL) {
+func (l *Leg) picked(to event.Picked, at *endpoint) {
 	l.Stop, l.Circuit = to.Stop, to.Circuit
 	if to.Stop != event.Through {
 		return
@@ -107,6 +108,9 @@ func (l *Leg) ended(e event.Ending, s Symptom, status int) {
 		t.Status = status
 	}
 }
+
+// second notes that the last try goes by HTTP/2.
+func (l *Leg) second() { l.Tries[len(l.Tries)-1].HTTP2 = true }
 
 // Outcome is what became of it in the end: whole, how the last try failed, or why it went
 // nowhere; empty: nothing was asked.
@@ -135,6 +139,8 @@ func symptom(err error) Symptom {
 		return Fine
 	case errors.Is(err, errSilent):
 		return Silent
+	case errors.Is(err, errDeclined), errors.Is(err, errAway), errors.Is(err, errLarge):
+		return Declined
 	case errors.As(err, &name):
 		return Unnamed
 	case errors.As(err, &record), errors.As(err, &untrusted), strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "HTTPS client"), strings.Contains(err.Error(), "TLS handshake"):
@@ -145,7 +151,7 @@ func symptom(err error) Symptom {
 		return Closed
 	case errors.As(err, &op) && op.Op == "dial", errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return Unreachable
-	case strings.Contains(err.Error(), "server closed idle connection"):
+	case strings.Contains(err.Error(), "server closed idle connection"), ended(err):
 		return Closed
 	}
 	return Malformed

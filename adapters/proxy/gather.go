@@ -140,7 +140,7 @@ func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bo
 			p.port.Tell(event.Tried{Ticket: picked.Ticket, Ending: event.Left})
 			return missing(event.Unavailable)
 		}
-		one, ending := p.part(ctx, r, of, to)
+		one, ending := p.part(ctx, r, of, to, leg)
 		end, _ := ctx.Deadline()
 		in := event.Tried{Ticket: picked.Ticket, Ending: ending, Patience: time.Until(end)}
 		switch {
@@ -178,7 +178,7 @@ func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bo
 }
 
 // part reads a part from an endpoint.
-func (p *Proxy) part(ctx context.Context, r *http.Request, of *Part, base *url.URL) (piece, event.Ending) {
+func (p *Proxy) part(ctx context.Context, r *http.Request, of *Part, base *endpoint, leg *Leg) (piece, event.Ending) {
 	end, _ := ctx.Deadline()
 	to := &url.URL{Scheme: base.Scheme, Host: base.Host, Path: base.Path + of.Path, RawQuery: r.URL.RawQuery}
 	out := &http.Request{Method: http.MethodGet, URL: to, Host: r.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -189,7 +189,7 @@ func (p *Proxy) part(ctx context.Context, r *http.Request, of *Part, base *url.U
 	if host := p.config.Upstreams[of.Upstream].Host; host != "" {
 		out.Host = host
 	}
-	res, err := p.transport.RoundTrip(out.WithContext(ctx))
+	res, err := p.read(out.WithContext(ctx), base, leg)
 	if err == nil {
 		defer res.Body.Close() //nolint:errcheck // it was read, or is of no use
 		return pieced(ctx, res)
@@ -198,6 +198,17 @@ func (p *Proxy) part(ctx context.Context, r *http.Request, of *Part, base *url.U
 		return lacking(event.Deadline, Deadline, 0), event.Late
 	}
 	return lacking(event.BadGateway, symptom(err), 0), event.Failed
+}
+
+// read sends a read on, over a trunk where HTTP/2 is spoken.
+func (p *Proxy) read(out *http.Request, to *endpoint, leg *Leg) (*http.Response, error) {
+	if s := p.trunks(to); s != nil {
+		res, err := p.carry(s, out, errand{leg: leg, again: func() bool { return true }})
+		if !errors.Is(err, errFirst) {
+			return res, err
+		}
+	}
+	return p.transport.RoundTrip(out)
 }
 
 // pieced reads the answer that a part is.

@@ -26,7 +26,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 			p.running.Add(1)
 			go func() {
 				defer p.running.Done()
-				p.watch(ctx, u, event.Probed{Upstream: uint16(i), Endpoint: uint8(n)}, at)
+				p.watch(ctx, u, event.Probed{Upstream: uint16(i), Endpoint: uint8(n)}, &endpoint{at, u.Protocol})
 			}()
 		}
 	}
@@ -34,7 +34,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 }
 
 // watch asks one endpoint, at times that chance moves by a tenth, so that many do not ask at once.
-func (p *Proxy) watch(ctx context.Context, u *Upstream, told event.Probed, at *url.URL) {
+func (p *Proxy) watch(ctx context.Context, u *Upstream, told event.Probed, at *endpoint) {
 	for {
 		told.Well = p.check(ctx, u, at)
 		if ctx.Err() != nil {
@@ -51,8 +51,8 @@ func (p *Proxy) watch(ctx context.Context, u *Upstream, told event.Probed, at *u
 	}
 }
 
-// check asks once, over a connection of its own.
-func (p *Proxy) check(ctx context.Context, u *Upstream, at *url.URL) bool {
+// check asks once, over a connection of its own, by what requests are asked by.
+func (p *Proxy) check(ctx context.Context, u *Upstream, at *endpoint) bool {
 	ctx, cancel := context.WithTimeout(ctx, u.Wait)
 	defer cancel()
 	host := u.Host
@@ -61,7 +61,19 @@ func (p *Proxy) check(ctx context.Context, u *Upstream, at *url.URL) bool {
 	}
 	out := &http.Request{Method: http.MethodGet, URL: &url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path + u.Check}, Host: host,
 		Header: http.Header{"User-Agent": {"macronode-check"}}}
-	res, err := p.checker.RoundTrip(out.WithContext(ctx))
+	ask := p.checker.RoundTrip
+	if s := p.trunks(at); s != nil {
+		conn, second, err := s.greet(ctx)
+		if err != nil {
+			return false
+		}
+		defer conn.Close() //nolint:errcheck // its error changes nothing
+		if !second && !s.choice {
+			return false
+		}
+		ask = conn.RoundTrip
+	}
+	res, err := ask(out.WithContext(ctx))
 	if err != nil {
 		return false
 	}

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/textproto"
-	"net/url"
 	"syscall"
 	"time"
 )
@@ -26,8 +25,7 @@ var (
 
 // A line is a connection to an endpoint for requests without a body: whoever asks writes
 // the request and reads the answer himself, so that nobody else has to be woken for it.
-// Requests with a body, whose answer may come before they are whole, and those of https
-// go by http.Transport.
+// What goes over one and what does not, send says.
 type line struct {
 	conn   net.Conn
 	of     *lines
@@ -60,7 +58,7 @@ func (l *line) quiet() bool {
 }
 
 // straight reports that a request may go over a line.
-func (t *trip) straight(to *url.URL) bool {
+func (t *trip) straight(to *endpoint) bool {
 	_, expects := t.r.Header["Expect"]
 	known := t.lines[to.Host] != nil // one of a later configuration is not
 	return known && t.body == nil && to.Scheme == "http" && !expects && (t.r.Method == http.MethodGet || t.r.Method == http.MethodHead)
@@ -68,7 +66,7 @@ func (t *trip) straight(to *url.URL) bool {
 
 // ask asks an endpoint over a line. One that was kept may end just then: its endpoint is
 // asked once more over a new one, for a read may be repeated.
-func (t *trip) ask(to *url.URL) (*http.Response, error) {
+func (t *trip) ask(to *endpoint) (*http.Response, error) {
 	of := t.lines[to.Host]
 	l, err := of.take(t.ctx)
 	if err != nil {
@@ -86,7 +84,7 @@ func (t *trip) ask(to *url.URL) (*http.Response, error) {
 }
 
 // along asks over one line; begun: something of an answer came.
-func (t *trip) along(l *line, to *url.URL) (res *http.Response, begun bool, err error) {
+func (t *trip) along(l *line, to *endpoint) (res *http.Response, begun bool, err error) {
 	stop := context.AfterFunc(t.ctx, l.close)
 	l.out = t.written(l.out[:0], to, t.fill(l.header, t.r, t.left()))
 	clear(l.header)
@@ -128,7 +126,7 @@ func (t *trip) read(l *line) (*http.Response, error) {
 
 // written is the request as it goes over the wire. Its header was taken apart by a server,
 // which lets nothing through that would be two fields, or two requests.
-func (t *trip) written(out []byte, to *url.URL, header http.Header) []byte {
+func (t *trip) written(out []byte, to *endpoint, header http.Header) []byte {
 	host := t.r.Host
 	if set := t.config.Upstreams[t.route.Upstream].Host; set != "" {
 		host = set
@@ -137,7 +135,7 @@ func (t *trip) written(out []byte, to *url.URL, header http.Header) []byte {
 		host = to.Host
 	}
 	out = append(append(out, t.r.Method...), ' ')
-	out = append(append(out, t.route.target(to, t.r.URL).RequestURI()...), " HTTP/1.1\r\nHost: "...)
+	out = append(append(out, t.route.target(to.URL, t.r.URL).RequestURI()...), " HTTP/1.1\r\nHost: "...)
 	out = append(append(out, host...), "\r\n"...)
 	for name, values := range header {
 		if name == "Content-Length" || name == "User-Agent" && values[0] == "" {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -223,7 +224,7 @@ func TestKeptBounds(t *testing.T) {
 		dial := func(context.Context, string, string) (net.Conn, error) {
 			open.Add(1)
 			near, _ := net.Pipe()
-			return &counted{near, &open}, nil
+			return &counted{Conn: near, open: &open}, nil
 		}
 		fill := func(s *lines, n int) {
 			var taken []*line
@@ -275,9 +276,10 @@ func TestKeptBounds(t *testing.T) {
 type counted struct {
 	net.Conn
 	open *atomic.Int64
+	once sync.Once
 }
 
 func (c *counted) Close() error {
-	c.open.Add(-1)
+	c.once.Do(func() { c.open.Add(-1) })
 	return c.Conn.Close()
 }

@@ -20,11 +20,14 @@ var (
 
 // failed tells of a try that failed, and asks whether there is another.
 func (t *trip) failed(e event.Ending) event.Onward {
-	spent := t.spoke.Load() || t.body != nil && t.body.begun.Load()
-	on := t.port.Failed(event.Tried{Ticket: t.ticket, Ending: e, Spent: spent, Patience: t.left()})
+	on := t.port.Failed(event.Tried{Ticket: t.ticket, Ending: e, Spent: t.spent(), Patience: t.left()})
 	t.leg.Halt = on.Halt
 	return on
 }
+
+// spent reports that the request cannot be sent again: some of its body is gone, or something
+// was said to the client.
+func (t *trip) spent() bool { return t.spoke.Load() || t.body != nil && t.body.begun.Load() }
 
 // over tells what an answer has come to.
 func (t *trip) over(e event.Ending, s Symptom) {
@@ -49,7 +52,11 @@ func (t *trip) why(err error) (event.Ending, event.Problem, Symptom) {
 		return event.Left, event.Deadline, Hurried
 	case errors.Is(context.Cause(t.ctx), errLate):
 		return event.Late, event.Deadline, Deadline
-	case errors.As(err, &op) && op.Op == "dial":
+	case errors.Is(err, errAway):
+		return event.Left, event.BadGateway, Declined
+	case errors.Is(err, errLarge):
+		return event.Left, event.BadRequest, Declined
+	case errors.Is(err, errDeclined), errors.As(err, &op) && op.Op == "dial":
 		return event.Unsent, event.BadGateway, symptom(err)
 	}
 	return event.Failed, event.BadGateway, symptom(err)

@@ -13,10 +13,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -46,6 +48,8 @@ type Upstream struct {
 	Name string
 	URLs []*url.URL // http or https; the path, without a slash at its end, is put before each request's
 	Host string     // that upstreams are asked for; empty: the one that the client asked for
+	// Protocol is what they are asked by.
+	Protocol Protocol
 	// Check is a path that a health check asks for; empty: there is none. It wants an answer
 	// of 2xx or 3xx within Wait, each Every.
 	Check       string
@@ -100,12 +104,17 @@ type Proxy struct {
 	port      Port
 	routes    []route           // the one that fits first wins
 	lines     map[string]*lines // to endpoints of http, by host and port
-	kept      atomic.Int64      // of all lines, those without a request
-	transport *http.Transport
+	kept      atomic.Int64      // of all lines and trunks, those without a request
+	transport *http.Transport   // of HTTP/1.1
+	greeters  [HTTP2 + 1]*http.Transport
 	checker   *http.Transport
 	tunnels   *Tunnels
 	inflaters *Inflaters
 	running   sync.WaitGroup
+
+	mu      sync.Mutex // of what is below
+	second  map[goal]*trunks
+	retired bool
 }
 
 // Why there is no proxy.
@@ -151,15 +160,16 @@ func New(c Config, port Port) (*Proxy, error) {
 		return nil, err
 	}
 	for i := range c.Upstreams {
-		c.Endpoints.fill(i, c.Upstreams[i].URLs)
+		c.Endpoints.fill(i, &c.Upstreams[i])
 	}
 	dial := (&net.Dialer{Timeout: c.Dial, KeepAlive: 30 * time.Second}).DialContext
 	p.transport = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,
 		DisableCompression: true, MaxIdleConns: Kept, MaxIdleConnsPerHost: keptEach, IdleConnTimeout: keptFor,
-		ExpectContinueTimeout: min(time.Second, c.Deadline/2), MaxResponseHeaderBytes: headerMost, ReadBufferSize: 8 << 10}
+		ExpectContinueTimeout: expecting(&c), MaxResponseHeaderBytes: headerMost, ReadBufferSize: 8 << 10}
 	p.checker = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: headerMost}
-	p.lines = make(map[string]*lines)
+	p.greeters[Auto], p.greeters[HTTP2] = greeter(&c, dial, true), greeter(&c, dial, false)
+	p.second, p.lines = make(map[goal]*trunks), make(map[string]*lines)
 	for i := range c.Upstreams {
 		for _, to := range c.Upstreams[i].URLs {
 			if to != nil && p.lines[to.Host] == nil { // nil is one that is no more
@@ -174,7 +184,7 @@ func (u *Upstream) check() error {
 	if u.Name == "" && len(u.URLs) == 0 {
 		return nil
 	}
-	ok, some := u.Name != "" && len(u.URLs) <= MaxEndpoints && (u.Check == "" || u.Check[0] == '/' && u.Every > 0 && u.Wait > 0), false
+	ok, some := u.Name != "" && len(u.URLs) <= MaxEndpoints && u.Protocol <= HTTP2 && (u.Check == "" || u.Check[0] == '/' && u.Every > 0 && u.Wait > 0), false
 	for _, at := range u.URLs {
 		if at == nil {
 			continue
@@ -188,6 +198,9 @@ func (u *Upstream) check() error {
 	}
 	return nil
 }
+
+// expecting is how long a body waits for an endpoint to say that it wants it.
+func expecting(c *Config) time.Duration { return min(time.Second, c.Deadline/2) }
 
 // ServeHTTP is Match and Serve, for where nothing is to be done between them.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -215,6 +228,13 @@ func (p *Proxy) Retire() {
 	p.checker.CloseIdleConnections()
 	for _, l := range p.lines {
 		l.end()
+	}
+	p.mu.Lock()
+	p.retired = true
+	all := slices.Collect(maps.Values(p.second))
+	p.mu.Unlock()
+	for _, s := range all {
+		s.end()
 	}
 }
 

@@ -2,11 +2,11 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
-	"net/url"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -84,7 +84,7 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match, c *Course
 	switch {
 	case !ok || kind != "" && t.body != nil || !named(r.Trailer):
 		p.fail(w, r, event.BadRequest, 0)
-	case kind != "":
+	case kind != "" && p.config.Upstreams[m.route.Upstream].Protocol != HTTP2: // which has none: who asks for one may be answered without
 		t.tunnel(kind)
 	default:
 		t.serve(nil)
@@ -185,14 +185,8 @@ func (t *trip) sleep(d time.Duration) bool {
 }
 
 // try sends the request to an endpoint once. ok: it is to be sent again.
-func (t *trip) try(to *url.URL, mark func(*http.Request)) (again event.Onward, ok bool) {
-	var res *http.Response
-	var err error
-	if mark == nil && t.straight(to) {
-		res, err = t.ask(to)
-	} else {
-		res, err = t.transport.RoundTrip(t.request(to, mark))
-	}
+func (t *trip) try(to *endpoint, mark func(*http.Request)) (again event.Onward, ok bool) {
+	res, err := t.send(to, mark)
 	if err != nil {
 		ending, problem, symptom := t.why(err)
 		t.leg.ended(ending, symptom, 0)
@@ -225,29 +219,100 @@ func (t *trip) try(to *url.URL, mark func(*http.Request)) (again event.Onward, o
 	return again, false
 }
 
+// send sends the request, and has the header of the answer: an upgrade by http.Transport,
+// which is of HTTP/1.1; all else over a trunk where HTTP/2 is spoken; where it is not, what
+// has no body over a line where it is a read of http, and by http.Transport.
+func (t *trip) send(to *endpoint, mark func(*http.Request)) (*http.Response, error) {
+	if s := t.trunks(to); s != nil && mark == nil {
+		res, err := t.carried(s, to)
+		if !errors.Is(err, errFirst) {
+			return res, err
+		}
+	}
+	if mark == nil && t.straight(to) {
+		return t.ask(to)
+	}
+	out, said := t.request(to), 0
+	if out.Body != nil && len(out.Trailer) > 0 {
+		out.ContentLength = -1 // HTTP/1.1 has them behind a body in chunks alone
+	}
+	if mark != nil {
+		mark(out)
+	}
+	return t.transport.RoundTrip(out.WithContext(httptrace.WithClientTrace(t.ctx, &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
+		if said++; said > earlyMost {
+			return errEarly
+		}
+		return t.early(status, h)
+	}})))
+}
+
+// carried is send over a trunk. What an endpoint says before its answer comes to who reads
+// that for all requests on it: he leaves it here, and waits for no client.
+func (t *trip) carried(s *trunks, to *endpoint) (*http.Response, error) {
+	type hint struct {
+		status int
+		header textproto.MIMEHeader
+	}
+	type told struct {
+		res *http.Response
+		err error
+	}
+	said, done, heard := make(chan hint, earlyMost), make(chan told, 1), 0
+	note := trail{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
+		if heard++; heard > earlyMost {
+			return errEarly
+		}
+		t.spoke.Store(t.spoke.Load() || status != http.StatusContinue)
+		said <- hint{status, h} // there is room for all that may come
+		return nil
+	}}
+	e := errand{leg: t.leg, note: note, again: t.unspent}
+	if t.body != nil {
+		e.body = t.upload
+	}
+	t.aside(func() {
+		res, err := t.carry(s, t.request(to).WithContext(t.ctx), e)
+		done <- told{res, err}
+	})
+	for {
+		select {
+		case h := <-said:
+			_ = t.early(h.status, h.header) // it has no error
+		case is := <-done:
+			for len(said) > 0 {
+				h := <-said
+				_ = t.early(h.status, h.header)
+			}
+			return is.res, is.err
+		}
+	}
+}
+
+// aside does something while who serves the client goes on.
+func (t *trip) aside(do func()) { go do() }
+
+// upload is the body for one try over a trunk.
+func (t *trip) upload() *upload {
+	body, _ := t.sent()
+	return &upload{inner: body, aside: t.aside, closed: make(chan struct{})}
+}
+
+// unspent reports that the request may be repeated, whole.
+func (t *trip) unspent() bool { return idempotent(t.r.Method) && !t.spent() }
+
 // request is what an endpoint is sent.
-func (t *trip) request(to *url.URL, mark func(*http.Request)) *http.Request {
-	out := &http.Request{Method: t.r.Method, URL: t.route.target(to, t.r.URL), Host: t.r.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+func (t *trip) request(to *endpoint) *http.Request {
+	out := &http.Request{Method: t.r.Method, URL: t.route.target(to.URL, t.r.URL), Host: t.r.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: t.Proxy.request(t.r, t.left())}
 	if host := t.config.Upstreams[t.route.Upstream].Host; host != "" {
 		out.Host = host
 	}
 	if t.body != nil {
 		out.Body, out.ContentLength = t.sent()
-		if out.Trailer = t.r.Trailer; len(out.Trailer) > 0 {
-			out.ContentLength = -1 // HTTP/1.1 has them behind a body in chunks alone
-		}
+		out.Trailer = t.r.Trailer
 	}
-	if mark != nil {
-		mark(out)
-	}
-	said := 0
-	return out.WithContext(httptrace.WithClientTrace(t.ctx, &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
-		if said++; said > earlyMost {
-			return errEarly
-		}
-		return t.early(status, h)
-	}}))
+	return out
 }
 
 // early gives on what an endpoint says before its answer. That the body is wanted is said

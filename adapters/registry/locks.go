@@ -31,6 +31,8 @@ var Locks = []Lock{
 	{Name: "proxied header", Where: "adapters/proxy.trip.mu", Guards: "the header of one answer, while its upstream may say something before it",
 		Blocks: "the writing of that, of at most five"},
 	{Name: "kept connections", Where: "adapters/proxy.lines.mu", Guards: "the connections to one endpoint that are kept, of which there are 256"},
+	{Name: "trunks of all", Where: "adapters/proxy.Proxy.mu", Guards: "which endpoints are asked by HTTP/2"},
+	{Name: "trunks", Where: "adapters/proxy.trunks.mu", Guards: "the connections of HTTP/2 to one endpoint, and who waits for one"},
 	{Name: "tunnels", Where: "adapters/proxy.Tunnels.mu", Guards: "the connections that were taken from a server"},
 	{Name: "samples", Where: "adapters/metrics.samples.mu", Guards: "who is asked at a scrape; not held while he is"},
 	{Name: "board", Where: "cmd/macronode.board.mu", Guards: "the queues that are shown; not held while they are asked"},

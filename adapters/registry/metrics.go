@@ -28,7 +28,7 @@ var BeforeWork = []event.Problem{event.BadRequest, event.Unauthorized, event.For
 // was sent nowhere. An outcome is one of them, or whole.
 var (
 	Symptoms = []string{"refused", "unreachable", "unnamed", "untrusted", "closed", "malformed", "status", "silent", "deadline", "hurried",
-		"gone", "body", "unfit", "removed", "drained", "held"}
+		"gone", "body", "unfit", "removed", "drained", "held", "declined"}
 	Stops    = stops()
 	outcomes = slices.Concat([]string{"whole"}, Symptoms, Stops)
 )

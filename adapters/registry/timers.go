@@ -29,6 +29,7 @@ var Timers = []Timer{
 	{"adapters/proxy.lines.sweep", "connections to an endpoint that nobody asked over are closed", "30 s"},
 	{"adapters/proxy.trip.sleep.pause", "a request is sent again", "50 to 100 ms, doubling to 2 s"},
 	{"adapters/proxy.trip.timer", "a request to an upstream is given up", "the route's deadline, or the client's; within an answer Config.Silence, 1 min"},
+	{"adapters/proxy.trunks.sweep", "connections of HTTP/2 to an endpoint that nobody asked over are closed", "30 s"},
 	{"adapters/proxy.tunnel.idle", "a tunnel in which nothing is said ends", "Config.Silence, 1 min"},
 	{"adapters/snapshot.Maker.Run.tick", "it is looked whether a snapshot is due", "1 s"},
 	{"adapters/snapshot.rest.t", "the making of a snapshot goes on", "as long as it has just worked"},

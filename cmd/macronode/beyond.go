@@ -106,6 +106,9 @@ type beyond struct {
 	numbers numbering
 }
 
+// protocols are what endpoints are asked by, as the configuration calls it.
+var protocols = map[string]proxy.Protocol{"auto": proxy.Auto, "http1": proxy.HTTP1, "http2": proxy.HTTP2}
+
 // newBeyond is nil where nothing is sent on.
 func (l *life) newBeyond(c *config.Config, n numbering) (*beyond, error) {
 	if len(c.Routes) == 0 {
@@ -117,7 +120,7 @@ func (l *life) newBeyond(c *config.Config, n numbering) (*beyond, error) {
 	for i := range c.Upstreams {
 		u := &c.Upstreams[i]
 		up := proxy.Upstream{Name: u.Name, Host: u.Host, Check: u.Health.Path, Every: u.Health.Interval, Wait: u.Health.Timeout,
-			URLs: make([]*url.URL, len(n.endpoints[u.Name].names))}
+			Protocol: protocols[u.Protocol], URLs: make([]*url.URL, len(n.endpoints[u.Name].names))}
 		for j, text := range u.URLs {
 			at, err := url.Parse(text)
 			if err != nil {

@@ -27,6 +27,7 @@ var symptoms = map[proxy.Symptom]string{
 	proxy.Unfit:       "what it answered is no such part: not 200, not JSON, or too large",
 	proxy.Removed:     "the configuration has changed, and it is not there any more",
 	proxy.Drained:     "the node ended, and cut it",
+	proxy.Declined:    "by HTTP/2 it said that it has not begun with the request, or takes no header that is so large",
 	proxy.Held:        "its quotas did not have the bytes for longer than it had patience",
 }
 
@@ -113,7 +114,11 @@ func tried(l *decisions.Leg, n int) string {
 	if n == proxy.MaxTries-1 {
 		number = l.Count // those between are not kept
 	}
-	fmt.Fprintf(&b, "%d: %s, %s after %v", number, t.Endpoint, t.Outcome, time.Duration(t.TookUS)*time.Microsecond)
+	fmt.Fprintf(&b, "%d: %s", number, t.Endpoint)
+	if t.HTTP2 {
+		b.WriteString(" by HTTP/2")
+	}
+	fmt.Fprintf(&b, ", %s after %v", t.Outcome, time.Duration(t.TookUS)*time.Microsecond)
 	if t.Status > 0 {
 		fmt.Fprintf(&b, ", with status %d", t.Status)
 	}

@@ -23,7 +23,7 @@ func (k keeps) leg(l *proxy.Leg) decisions.Leg {
 	}
 	for i := range l.Tries {
 		t := &l.Tries[i]
-		to.Tries = append(to.Tries, decisions.Try{Endpoint: t.Endpoint, Out: t.Out, Outcome: t.Ending.String(), Symptom: string(t.Symptom),
+		to.Tries = append(to.Tries, decisions.Try{Endpoint: t.Endpoint, Out: t.Out, HTTP2: t.HTTP2, Outcome: t.Ending.String(), Symptom: string(t.Symptom),
 			Status: t.Status, TookUS: t.Took.Microseconds()})
 	}
 	return to

@@ -4,6 +4,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"macronode/adapters/access"
@@ -96,9 +97,12 @@ func memoryBound(c *config.Config) memory {
 	n := nodeConfig(c).With(&gate)
 	n.Subjects.Places = n.Admit.Places
 	public, admin := connections(c)
-	onward := int64(0)
+	onward, wire, second := int64(0), int64(proxy.LineBytes), int64(0)
 	if len(c.Routes) > 0 {
 		onward = int64(calls(c)) + proxy.Kept
+		if slices.ContainsFunc(c.Upstreams, bySecond) {
+			wire, second = max(wire, proxy.TrunkBytes), int64(calls(c))
+		}
 	}
 	return memory{
 		{"state", []term{
@@ -119,7 +123,8 @@ func memoryBound(c *config.Config) memory {
 		{"connections", []term{
 			{"of the public listener (listen.max_conns; with TLS http.window_bytes, http.streams)", conns, public},
 			{"of the admin listener (listen.max_conns, at most 256)", int64(adminConns(c)), admin},
-			{"to upstreams: at work (permits.beyond), and kept", onward, proxy.LineBytes}}},
+			{"to upstreams: at work (permits.beyond), and kept", onward, wire},
+			{"requests of HTTP/2 to upstreams (permits.beyond; where upstreams.*.protocol allows it)", second, proxy.StreamBytes}}},
 		{"bodies on their way to a service", []term{
 			{"of zstd (routes that inflate)", inflating(c) * proxy.MaxInflaters, proxy.Window + 2<<20},
 			{"of gzip (permits.beyond, the same)", inflating(c) * int64(c.Permits.Beyond), 64 << 10}}},
@@ -130,6 +135,11 @@ func memoryBound(c *config.Config) memory {
 		{"journal", []term{{"places of frames", 1, places}, {"segments that are read", 1, segments}, {"the archive", 1, unpacked}}},
 		{"program", []term{{"its goroutines, and garbage", 1, program}}},
 	}
+}
+
+// bySecond reports that an upstream may be asked by HTTP/2.
+func bySecond(u config.Upstream) bool {
+	return u.Protocol == "http2" || u.Protocol == "auto" && slices.ContainsFunc(u.URLs, func(at string) bool { return strings.HasPrefix(at, "https:") })
 }
 
 // inflating is 1 where a route inflates.

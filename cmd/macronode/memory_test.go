@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"macronode/adapters/proxy"
 	"macronode/core/state"
 )
 
@@ -64,5 +65,28 @@ func TestTheMemoryBoundGrowsWithWhatItCounts(t *testing.T) {
 		if few := memoryBound(configured(t, append(proven, more)...)); few.part(t, "connections") != want {
 			t.Errorf("with TLS and %s one connection of each takes %d, not %d", more, few.part(t, "connections"), want)
 		}
+	}
+}
+
+// TestTheMemoryOfUpstreams: those that may be asked by HTTP/2 take a window for each request.
+func TestTheMemoryOfUpstreams(t *testing.T) {
+	with := func(upstream string) int64 {
+		return memoryBound(configured(t, `upstreams={"app":{`+upstream+`}}`, `routes=[{"upstream":"app"}]`)).part(t, "connections")
+	}
+	first := with(`"url":"http://a"`)
+	second := first + 3*256*proxy.StreamBytes + (3*256+proxy.Kept)*(proxy.TrunkBytes-proxy.LineBytes)
+	for upstream, want := range map[string]int64{
+		`"url":"http://a","protocol":"http1"`:  first,
+		`"url":"https://a","protocol":"http1"`: first,
+		`"url":"http://a","protocol":"http2"`:  second,
+		`"urls":["http://a","https://a"]`:      second,
+		`"url":"https://a","protocol":"http2"`: second,
+	} {
+		if got := with(upstream); got != want {
+			t.Errorf("%s takes %d, not %d", upstream, got, want)
+		}
+	}
+	if none := memoryBound(configured(t, `upstreams={"app":{"url":"https://a"}}`)).part(t, "connections"); none >= first {
+		t.Errorf("without a route it takes %d", none)
 	}
 }
