@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -205,6 +206,29 @@ func TestRetries(t *testing.T) {
 		if a.status == 200 && a.body != c.body {
 			t.Errorf("%s: %q", c.name, a.body)
 		}
+	}
+}
+
+// What is not idempotent is sent once, whatever its client says of it: an end of a connection
+// that was kept is no reason to send it again.
+func TestAKeyIsNoRetry(t *testing.T) {
+	var posts atomic.Int64
+	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == "POST" && posts.Add(1) > 1 {
+			panic(http.ErrAbortHandler)
+		}
+		echo(w, r)
+	}))
+	if a := h.do(h.request("POST", "/", nil, "Idempotency-Key", "1")); a.status != 200 || a.header.Get("Saw-Idempotency-Key") != "1" {
+		t.Fatalf("%d %v", a.status, a.header)
+	}
+	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
+		posts.Store(1)
+		if a := h.do(h.request("POST", "/", nil, name, "1")); a.status != 502 || posts.Load() != 2 {
+			t.Errorf("%s: %d, and it was sent %d times", name, a.status, posts.Load()-1)
+		}
+		posts.Store(0)
+		h.do(h.request("POST", "/", nil)) // a connection that is kept
 	}
 }
 

@@ -111,6 +111,17 @@ func (p *Proxy) fill(h http.Header, r *http.Request, left time.Duration) http.He
 	return h
 }
 
+// singly spells fields such that net/http does not know them, by which it sends a request again
+// that is not idempotent. Names are the same in small letters.
+func singly(h http.Header) {
+	for _, name := range [...]string{"Idempotency-Key", "X-Idempotency-Key"} {
+		if values, said := h[name]; said {
+			delete(h, name)
+			h[strings.ToLower(name)] = values
+		}
+	}
+}
+
 // via is the way that a request took, this proxy at its end.
 func via(r *http.Request) (way string) {
 	switch {

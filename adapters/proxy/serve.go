@@ -220,8 +220,8 @@ func (t *trip) try(to *endpoint, mark func(*http.Request)) (again event.Onward, 
 }
 
 // send sends the request, and has the header of the answer: an upgrade by http.Transport,
-// which is of HTTP/1.1; all else over a trunk where HTTP/2 is spoken; where it is not, what
-// has no body over a line where it is a read of http, and by http.Transport.
+// which is of HTTP/1.1; all else over a trunk where HTTP/2 is spoken; else a read of http
+// without a body over a line, and the rest by http.Transport.
 func (t *trip) send(to *endpoint, mark func(*http.Request)) (*http.Response, error) {
 	if s := t.trunks(to); s != nil && mark == nil {
 		res, err := t.carried(s, to)
@@ -235,6 +235,9 @@ func (t *trip) send(to *endpoint, mark func(*http.Request)) (*http.Response, err
 	out, said := t.request(to), 0
 	if out.Body != nil && len(out.Trailer) > 0 {
 		out.ContentLength = -1 // HTTP/1.1 has them behind a body in chunks alone
+	}
+	if !idempotent(out.Method) {
+		singly(out.Header)
 	}
 	if mark != nil {
 		mark(out)
@@ -271,8 +274,9 @@ func (t *trip) carried(s *trunks, to *endpoint) (*http.Response, error) {
 	if t.body != nil {
 		e.body = t.upload
 	}
+	out := t.request(to).WithContext(t.ctx)
 	t.aside(func() {
-		res, err := t.carry(s, t.request(to).WithContext(t.ctx), e)
+		res, err := t.carry(s, out, e)
 		done <- told{res, err}
 	})
 	for {

@@ -45,6 +45,7 @@ func trunks() []Mutant {
 
 		alone("one test says so much", one("answers before the answer without end", "five of them are given on", sent, "if said++; said > earlyMost {", "if said++; false {", hints)),
 		alone("one test has so old a client", one("an old client is told what it does not know", "HTTP/1.0 has one answer", sent, " || !t.r.ProtoAtLeast(1, 1) {", " {", hints)),
+		alone(behind, one("a key is a leave to send it twice", "what is not idempotent is sent once", sent, "\t\tsingly(out.Header)\n", "", "./adapters/proxy TestAKeyIsNoRetry$")),
 		alone("only a client of HTTP/2 has both", one("trailers that are lost", "trailers go with the body", sent, "out.ContentLength = -1 //", "_ = out //", "./adapters/proxy TestHTTP2$")),
 		alone("one service says something first", one("what comes before an answer is one", "a problem may follow what was said first", "adapters/httpapi/call.go", "if status >= http.StatusOK {", "if status > 0 {", "./adapters/httpapi TestBeyondSaysSomethingFirst$")),
 		alone("one handler says something first", one("what comes before an answer decides about its connection", "an answer behind the Stop says that its connection ends", "adapters/httpserver/httpserver.go", "if status >= http.StatusOK { // else", "if status > 0 { // else", "./adapters/httpserver TestWhatIsSaidFirstClosesNothing$")),
