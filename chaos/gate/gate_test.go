@@ -31,10 +31,13 @@ type house struct {
 	took taken
 }
 
-func start(t *testing.T, sets ...string) *house {
+func start(t *testing.T, sets ...string) *house { return startBy(t, "auto", sets...) }
+
+// startBy has the service asked by a protocol.
+func startBy(t *testing.T, protocol string, sets ...string) *house {
 	t.Helper()
 	h := &house{t: t}
-	far := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	far := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.took.drink(r)
 		pause := time.NewTimer(time.Duration(h.hold.Load()))
 		defer pause.Stop()
@@ -44,12 +47,16 @@ func start(t *testing.T, sets ...string) *house {
 		}
 		_, _ = io.WriteString(w, "here")
 	}))
+	far.Config.Protocols = new(http.Protocols)
+	far.Config.Protocols.SetHTTP1(true)
+	far.Config.Protocols.SetUnencryptedHTTP2(true)
+	far.Start()
 	t.Cleanup(far.Close)
 	binary, err := kill.Build(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	sets = append(sets, fmt.Sprintf(`upstreams={"app":{"url":%q}}`, far.URL), `routes=[{"path":"/open","upstream":"app","auth":"none"},{"path":"/keyed","upstream":"app","auth":"key"}]`)
+	sets = append(sets, fmt.Sprintf(`upstreams={"app":{"url":%q,"protocol":%q}}`, far.URL, protocol), `routes=[{"path":"/open","upstream":"app","auth":"none"},{"path":"/keyed","upstream":"app","auth":"key"}]`)
 	h.Node = &kill.Node{Binary: binary, Data: t.TempDir()}
 	for _, s := range sets {
 		h.Args = append(h.Args, "--set", s)

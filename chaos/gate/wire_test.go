@@ -58,10 +58,16 @@ func proven(t *testing.T) (sets []string, trust *tls.Config) {
 
 // TestTakenBack: requests of HTTP/2 that are taken back as fast as they are made, and
 // connections that end in the middle of them, leave no permit out; and others are served
-// meanwhile.
+// meanwhile, whatever their service speaks.
 func TestTakenBack(t *testing.T) {
+	for _, protocol := range []string{"http1", "http2"} {
+		t.Run(protocol, func(t *testing.T) { takenBack(t, protocol) })
+	}
+}
+
+func takenBack(t *testing.T, protocol string) {
 	sets, trust := proven(t)
-	h := start(t, append(sets, "permits.beyond=64", "queue.beyond=64", "http.streams=32")...)
+	h := startBy(t, protocol, append(sets, "permits.beyond=64", "queue.beyond=64", "http.streams=32")...)
 	h.hold.Store(int64(time.Millisecond))
 	at := strings.TrimPrefix(h.HTTP, "http://")
 	var wg sync.WaitGroup
