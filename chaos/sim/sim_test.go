@@ -104,8 +104,14 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("never saw %q, which shows that %q matters", p.Saw, p.Fault)
 		}
 	}
-	workload(t, cells)
-	callers(t, gated)
+	// What clients ask for is the whole of what there is to ask: every operation has met every
+	// problem that it can meet, in every kind in which it can be asked. Lives are bent to one cell
+	// after another: see goal. And every class has come to every facet, and was told all that it
+	// can be told there.
+	if part := filled(t, "sim.cells", sim.Cells(), cells, enough); part < 50 {
+		t.Errorf("%d of a hundred cells are filled: less than half", part)
+	}
+	filled(t, "sim.gate", sim.GateCells(), gated, enough/4)
 	faults := map[string]bool{}
 	for _, p := range sim.Probes() {
 		faults[p.Fault] = true
@@ -116,53 +122,32 @@ func TestSeeds(t *testing.T) {
 	t.Logf("evidence: sim.probes = %d, none without a hit; the rarest %d times", len(sim.Probes()), least)
 }
 
-// workload: what clients ask for is the whole of what there is to ask. Every operation has
-// met every problem that it can meet, in every kind in which it can be asked; what cannot be
-// was never seen. Lives are bent to one cell after another: see goal.
-func workload(t *testing.T, cells map[sim.Cell]int) {
-	t.Helper()
-	whole, filled, least := 0, 0, 1<<30
-	for _, c := range sim.Cells() {
-		if why := c.Never(); why != "" {
-			if cells[c] > 0 {
-				t.Errorf("%v was seen %d times, and should never be: %s", c, cells[c], why)
-			}
-			continue
-		}
-		whole++
-		least = min(least, cells[c])
-		switch n := cells[c]; {
-		case n > 0:
-			filled++
-		case *seeds >= enough:
-			t.Errorf("nobody came to %v", c)
-		}
-	}
-	t.Logf("evidence: sim.cells = %d of %d that can be; the rarest %d times", filled, whole, least)
-	if 2*filled < whole {
-		t.Errorf("%d cells of %d are filled: less than half", filled, whole)
-	}
+// A cell is what can be met, or never, and why.
+type cell interface {
+	comparable
+	String() string
+	Never() string
 }
 
-// callers: every class has come to every facet, and was told all that it can be told there.
-func callers(t *testing.T, cells map[sim.GateCell]int) {
+// filled: each cell that can be was seen, in as many lives as it takes; what cannot be was never
+// seen. It says of how many, in a hundred.
+func filled[C cell](t *testing.T, evidence string, all []C, seen map[C]int, lives int) (part int) {
 	t.Helper()
 	whole, filled, least := 0, 0, 1<<30
-	for _, c := range sim.GateCells() {
+	for _, c := range all {
+		n := seen[c]
 		if why := c.Never(); why != "" {
-			if cells[c] > 0 {
-				t.Errorf("%v was seen %d times, and should never be: %s", c, cells[c], why)
+			if n > 0 {
+				t.Errorf("%v was seen %d times, and should never be: %s", c, n, why)
 			}
 			continue
 		}
-		whole++
-		least = min(least, cells[c])
-		switch n := cells[c]; {
-		case n > 0:
+		if whole, least = whole+1, min(least, n); n > 0 {
 			filled++
-		case *seeds >= enough/4:
+		} else if *seeds >= lives {
 			t.Errorf("nobody came to %v", c)
 		}
 	}
-	t.Logf("evidence: sim.gate = %d of %d that can be; the rarest %d times", filled, whole, least)
+	t.Logf("evidence: %s = %d of %d that can be; the rarest %d times", evidence, filled, whole, least)
+	return 100 * filled / whole
 }
