@@ -276,27 +276,15 @@ func (h *house) quiet() {
 // busy are the gauges of the gate that are not 0.
 func (h *house) busy() (all []string) {
 	h.t.Helper()
-	resp, err := http.Get(h.Admin + "/metrics")
-	if err != nil {
-		h.t.Fatal(err)
+	seen, err := h.Gauges(h.t.Context(), kill.AtGate()...)
+	if err != nil || len(seen) < 10 {
+		h.t.Fatalf("%d gauges, %v", len(seen), err)
 	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	seen := 0
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if !slices.ContainsFunc([]string{"semaphore_inflight{", "fq_inflight{", "fq_queued{", "permits_taken_total"}, func(p string) bool { return strings.HasPrefix(name, p) }) {
-			continue
-		}
-		if seen++; value != "0" {
-			all = append(all, name+" "+value)
+	for name, v := range seen {
+		if v != 0 {
+			all = append(all, fmt.Sprintf("%s %v", name, v))
 		}
 	}
-	if seen < 10 {
-		h.t.Fatalf("only %d gauges", seen)
-	}
+	slices.Sort(all)
 	return all
 }

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -167,6 +168,34 @@ func (n *Node) do(req *http.Request, bearer string) (status int, body []byte, er
 	defer resp.Body.Close()
 	body, err = io.ReadAll(resp.Body)
 	return resp.StatusCode, body, err
+}
+
+// Gauges are the numbers that the node tells of itself, under their names with labels: those
+// whose names begin with any of these.
+func (n *Node) Gauges(ctx context.Context, of ...string) (map[string]float64, error) {
+	status, text, err := n.get(ctx, n.Admin+"/metrics", "")
+	if err == nil && status != http.StatusOK {
+		err = errors.New(http.StatusText(status))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("metrics: %w", err)
+	}
+	all := map[string]float64{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if !slices.ContainsFunc(of, func(begins string) bool { return strings.HasPrefix(name, begins) }) {
+			continue
+		}
+		if all[name], err = strconv.ParseFloat(value, 64); err != nil {
+			return nil, fmt.Errorf("metrics: %q: %w", line, err)
+		}
+	}
+	return all, nil
+}
+
+// AtGate are the gauges of who is at the gate, or kept a permit for too long: 0 where nobody is.
+func AtGate() []string {
+	return []string{"semaphore_inflight{", "fq_inflight{", "fq_queued{", "permits_taken_total"}
 }
 
 // Get reads from the public listener.

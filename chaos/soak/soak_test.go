@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -238,28 +237,9 @@ func over(is, first map[string]float64) (all []string) {
 // gauges are those of the gate, and of the process.
 func (h *house) gauges() map[string]float64 {
 	h.t.Helper()
-	resp, err := http.Get(h.Admin + "/metrics") //nolint:noctx // the node answers, or the test fails
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	all := make(map[string]float64)
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		for _, of := range []string{"semaphore_inflight{", "fq_inflight{", "fq_queued{", "permits_taken_total", "go_goroutines", "process_open_fds", "process_resident_memory_bytes"} {
-			if strings.HasPrefix(name, of) {
-				if all[name], err = strconv.ParseFloat(value, 64); err != nil {
-					h.t.Fatal(line)
-				}
-			}
-		}
-	}
-	if len(all) < 12 {
-		h.t.Fatalf("only %d gauges", len(all))
+	all, err := h.Gauges(h.t.Context(), append(kill.AtGate(), "go_goroutines", "process_open_fds", "process_resident_memory_bytes")...)
+	if err != nil || len(all) < 12 {
+		h.t.Fatalf("%d gauges, %v", len(all), err)
 	}
 	return all
 }
