@@ -129,13 +129,12 @@ func untimely() map[string]illegal {
 				return ok
 			})
 		}},
+		"a frame of what is to come": {"Vouch", func(_, _ *trace.View, s *trace.Step) bool {
+			return reframe(s, func(h *record.Head) { h.At++ })
+		}},
+		"another time than the clock's": {"Read", func(_, v *trace.View, _ *trace.Step) bool { v.At++; return true }},
 		"a frame of yesterday": {"NotBehindFrames", func(before, _ *trace.View, s *trace.Step) bool {
-			if len(s.Frame) == 0 || before.LSN == 0 {
-				return false
-			}
-			h, _, _ := record.Open(s.Frame)
-			s.Frame = record.Begin(nil, h.LSN, 1)
-			return true
+			return before.LSN > 0 && reframe(s, func(h *record.Head) { h.At = 1 })
 		}},
 	}
 }

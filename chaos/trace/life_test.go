@@ -139,6 +139,22 @@ func unlived() map[string]illegal {
 			v.Durable = b.Durable
 			return ok
 		}},
+		"durable, and never written": {"Ordered", func(_, v *trace.View, s *trace.Step) bool {
+			ok := isA[event.Durable](s)
+			if ok {
+				v.Durable = v.LSN + 1
+				s.In = event.Durable{Upto: v.Durable}
+			}
+			return ok
+		}},
+		"folded, and not durable": {"Ordered", func(_, v *trace.View, s *trace.Step) bool {
+			ok := isA[event.Folded](s) && v.Durable < v.LSN
+			if ok {
+				v.Folded = v.Durable + 1
+				s.In = event.Folded{Upto: v.Folded}
+			}
+			return ok
+		}},
 		"a frame of no bytes": {"Emit", func(b, v *trace.View, s *trace.Step) bool { ok := v.LSN > b.LSN; s.Frame = nil; return ok }},
 		"two frames in one": {"Emit", func(b, v *trace.View, s *trace.Step) bool {
 			ok := v.LSN > b.LSN

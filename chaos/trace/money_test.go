@@ -1,6 +1,8 @@
 package trace_test
 
 import (
+	"bytes"
+
 	"macronode/chaos/trace"
 	"macronode/core/event"
 	"macronode/core/record"
@@ -12,6 +14,7 @@ func debit(r *record.Record) bool { return r.Kind == record.Moved && r.Op != eve
 // unpaid are lives that Wallet has not.
 func unpaid() map[string]illegal {
 	var last words.Name
+	var ref []byte
 	return map[string]illegal{
 		"a nonce that is skipped": {"NonceExact", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
@@ -67,6 +70,16 @@ func unpaid() map[string]illegal {
 				return ok
 			})
 		}},
+		"held, and not there": {"Covered", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Held
+				if ok {
+					r.Amount, _ = r.Amount.Plus(words.Units(1 << 40))
+					r.HeldNow, _ = r.HeldNow.Plus(words.Units(1 << 40))
+				}
+				return ok
+			})
+		}},
 		"a hold that is not there": {"EndsOnce", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
 				ok := r.Kind == record.Lapsed
@@ -98,6 +111,29 @@ func unpaid() map[string]illegal {
 			other.Key = was
 			s.In = &other
 			return edit(s, func(r *record.Record) bool { r.Key = was; return r.Keyed() })
+		}},
+		"a ref twice": {"RefOnce", func(_, _ *trace.View, s *trace.Step) bool {
+			if isA[event.Boot](s) {
+				ref = nil
+			}
+			return edit(s, func(r *record.Record) bool {
+				was, ok := ref, len(r.Ref.Text) > 0
+				if ok {
+					ref = bytes.Clone(r.Ref.Text)
+					r.Ref.Text = was
+				}
+				return ok && was != nil
+			})
+		}},
+		"a frame that is skipped": {"StateIsFold", func(b, _ *trace.View, s *trace.Step) bool {
+			return b.LSN > 0 && reframe(s, func(h *record.Head) { h.LSN++ })
+		}},
+		"a frame that nobody counts": {"StateIsFold", func(b, v *trace.View, s *trace.Step) bool {
+			ok := b.LSN > 0 && v.LSN == b.LSN
+			if ok {
+				s.Frame = record.Begin(nil, v.LSN+1, v.At)
+			}
+			return ok
 		}},
 		"forgets too much": {"WindowExact", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {

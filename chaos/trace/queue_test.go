@@ -1,6 +1,9 @@
 package trace_test
 
 import (
+	"maps"
+	"slices"
+
 	"macronode/chaos/trace"
 	"macronode/core/event"
 	"macronode/core/words"
@@ -67,6 +70,21 @@ func unqueued(waits *queue) map[string]illegal {
 			ok := waits.note(v, s)
 			if ok {
 				v.Held--
+			}
+			return ok
+		}},
+		"told before its turn, while another leaves": {"RightReply", func(b, v *trace.View, s *trace.Step) bool {
+			waits.note(v, s)
+			ok := isA[event.Folded](s) && int(b.Held-v.Held) > len(s.Replies) && len(waits.tickets) > 0
+			if ok {
+				s.Replies = append(s.Replies, event.Reply{Ticket: slices.Max(slices.Collect(maps.Keys(waits.tickets)))})
+			}
+			return ok
+		}},
+		"waits for a frame of others, and for longer": {"Served", func(b, v *trace.View, s *trace.Step) bool {
+			ok := isA[event.Folded](s) && b.Held == v.Held+1 && len(s.Replies) == 1 && s.Replies[0].Problem == event.NonceAhead
+			if ok {
+				s.Replies, v.Held = nil, b.Held
 			}
 			return ok
 		}},
