@@ -22,6 +22,11 @@ type (
 		tenant      words.Tenant
 		name, asset string
 	}
+	hold struct { // Hold.tla's
+		of     holding
+		amount words.Amount
+		until  words.Time
+	}
 	named struct {
 		tenant words.Tenant
 		name   string
@@ -67,7 +72,7 @@ type money struct {
 	seq     map[words.Tenant]words.Seq
 	purses  map[holding]purse
 	supply  map[asset]supply
-	holds   map[words.Place]holding
+	holds   map[words.Place]hold
 	window  []kept // Wallet's keys, oldest first
 	keys    map[named]outcome
 	askers  map[words.Ticket]asker
@@ -78,7 +83,7 @@ type money struct {
 
 func newMoney(c node.Config) money {
 	return money{ttl: words.Time(c.State.Idem.TTL.Milliseconds()), perDay: [2]words.Amount{c.State.Ledger.Day, c.State.Ledger.IssueDay}, nonce: map[account]words.Nonce{}, seq: map[words.Tenant]words.Seq{}, purses: map[holding]purse{},
-		supply: map[asset]supply{}, holds: map[words.Place]holding{}, keys: map[named]outcome{}, askers: map[words.Ticket]asker{}}
+		supply: map[asset]supply{}, holds: map[words.Place]hold{}, keys: map[named]outcome{}, askers: map[words.Ticket]asker{}}
 }
 
 func (m *money) step(before, after *View, s *Step) error {

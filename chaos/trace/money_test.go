@@ -11,6 +11,21 @@ import (
 
 func debit(r *record.Record) bool { return r.Kind == record.Moved && r.Op != event.Issue }
 
+// until is a life whose holds are seen to have another end, up to the first that ends in this way.
+func until(ends record.Kind, at words.Time) func(_, _ *trace.View, s *trace.Step) bool {
+	return func(_, _ *trace.View, s *trace.Step) (ended bool) {
+		edit(s, func(r *record.Record) bool {
+			ended = ended || r.Kind == ends
+			held := r.Kind == record.Held
+			if held {
+				r.Until = at
+			}
+			return held
+		})
+		return ended
+	}
+}
+
 // unpaid are lives that Wallet has not.
 func unpaid() map[string]illegal {
 	var last words.Name
@@ -64,6 +79,26 @@ func unpaid() map[string]illegal {
 		"held, and not counted": {"HeldIsSum", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
 				ok := r.Kind == record.Held
+				if ok {
+					r.HeldNow, _ = r.HeldNow.Plus(words.Units(1))
+				}
+				return ok
+			})
+		}},
+		"more of a hold than it has": {"CapturedWithin", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Captured
+				if ok {
+					r.Amount = words.Units(1 << 40)
+				}
+				return ok
+			})
+		}},
+		"lapses before its time": {"NoneBeforeDue", until(record.Lapsed, 1<<50)},
+		"paid after its time":    {"NoneWhenDue", until(record.Captured, 1)},
+		"let go, and still counted": {"HeldIsSum", func(_, _ *trace.View, s *trace.Step) bool {
+			return edit(s, func(r *record.Record) bool {
+				ok := r.Kind == record.Lapsed || r.Kind == record.Captured
 				if ok {
 					r.HeldNow, _ = r.HeldNow.Plus(words.Units(1))
 				}

@@ -12,13 +12,12 @@ func (m *money) moves(at words.Place, r *record.Record) error {
 		return nil
 	}
 	of := holding{r.Tenant, string(r.From.Text), string(r.Asset.Text)}
-	if r.Kind == record.Lapsed || r.Kind == record.Captured || r.Kind == record.Released {
-		was, ok := m.holds[r.Hold.Place()]
-		if !ok || r.Kind != record.Lapsed && was != of {
-			return broken("EndsOnce", "%v ends the hold of %v, active %v", at, r.Hold.Place(), ok)
-		}
-		of = was
-		delete(m.holds, r.Hold.Place())
+	ended, err := m.ends(at, r, of)
+	if err != nil {
+		return err
+	}
+	if r.Kind == record.Lapsed {
+		of = ended.of
 	}
 	if r.Kind == record.Moved && r.Op != event.Issue || r.Kind == record.Held {
 		a := account{r.Tenant, of.name}
@@ -30,10 +29,12 @@ func (m *money) moves(at words.Place, r *record.Record) error {
 	p := m.purses[of]
 	if r.Kind != record.Moved {
 		if r.Kind == record.Held {
-			m.holds[at] = of
+			m.holds[at] = hold{of, r.Amount, r.Until}
 			if sum, fits := p.held.Plus(r.Amount); !fits || sum != r.HeldNow {
 				return broken("HeldIsSum", "%v: %v and %v are %v", at, p.held, r.Amount, r.HeldNow)
 			}
+		} else if rest, enough := p.held.Minus(ended.amount); !enough || rest != r.HeldNow {
+			return broken("HeldIsSum", "%v: %v less %v are %v", at, p.held, ended.amount, r.HeldNow)
 		}
 		p.held = r.HeldNow
 		if p.has.Less(p.held) {
@@ -45,6 +46,26 @@ func (m *money) moves(at words.Place, r *record.Record) error {
 		return m.pays(at, r, of)
 	}
 	return nil
+}
+
+// ends is a hold that ends: once, in its time, and for no more than it holds.
+func (m *money) ends(at words.Place, r *record.Record, of holding) (h hold, err error) {
+	if r.Kind != record.Lapsed && r.Kind != record.Captured && r.Kind != record.Released {
+		return hold{}, nil
+	}
+	h, ok := m.holds[r.Hold.Place()]
+	delete(m.holds, r.Hold.Place())
+	switch due := h.until <= m.at; {
+	case !ok || r.Kind != record.Lapsed && h.of != of:
+		return h, broken("EndsOnce", "%v ends the hold of %v, active %v", at, r.Hold.Place(), ok)
+	case due && r.Kind != record.Lapsed:
+		return h, broken("NoneWhenDue", "%v ends at %d what was held until %d", at, m.at, h.until)
+	case !due && r.Kind == record.Lapsed:
+		return h, broken("NoneBeforeDue", "%v lapses at %d, and is held until %d", at, m.at, h.until)
+	case r.Kind == record.Captured && h.amount.Less(r.Amount):
+		return h, broken("CapturedWithin", "%v takes %v of %v", at, r.Amount, h.amount)
+	}
+	return h, nil
 }
 
 // pays takes from one side and gives to the other.

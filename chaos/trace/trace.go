@@ -2,7 +2,7 @@
 // before, what happened, what is seen after. It shares no decision with core.
 //
 //	before ──step──► after      life:  specs/drain, with the phases, needs, replies and deadlines
-//	                            money: specs/wallet, with the balances, nonces, seqs and keys
+//	                            money: specs/wallet and specs/hold, with the balances, nonces, seqs, keys and holds
 //	                            hours: specs/clock, with the time that it says it is
 //	                            line:  specs/queue, with who is held, refused and told in turn
 //	                            door:  specs/admission and specs/drr, with who is let in, whose turn it is, and every quota
