@@ -79,9 +79,10 @@ func (n *Node) Start(ctx context.Context) error {
 	return fmt.Errorf("never ready: %w\n%s", ctx.Err(), n.Said())
 }
 
-// Launch runs the binary, and does not wait for anything.
+// Launch runs the binary, and does not wait for anything. A disk that stands still for some
+// seconds, as that of a busy machine does, is slow to it and has not failed.
 func (n *Node) Launch() error {
-	args := append([]string{"serve", "--data", n.Data, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"}, n.Args...)
+	args := append([]string{"serve", "--data", n.Data, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--set", "journal.fail=1m"}, n.Args...)
 	n.cmd, n.ended, n.out = exec.Command(n.Binary, args...), make(chan struct{}), new(said)
 	n.cmd.Stdout, n.cmd.Stderr = n.out, n.out
 	if err := n.cmd.Start(); err != nil {
