@@ -108,10 +108,10 @@ func TestSeeds(t *testing.T) {
 	// problem that it can meet, in every kind in which it can be asked. Lives are bent to one cell
 	// after another: see goal. And every class has come to every facet, and was told all that it
 	// can be told there.
-	if part := filled(t, "sim.cells", sim.Cells(), cells, enough); part < 50 {
+	if part := filled(t, "evidence: sim.cells = ", sim.Cells(), cells, enough); part < 50 {
 		t.Errorf("%d of a hundred cells are filled: less than half", part)
 	}
-	filled(t, "sim.gate", sim.GateCells(), gated, enough/4)
+	filled(t, "evidence: sim.gate = ", sim.GateCells(), gated, enough/4)
 	faults := map[string]bool{}
 	for _, p := range sim.Probes() {
 		faults[p.Fault] = true
@@ -130,8 +130,8 @@ type cell interface {
 }
 
 // filled: each cell that can be was seen, in as many lives as it takes; what cannot be was never
-// seen. It says of how many, in a hundred.
-func filled[C cell](t *testing.T, evidence string, all []C, seen map[C]int, lives int) (part int) {
+// seen. It returns of how many, in a hundred, and says it after of.
+func filled[C cell](t *testing.T, of string, all []C, seen map[C]int, lives int) (part int) {
 	t.Helper()
 	whole, filled, least := 0, 0, 1<<30
 	for _, c := range all {
@@ -148,6 +148,6 @@ func filled[C cell](t *testing.T, evidence string, all []C, seen map[C]int, live
 			t.Errorf("nobody came to %v", c)
 		}
 	}
-	t.Logf("evidence: %s = %d of %d that can be; the rarest %d times", evidence, filled, whole, least)
+	t.Logf("%s%d of %d that can be; the rarest %d times", of, filled, whole, least)
 	return 100 * filled / whole
 }
