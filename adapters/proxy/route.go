@@ -3,6 +3,7 @@ package proxy
 import (
 	"cmp"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
@@ -157,8 +158,9 @@ func under(path, prefix string) bool {
 	return strings.HasPrefix(path, prefix) && (len(path) == len(prefix) || path[len(prefix)] == '/')
 }
 
-// hostname is what a Host header names, without a port; false when it is no host. What
-// an endpoint could not be asked for must not be taken for a failure of the endpoint.
+// hostname is what a Host header names, without a port and without the dot that may end a
+// name; false when it is no host. What an endpoint could not be asked for must not be taken
+// for a failure of the endpoint, and no name may pass by its route in another spelling.
 func hostname(said string) (host string, ok bool) {
 	for i := range len(said) {
 		if c := said[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && strings.IndexByte(".-_:[]", c) < 0 {
@@ -169,12 +171,27 @@ func hostname(said string) (host string, ok bool) {
 	if at := strings.LastIndexByte(said, ':'); at >= 0 && !strings.Contains(said[at:], "]") {
 		host = said[:at]
 	}
+	host = strings.TrimSuffix(host, ".")
+	if strings.HasSuffix(host, ".") || !bare(host) {
+		return "", false
+	}
 	for i := range len(host) {
 		if 'A' <= host[i] && host[i] <= 'Z' {
 			return strings.ToLower(host), true
 		}
 	}
 	return host, true
+}
+
+// bare reports a host that has no port any more: colons stand within an address of IPv6.
+func bare(host string) bool {
+	if !strings.ContainsAny(host, ":[]") {
+		return true
+	}
+	inner, opened := strings.CutPrefix(host, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	at, err := netip.ParseAddr(inner)
+	return opened && closed && err == nil && at.Is6()
 }
 
 // clean is a decoded path as routes see it: with one slash where there are several. It
