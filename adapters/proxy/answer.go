@@ -26,6 +26,7 @@ func (t *trip) answer(res *http.Response) {
 	if _, said := h["Content-Type"]; !said {
 		h["Content-Type"] = nil // or the server would guess one
 	}
+	behind(res.Trailer, res.Header)
 	announced := len(res.Trailer)
 	if announced > 0 {
 		var names []string
@@ -42,7 +43,7 @@ func (t *trip) answer(res *http.Response) {
 		}
 		panic(http.ErrAbortHandler) // the client must see that it is not whole
 	}
-	if len(res.Trailer) > 0 {
+	if behind(res.Trailer, res.Header); len(res.Trailer) > 0 {
 		t.trailers(res, announced)
 	}
 }

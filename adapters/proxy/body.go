@@ -51,6 +51,7 @@ func (b *body) Read(to []byte) (n int, err error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, io.EOF):
+		behind(b.of.r.Trailer, b.of.r.Header) // what was not announced has come as well
 		b.done.Store(true)
 	default:
 		b.failed.CompareAndSwap(0, uint32(fault(err)))

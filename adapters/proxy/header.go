@@ -49,6 +49,27 @@ func named(trailer http.Header) bool {
 	return true
 }
 
+// behind leaves of trailers those that may come behind a body, by RFC 9110, 6.5.1: what says how a
+// message is framed, where it goes, who asks, what its body is, or what a store or a client does
+// with it comes before the body or not at all. So it is both ways, whatever either side announced.
+func behind(trailer, header http.Header) {
+	for name := range trailer {
+		if hop(name) || ours(name) || upfront(name) || listed(header["Connection"], name) {
+			delete(trailer, name)
+		}
+	}
+}
+
+// upfront reports a field that counts in a header alone.
+func upfront(name string) bool {
+	switch name {
+	case "Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Host", "Max-Forwards", "Authorization", "Www-Authenticate", "Realm", "Cookie", "Set-Cookie",
+		"Expect", "Range", "Pragma", "Cache-Control", "Age", "Date", "Expires", "Location", "Retry-After", "Vary":
+		return true
+	}
+	return strings.HasPrefix(name, "If-") || strings.HasPrefix(name, "Access-Control-")
+}
+
 // listed reports that Connection names a field.
 func listed(connection []string, name string) bool {
 	for _, line := range connection {

@@ -67,6 +67,7 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match, c *Course
 	defer t.timer.Stop()
 	if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
 		t.body = &body{of: t, inner: r.Body, pace: p.pace()}
+		behind(r.Trailer, r.Header)
 		defer t.body.end()
 	} else {
 		_ = t.control.SetReadDeadline(time.Time{})

@@ -155,6 +155,65 @@ func TestTrailers(t *testing.T) {
 	}
 }
 
+// TestTrailersThatAreNone: what counts in a header alone is no trailer, both ways, announced or
+// not; nor is what Connection names.
+func TestTrailersThatAreNone(t *testing.T) {
+	fields := []string{"X-Sum", "7", "X-Named", "1", "Content-Length", "99", "Transfer-Encoding", "chunked", "Connection", "close", "Host", "evil", "Keep-Alive", "timeout=1", "Te", "trailers",
+		"Trailer", "X-Y", "Upgrade", "h2c", "Set-Cookie", "a=b", "Content-Encoding", "gzip", "Authorization", "b", "X-Forwarded-For", "6.6.6.6", "Location", "/", "Access-Control-Allow-Origin", "*"}
+	lines, low, names := "", []string{}, []string{}
+	for i := 0; i < len(fields); i += 2 {
+		lines += fields[i] + ": " + fields[i+1] + "\r\n"
+		if fields[i] != "X-Named" { // HTTP/2 has no Connection
+			low = append(low, strings.ToLower(fields[i]), fields[i+1])
+		}
+		if fields[i] != "Content-Length" && fields[i] != "Transfer-Encoding" && fields[i] != "Trailer" { // those are a bad request
+			names = append(names, fields[i])
+		}
+	}
+	announced := "Trailer: " + strings.Join(names, ", ") + "\r\n"
+	first := "HTTP/1.1 200 OK\r\nConnection: x-named\r\nTransfer-Encoding: chunked\r\n"
+	const body = "2\r\nok\r\n0\r\n"
+	for what, origin := range map[string]string{
+		"unannounced": says(t, first+"\r\n"+body+lines+"\r\n"),
+		"announced":   says(t, first+announced+"\r\n"+body+lines+"\r\n"),
+		"HTTP/2": tame(t, func(_ int, c *wild) {
+			s := c.next()
+			c.head(s, false, ":status", "200", "trailer", strings.Join(names, ", "))
+			c.data(s, false, "ok")
+			c.head(s, true, low...)
+			c.until()
+		}).url,
+	} {
+		change := second
+		if what != "HTTP/2" {
+			change = nil
+		}
+		h := build(t, change, origin)
+		conn, in := h.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		got, err := io.ReadAll(in)
+		_ = conn.Close()
+		head, rest, _ := strings.Cut(string(got), "\r\n\r\n")
+		if err != nil || rest != "2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n" || what == "announced" && !strings.Contains(head, "\r\nTrailer: X-Sum\r\n") {
+			t.Errorf("%s: %q\n%q, %v", what, head, rest, err)
+		}
+	}
+	seen := make(chan http.Header, 2)
+	h := build(t, nil, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		seen <- r.Trailer
+	}))
+	for range 2 {
+		_, in := h.raw("POST / HTTP/1.1\r\nHost: a\r\nConnection: x-named\r\n" + announced + "Transfer-Encoding: chunked\r\n\r\n" + body + lines + "\r\n")
+		if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != 200 {
+			t.Fatalf("%+v, %v", res, err)
+		}
+		if got := <-seen; len(got) != 1 || got.Get("X-Sum") != "7" {
+			t.Errorf("sent on: %v", got)
+		}
+		announced = "Trailer: X-Sum\r\n"
+	}
+}
+
 // What is said before the answer is given on.
 func TestEarlyHints(t *testing.T) {
 	h := build(t, nil, says(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
