@@ -65,6 +65,7 @@ func TestCourses(t *testing.T) {
 		{"no HTTP", says(t, "220 mail\r\n\r\n"), "failed malformed 0, method", nil, nil, "POST"},
 		{"closed", says(t, ""), "failed closed 0, method", nil, nil, "POST"},
 		{"turned", says(t, "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno"), "whole status 503, method", nil, nil, "POST"},
+		{"says too much first", says(t, strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 6)), "failed malformed 0, said", nil, nil, "GET"},
 		{"cut", says(t, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"), "cut closed 200, ", nil, nil, "GET"},
 		{"late", hangs, "late deadline 0, time", soon, nil, "GET"},
 		{"hurried", hangs, "left hurried 0, ", nil, []string{proxy.DeadlineHeader, "20"}, "GET"},

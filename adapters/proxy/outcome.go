@@ -20,14 +20,13 @@ var (
 
 // failed tells of a try that failed, and asks whether there is another.
 func (t *trip) failed(e event.Ending) event.Onward {
-	on := t.port.Failed(event.Tried{Ticket: t.ticket, Ending: e, Spent: t.spent(), Patience: t.left()})
+	on := t.port.Failed(event.Tried{Ticket: t.ticket, Ending: e, Spent: t.spent(), Said: t.spoke.Load(), Patience: t.left()})
 	t.leg.Halt = on.Halt
 	return on
 }
 
-// spent reports that the request cannot be sent again: some of its body is gone, or something
-// was said to the client.
-func (t *trip) spent() bool { return t.spoke.Load() || t.body != nil && t.body.begun.Load() }
+// spent reports that some of the body is gone.
+func (t *trip) spent() bool { return t.body != nil && t.body.begun.Load() }
 
 // over tells what an answer has come to.
 func (t *trip) over(e event.Ending, s Symptom) {

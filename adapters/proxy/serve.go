@@ -304,7 +304,7 @@ func (t *trip) upload() *upload {
 }
 
 // unspent reports that the request may be repeated, whole.
-func (t *trip) unspent() bool { return idempotent(t.r.Method) && !t.spent() }
+func (t *trip) unspent() bool { return idempotent(t.r.Method) && !t.spent() && !t.spoke.Load() }
 
 // request is what an endpoint is sent.
 func (t *trip) request(to *endpoint) *http.Request {

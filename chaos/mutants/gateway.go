@@ -173,6 +173,7 @@ func upstreams() []Mutant {
 		one("turns that never turn", "round robin among equals", pick, "u.next = (at + 1) % MaxEndpoints", "u.next = 0", twin, told),
 		one("POST sent again", "only idempotent methods are retried", report, "case !c.again:", "case false:", twin, told),
 		one("half a body sent again", "no retry once a byte is gone", report, "case in.Spent:", "case false:", twin, told),
+		one("said, and sent again", "what a client was told is not said twice", report, "case in.Said:", "case false:", twin, told),
 		one("a fourth try", "U2", report, "c.tries >= u.rules.Tries", "c.tries > u.rules.Tries", twin, told),
 		one("late, and told as anything", "a failure that is not tried again says why", report, "on.Halt = event.HaltTime\n\tcase !c.again", "on.Halt = event.HaltTries\n\tcase !c.again", twin, told),
 		one("out, and said to be well", "who is sent to an endpoint that is out is told so", pick, "at, m.at(c).out", "at, false", twin, told),

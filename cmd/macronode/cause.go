@@ -35,6 +35,7 @@ var symptoms = map[proxy.Symptom]string{
 var halts = map[event.Halt]string{
 	event.HaltMethod: "its method may not be sent twice",
 	event.HaltBody:   "some of its body was gone",
+	event.HaltSaid:   "something was said to the client before the answer, which would be said twice",
 	event.HaltTries:  "it had all its tries (upstreams.*.tries)",
 	event.HaltOpen:   "that failure opened the breaker, or it was open",
 	event.HaltTime:   "its deadline left no time for one",

@@ -73,6 +73,11 @@ func service(t *testing.T) string {
 		switch r.URL.Path {
 		case "/hangs":
 			<-over
+		case "/hints":
+			for range 6 {
+				w.Header().Set("Link", "</a>")
+				w.WriteHeader(http.StatusEarlyHints)
+			}
 		case "/refuses":
 			w.Header().Set("X-Request-Id", "theirs")
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -155,6 +160,7 @@ func TestFromAFailureToItsCause(t *testing.T) {
 		{"is down", "GET", "/down/x", 502, []string{"502 bad_gateway", "upstream  down: 2 tries", "1: " + down + ", unsent", symptoms[proxy.Refused], notAgain + halts[event.HaltTries]}, nil},
 		{"is down, and the method is sent once", "POST", "/down/x", 502, []string{"1 try", notAgain + halts[event.HaltMethod]}, nil},
 		{"refuses", "GET", "/refuses", 503, []string{"whole after", "with status 503: " + symptoms[proxy.BadStatus], notAgain + halts[event.HaltTries]}, nil},
+		{"says too much before its answer", "GET", "/hints", 502, []string{"1 try", notAgain + halts[event.HaltSaid]}, nil},
 		{"hangs", "GET", "/hangs", 504, []string{"504 deadline", well + ", late after", symptoms[proxy.Deadline], notAgain + halts[event.HaltTime]}, nil},
 		{"hangs for longer than the client waits", "GET", "/hangs", 504, []string{"left after", symptoms[proxy.Hurried]}, []string{"X-Deadline-Ms", "50"}},
 		{"breaks off midway", "GET", "/breaks", 200, []string{", cut after", "with status 200: " + symptoms[proxy.Closed], "its first byte came"}, nil},

@@ -32,6 +32,7 @@ type Tried struct {
 	Ticket   words.Ticket
 	Ending   Ending
 	Spent    bool          // some of the body is gone, so the request cannot be sent again
+	Said     bool          // nor can it where the client was told something, be it a 1xx
 	Patience time.Duration // what is left of the request's deadline
 }
 
@@ -49,6 +50,7 @@ const (
 	NoHalt     Halt = iota // it is, or nothing has failed
 	HaltMethod             // its method is not idempotent
 	HaltBody               // some of its body is gone
+	HaltSaid               // the client was told something before the answer
 	HaltTries              // it has had all that it is given
 	HaltOpen               // the breaker is open
 	HaltTime               // the pause would be longer than what is left of its deadline, or nothing is left
@@ -57,7 +59,7 @@ const (
 )
 
 func (h Halt) String() string {
-	return [...]string{"", "method", "body", "tries", "breaker", "time", "budget", "?"}[min(h, Halts)]
+	return [...]string{"", "method", "body", "said", "tries", "breaker", "time", "budget", "?"}[min(h, Halts)]
 }
 
 // Probed is what a health check saw of an endpoint.

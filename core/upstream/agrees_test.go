@@ -57,10 +57,10 @@ func TestAgrees(t *testing.T) {
 			return all[rapid.IntRange(max(0, len(all)-20), len(all)-1).Draw(t, "which")]
 		}
 		report := func(t *rapid.T, h held, ending event.Ending) {
-			in := event.Tried{Ticket: h.ticket, Ending: ending, Spent: rapid.IntRange(0, 5).Draw(t, "spent") == 0,
+			in := event.Tried{Ticket: h.ticket, Ending: ending, Spent: rapid.IntRange(0, 5).Draw(t, "spent") == 0, Said: rapid.IntRange(0, 5).Draw(t, "said") == 0,
 				Patience: time.Duration(rapid.SampledFrom([]int64{0, 100e6, 100e6 + 1, 5e9}).Draw(t, "patience"))}
 			got := m.Report(now, in)
-			want, why := w.Report(int64(now), h.call, ending.String(), in.Spent, int64(in.Patience))
+			want, why := w.Report(int64(now), h.call, ending.String(), in.Spent, in.Said, int64(in.Patience))
 			if got.Again != (want >= 0) || got.Again && int64(got.Wait) != want || got.Halt.String() != why {
 				t.Fatalf("%v: %+v, the twin says %v %q", ending, got, want, why)
 			}

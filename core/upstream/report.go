@@ -104,7 +104,7 @@ func (m *Upstreams) ill(now words.Instant, c *call) {
 }
 
 // onward says whether a request is tried again, and why not. Only what is idempotent is, when none of
-// its body is gone, the breaker lets it through and its upstream has a retry to spare.
+// its body is gone, nothing was said to the client, the breaker lets it through and its upstream has a retry to spare.
 func (m *Upstreams) onward(now words.Instant, c *call, in event.Tried) (on event.Onward) {
 	u := &m.upstreams[c.of]
 	most := grown(BackoffMost, BackoffCap, c.tries-1)
@@ -118,6 +118,8 @@ func (m *Upstreams) onward(now words.Instant, c *call, in event.Tried) (on event
 		on.Halt = event.HaltMethod
 	case in.Spent:
 		on.Halt = event.HaltBody
+	case in.Said:
+		on.Halt = event.HaltSaid
 	case c.tries >= u.rules.Tries || c.last:
 		on.Halt = event.HaltTries
 	case u.breaker.state == event.Open:

@@ -106,6 +106,9 @@ func (s *scene) report(ending string, names []string) string {
 		case "spent":
 			in.Spent = true
 			continue
+		case "said":
+			in.Said = true
+			continue
 		case "hurried":
 			in.Patience = 100 * time.Millisecond
 			continue

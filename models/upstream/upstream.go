@@ -172,7 +172,7 @@ func (u *Upstream) trials() (n int) {
 
 // Report hears how a try ended; wait is less than nothing when there is no other, and why
 // says why there is none after a failure.
-func (u *Upstream) Report(now int64, c *Call, ending string, spent bool, patience int64) (wait int64, why string) {
+func (u *Upstream) Report(now int64, c *Call, ending string, spent, said bool, patience int64) (wait int64, why string) {
 	u.Pass(now)
 	was := c.Is
 	switch ending {
@@ -220,7 +220,7 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent bool, patienc
 		is  bool
 		why string
 	}{
-		{ending == "late", "time"}, {!c.Again, "method"}, {spent, "body"}, {len(c.Tried) >= u.Rules.Tries || c.Last, "tries"},
+		{ending == "late", "time"}, {!c.Again, "method"}, {spent, "body"}, {said, "said"}, {len(c.Tried) >= u.Rules.Tries || c.Last, "tries"},
 		{u.Circuit == "open", "breaker"}, {patience <= high, "time"}, {u.Saved < 100, "budget"},
 	} {
 		if no.is && why == "" {
