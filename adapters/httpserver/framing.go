@@ -17,6 +17,8 @@ var (
 	errEnd     = errors.New("a line of it ends otherwise than by CR and LF, or has a byte that no line has")
 	errChunk   = errors.New("its chunks are none")
 	errFields  = errors.New("it has too many fields")
+	errShort   = errors.New("it has no body, and a Content-Length")
+	errHost    = errors.New("it has several hosts")
 )
 
 // Limits of what is followed. They are those of one line, but for the fields.

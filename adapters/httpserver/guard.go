@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"sync/atomic"
 )
 
@@ -111,15 +112,11 @@ func guarded(ctx context.Context, c net.Conn) context.Context {
 }
 
 // admit counts a request of HTTP/1, and says why one is not to be served. The body of one
-// that is has an end only if nothing is wrong with it. In HTTP/2 nothing can be read in two
-// ways.
+// that is has an end only if nothing is wrong with it.
 func admit(r *http.Request) error {
 	g, ok := r.Context().Value(guardKey{}).(*guard)
-	if !ok && len(r.Header) > mostFields {
-		return errFields
-	}
 	if !ok {
-		return nil
+		return agrees(r)
 	}
 	g.served++
 	if why := g.refuses(g.served); why != nil {
@@ -127,6 +124,31 @@ func admit(r *http.Request) error {
 	}
 	if r.ContentLength < 0 {
 		r.Body = &followed{r.Body, g, g.served}
+	}
+	return nil
+}
+
+// agrees says why a request of HTTP/2 is not to be served. Its frames say where it ends, and
+// its fields may say it otherwise, to whoever is sent them: net/http takes the first of several
+// lengths, none for one that is no number, and any where the header is the end.
+func agrees(r *http.Request) error {
+	lengths, hosts := r.Header["Content-Length"], r.Header["Host"]
+	switch {
+	case len(r.Header) > mostFields:
+		return errFields
+	case len(lengths) > 1:
+		return errTwice
+	case len(hosts) > 1 || len(hosts) == 1 && hosts[0] != r.Host:
+		return errHost
+	case len(lengths) == 0:
+		return nil
+	}
+	n, err := strconv.ParseUint(lengths[0], 10, 63)
+	switch {
+	case err != nil || len(lengths[0]) > mostDigits:
+		return errLength
+	case int64(n) != r.ContentLength:
+		return errShort
 	}
 	return nil
 }

@@ -290,6 +290,66 @@ func TestManyFields(t *testing.T) {
 	}
 }
 
+// TestOneEndBySecond: what the fields of a request of HTTP/2 say of its end, and of its host, is
+// what its frames say, or it is refused; and a body that is not as long as it was said to be has
+// no end.
+func TestOneEndBySecond(t *testing.T) {
+	const length = "content-length"
+	bodies, smuggled, up := make(chan string, 1), make(chan struct{}, 1), make(chan net.Addr, 1)
+	c := local()
+	server, client := shows(t, false)
+	c.TLS = server
+	s := New(c, http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {
+		b, err := io.ReadAll(q.Body)
+		bodies <- fmt.Sprintf("%q %v", b, err == nil)
+	}), Hooks{Up: func(a net.Addr) { up <- a }, Smuggle: func() { smuggled <- struct{}{} }}, quietly)
+	r := &running{Server: s, ended: make(chan error, 1)}
+	go func() { r.ended <- s.Run(context.Background()) }()
+	t.Cleanup(s.Kill)
+	r.addr = <-up
+	for _, c := range []struct {
+		name   string
+		fields []string
+		body   string // empty: the header is the end
+		want   string // that the handler reads, and whether that is whole; empty: none sees it
+	}{
+		{"no length", nil, "abc", `"abc" true`},
+		{"a length", []string{length, "3"}, "abc", `"abc" true`},
+		{"a length of zeros", []string{length, "003"}, "abc", `"abc" true`},
+		{"a length of no body", []string{length, "0"}, "", `"" true`},
+		{"no body", nil, "", `"" true`},
+		{"a host twice, and the same", []string{"host", "node"}, "", `"" true`},
+		{"more than it has", []string{length, "5"}, "abc", `"abc" false`},
+		{"less than it has", []string{length, "2"}, "abc", `"" false`},
+		{"two lengths", []string{length, "3", length, "5"}, "abc", ""},
+		{"a length twice", []string{length, "3", length, "3"}, "abc", ""},
+		{"a length, and no body", []string{length, "3"}, "", ""},
+		{"two lengths in one", []string{length, "3, 3"}, "abc", ""},
+		{"a length with a sign", []string{length, "+3"}, "abc", ""},
+		{"a sign, and no body", []string{length, "+0"}, "", ""},
+		{"less than none", []string{length, "-0"}, "", ""},
+		{"a length of nothing", []string{length, ""}, "abc", ""},
+		{"a length of letters, and no body", []string{length, "x"}, "", ""},
+		{"a length that is too long", []string{length, "1000000000000000000"}, "abc", ""},
+		{"another host", []string{"host", "other"}, "", ""},
+		{"two hosts", []string{"host", "node", "host", "other"}, "", ""},
+	} {
+		f := r.frames(t, client)
+		f.must(f.asks(1, c.body == "", c.fields...))
+		if c.body != "" {
+			f.must(f.WriteData(1, true, []byte(c.body)))
+		}
+		got := ""
+		select {
+		case got = <-bodies:
+		case <-smuggled:
+		}
+		if _ = f.conn.Close(); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // TestWhatIsNotReadIsBounded: no client sends more ahead than the window, nor a longer frame.
 func TestWhatIsNotReadIsBounded(t *testing.T) {
 	let := make(chan struct{})

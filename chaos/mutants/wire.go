@@ -11,6 +11,8 @@ func wire() []Mutant {
 		streams   = "./adapters/httpserver TestStreamsAreBounded$"
 		read      = "./adapters/httpserver TestReadCertificate$"
 
+		ends    = "./adapters/httpserver TestOneEndBySecond$"
+		spoken  = "one table has every form of HTTP/2"
 		hostile = "one table has every form, and nothing else sends any"
 		late    = "one test has a request go wrong behind its handler's beginning"
 		shaken  = "what was agreed on is seen in one handshake"
@@ -26,6 +28,10 @@ func wire() []Mutant {
 		one("twice as many streams", "requests of a connection are bounded", server+"httpserver.go", "MaxConcurrentStreams: c.Streams,", "MaxConcurrentStreams: 2 * c.Streams,", streams, "./adapters/httpserver TestRapidReset$"),
 		alone("one test has two connections", one("streams that nobody adds up", "requests of all connections are bounded", server+"httpserver.go", "if s.stream(1) > int64(s.config.MaxConns) {", "if s.stream(1) < 0 {", streams)),
 		alone("one test sends ahead", one("window that is wide open", "what was not read is bounded", server+"httpserver.go", "MaxReceiveBufferPerConnection: c.Window,", "MaxReceiveBufferPerConnection: 1 << 20,", "./adapters/httpserver TestWhatIsNotReadIsBounded$")),
+
+		alone(spoken, one("two lengths by HTTP/2, and the first is believed", "a request ends in one place", server+"guard.go", "case len(lengths) > 1:", "case len(lengths) > 2:", ends)),
+		alone(spoken, one("body that was announced and never came", "no request is a shorter one", server+"guard.go", "case int64(n) != r.ContentLength:", "case int64(n) < r.ContentLength:", ends)),
+		alone(spoken, one("host beside the authority", "a request is to one host", server+"guard.go", "case len(hosts) > 1 || len(hosts) == 1 && hosts[0] != r.Host:", "case len(hosts) > mostFields:", ends)),
 
 		alone(shaken, one("older TLS", "TLS is of version 1.3", server+"tls.go", "tls.VersionTLS13,", "tls.VersionTLS12,", "./adapters/httpserver TestVersionAndKeyExchange$")),
 		alone(shaken, one("required, and not asked for", "keys are agreed on as the operator says", server+"tls.go", "	if quantum {\n", "	if false {\n", "./adapters/httpserver TestVersionAndKeyExchange$")),
