@@ -81,9 +81,9 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match, c *Course
 			defer t.inflated.end()
 		}
 	}
-	kind, ok := upgrade(r)
+	kind := t.upgrade()
 	switch {
-	case !ok || kind != "" && t.body != nil || !named(r.Trailer):
+	case !named(r.Trailer):
 		p.fail(w, r, event.BadRequest, 0)
 	case kind != "" && p.config.Upstreams[m.route.Upstream].Protocol != HTTP2: // which has none: who asks for one may be answered without
 		t.tunnel(kind)

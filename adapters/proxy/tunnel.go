@@ -122,17 +122,23 @@ func (s *Tunnels) Open() int {
 	return len(s.open)
 }
 
-// upgrade is the protocol that a request asks for; empty: none. It is false of one that
-// is no protocol.
-func upgrade(r *http.Request) (kind string, ok bool) {
-	said := r.Header["Upgrade"]
-	if len(said) == 0 || r.ProtoMajor != 1 || r.ProtoMinor != 1 || !listed(r.Header["Connection"], "upgrade") {
-		return "", true
+// upgrade is the protocol that a request asks for; empty: none that an upstream is asked for.
+// A server may ignore the wish, and what stays HTTP is asked for as if there were none: so are
+// wishes for a choice of protocols, for one behind a body, and for one that would pass by all
+// that is decided about requests.
+func (t *trip) upgrade() string {
+	said := t.r.Header["Upgrade"]
+	if len(said) != 1 || t.body != nil || t.r.ProtoMajor != 1 || t.r.ProtoMinor != 1 || !listed(t.r.Header["Connection"], "upgrade") {
+		return ""
 	}
-	if len(said) != 1 || said[0] == "" || strings.ContainsFunc(said[0], func(c rune) bool { return c <= ' ' || c > '~' || c == ',' }) {
-		return "", false
+	if strings.ContainsFunc(said[0], func(c rune) bool { return c <= ' ' || c > '~' || c == ',' }) {
+		return ""
 	}
-	return said[0], !strings.EqualFold(said[0], "h2c") // it would pass by all that is decided about requests
+	switch name, _, _ := strings.Cut(said[0], "/"); strings.ToLower(name) {
+	case "h2c", "h2", "http", "tls":
+		return ""
+	}
+	return said[0]
 }
 
 // tunnel asks the upstream for another protocol.
@@ -151,7 +157,7 @@ func (t *trip) through(res *http.Response) {
 	ending, how := event.Left, Gone
 	defer func() { t.over(ending, how) }()
 	far, ok := res.Body.(io.ReadWriteCloser)
-	asked, _ := upgrade(t.r)
+	asked := t.upgrade()
 	if !ok || asked == "" || res.StatusCode != http.StatusSwitchingProtocols || !strings.EqualFold(asked, res.Header.Get("Upgrade")) {
 		ending, how = event.Cut, Malformed
 		t.fail(t.w, t.r, event.BadGateway, 0)
