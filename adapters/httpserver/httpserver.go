@@ -95,7 +95,9 @@ func (s *Server) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	whole, cancel := context.WithCancel(ctx)
+	whole, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	cancel := func() { end(ErrCut) }
+	defer context.AfterFunc(ctx, cancel)()
 	defer cancel() // handlers that a Kill left behind see it
 	srv := s.server(whole)
 	if s.hooks.Up != nil {
@@ -123,6 +125,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 	cancel()
 	_ = srv.Close() // closing twice is no failure, and nothing else can be done about one
+	s.leave()
 	if e := <-served; !errors.Is(e, net.ErrClosed) && !errors.Is(e, http.ErrServerClosed) {
 		s.log.Warn("the listener did not end well", "address", s.bound, "err", e)
 	}
@@ -205,6 +208,16 @@ func (s *Server) wait(ctx context.Context, d time.Duration, done <-chan struct{}
 		return false
 	}
 	return true
+}
+
+// leave waits for handlers that were cut, so that they have said so; no longer than the grace.
+func (s *Server) leave() {
+	t := time.NewTimer(s.config.Grace)
+	defer t.Stop()
+	select {
+	case <-s.guests.last():
+	case <-t.C:
+	}
 }
 
 func (s *Server) dead() bool {

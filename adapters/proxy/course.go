@@ -71,7 +71,7 @@ const (
 	Body        Symptom = "body"        // the client's body could not be read
 	Unfit       Symptom = "unfit"       // a part was answered with what is none
 	Removed     Symptom = "removed"     // the configuration has changed, and it is not there any more
-	Drained     Symptom = "drained"     // the node cut it at its end
+	Drained     Symptom = "drained"     // the node cut it at its end, a tunnel or an answer
 	Declined    Symptom = "declined"    // it said that it has not begun with the request, or takes none that is so large
 	Held        Symptom = "held"        // its quotas did not have what comes for longer than it has patience
 )

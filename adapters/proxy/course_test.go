@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -116,6 +117,51 @@ func TestCoursesOfTunnels(t *testing.T) {
 	h.opens()
 	if got := told(&(<-courses).Legs[0]); got != "whole silent 101, " {
 		t.Error(got)
+	}
+}
+
+// begins is a client that says when an answer begins.
+type begins struct {
+	*httptest.ResponseRecorder
+	came chan<- bool
+}
+
+func (b begins) WriteHeader(status int) {
+	b.ResponseRecorder.WriteHeader(status)
+	if status == http.StatusOK {
+		b.came <- true
+	}
+}
+
+// TestCoursesOfTheCut: whom the server ended did not leave, whether his answer had begun or not.
+func TestCoursesOfTheCut(t *testing.T) {
+	ends := errors.New("the end")
+	came, over := make(chan bool, 1), make(chan struct{})
+	h, _ := followed(t, func(c *proxy.Config) { c.Cut = ends }, serves(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/begun" {
+			_ = http.NewResponseController(w).Flush() // and the client says when it has come
+		} else {
+			came <- true
+		}
+		<-over
+	}))
+	t.Cleanup(func() { close(over) })
+	for _, c := range []struct {
+		path, want string
+		cause      error
+	}{{"/begun", "left drained 200, ", ends}, {"/waits", "left drained 0, ", ends}, {"/begun", "left gone 200, ", nil}, {"/waits", "left gone 0, ", nil}} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", c.path, http.NoBody)
+		ctx, cut := context.WithCancelCause(r.Context())
+		go func() { <-came; cut(c.cause) }()
+		course := new(proxy.Course)
+		func() {
+			defer func() { _ = recover() }()
+			m, _ := h.proxy.Match(r)
+			h.proxy.Serve(begins{httptest.NewRecorder(), came}, r.WithContext(ctx), m, course)
+		}()
+		if got := told(&course.Legs[0]); got != c.want {
+			t.Errorf("%s, %v: %q, wants %q", c.path, c.cause, got, c.want)
+		}
 	}
 }
 

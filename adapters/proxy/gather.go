@@ -148,7 +148,7 @@ func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bo
 			p.port.Tell(in)
 			in.Ending = event.Whole
 		case r.Context().Err() != nil:
-			in.Ending, one.symptom = event.Left, Gone
+			in.Ending, one.symptom = event.Left, p.gone(r)
 		case ending == event.Late && hurried:
 			in.Ending, one.symptom = event.Left, Hurried
 		}

@@ -28,10 +28,21 @@ func (t *trip) failed(e event.Ending) event.Onward {
 // spent reports that some of the body is gone.
 func (t *trip) spent() bool { return t.body != nil && t.body.begun.Load() }
 
+// gone is who ended a request that did not end by itself: its client, or the node.
+func (p *Proxy) gone(r *http.Request) Symptom {
+	if p.config.Cut != nil && errors.Is(context.Cause(r.Context()), p.config.Cut) {
+		return Drained
+	}
+	return Gone
+}
+
 // over tells what an answer has come to.
 func (t *trip) over(e event.Ending, s Symptom) {
 	if t.leg.Tries[len(t.leg.Tries)-1].Symptom == BadStatus && s == Fine {
 		s = BadStatus
+	}
+	if s == Gone {
+		s = t.gone(t.r)
 	}
 	t.leg.ended(e, s, 0)
 	t.port.Tell(event.Tried{Ticket: t.ticket, Ending: e})
@@ -46,7 +57,7 @@ func (t *trip) why(err error) (event.Ending, event.Problem, Symptom) {
 	case t.body != nil && t.body.wrong(gone) != event.None:
 		return event.Left, t.body.wrong(false), Body
 	case gone:
-		return event.Left, event.None, Gone
+		return event.Left, event.None, t.gone(t.r)
 	case errors.Is(context.Cause(t.ctx), errLate) && t.hurried:
 		return event.Left, event.Deadline, Hurried
 	case errors.Is(context.Cause(t.ctx), errLate):

@@ -91,6 +91,7 @@ type Config struct {
 	// Fail answers with a problem. Retry-After is set before, where it is known.
 	Fail func(http.ResponseWriter, *http.Request, event.Problem)
 	Log  *slog.Logger
+	Cut  error // the cause of which the server ends requests at its end; nil: it says none
 }
 
 // Default is the contract's times.

@@ -164,7 +164,7 @@ func (t *trip) serve(mark func(*http.Request)) {
 			t.port.Tell(event.Tried{Ticket: t.ticket, Ending: event.Left})
 			_, problem, symptom := t.why(nil)
 			t.leg.Halt = event.HaltTime
-			if symptom == Gone {
+			if symptom == Gone || symptom == Drained {
 				t.leg.Halt = event.NoHalt
 			}
 			t.refuse(problem)

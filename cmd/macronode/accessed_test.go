@@ -91,6 +91,27 @@ func TestATunnelIsCutInOneLine(t *testing.T) {
 	}
 }
 
+// TestAStreamIsCutByTheEnd: an answer that the end of the node cuts is no fault of its client,
+// and is counted in what the drain says.
+func TestAStreamIsCutByTheEnd(t *testing.T) {
+	p := serves(t, "log.access=true", "node.drain=1s", fmt.Sprintf(`upstreams={"app":{"url":%q}}`, service(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.HTTP, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "GET /endless HTTP/1.1\r\nHost: a\r\n\r\n")
+	in := bufio.NewReader(conn)
+	if resp, err := http.ReadResponse(in, nil); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%+v, %v", resp, err)
+	}
+	p.end()
+	text := p.log.String()
+	if !strings.Contains(text, "outcome=left symptom=drained") || !strings.Contains(text, "aborted=1 ") {
+		t.Errorf("%s", text)
+	}
+}
+
 // TestABreakerIsTold: who reads the log alone learns that an upstream is left alone, and
 // that it is not any more, each once.
 func TestABreakerIsTold(t *testing.T) {

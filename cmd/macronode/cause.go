@@ -26,7 +26,7 @@ var symptoms = map[proxy.Symptom]string{
 	proxy.Body:        "the client's body was too slow, too large or broken off",
 	proxy.Unfit:       "what it answered is no such part: not 200, not JSON, or too large",
 	proxy.Removed:     "the configuration has changed, and it is not there any more",
-	proxy.Drained:     "the node ended, and cut it",
+	proxy.Drained:     "the node ended, and cut it when the time to finish was over",
 	proxy.Declined:    "by HTTP/2 it said that it has not begun with the request, or takes no header that is so large",
 	proxy.Held:        "its quotas did not have the bytes for longer than it had patience",
 }

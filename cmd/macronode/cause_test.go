@@ -73,6 +73,9 @@ func service(t *testing.T) string {
 		switch r.URL.Path {
 		case "/hangs":
 			<-over
+		case "/endless":
+			_ = http.NewResponseController(w).Flush()
+			<-over
 		case "/hints":
 			for range 6 {
 				w.Header().Set("Link", "</a>")

@@ -74,6 +74,7 @@ type life struct {
 	decisions *decisions.Ring
 	access    *access.Log
 	tunnels   *proxy.Tunnels
+	cut       atomic.Uint64 // requests behind the gate that its end cut
 	inflaters *proxy.Inflaters
 	endpoints proxy.Endpoints
 	edition   atomic.Pointer[edition]

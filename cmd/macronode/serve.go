@@ -109,6 +109,7 @@ func (l *life) live(ctx context.Context, o options) error {
 	hush()
 	announced.Wait() // "ready" does not come behind "drained", nor in the middle of it
 	s := running.Status()
+	s.Report.Aborted += l.cut.Load() // of which the node itself knows nothing: they were none of the ledger's
 	l.log.Info("ended", "finished", s.Report.Finished, "refused", s.Report.Refused, "aborted", s.Report.Aborted,
 		"durable", uint64(s.Durable), "last", uint64(s.LSN), "lived", time.Since(began).Round(time.Millisecond), "err", err)
 	if err == nil {
