@@ -12,10 +12,11 @@ import (
 // them, or of the route's deadline, is told to the upstream under the same name.
 const DeadlineHeader = "X-Deadline-Ms"
 
-// hop reports a field that is of one connection alone.
+// hop reports a field that is of one connection alone, or said otherwise: a request of HTTP/2 may
+// have Host beside :authority.
 func hop(name string) bool {
 	switch name {
-	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings":
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Http2-Settings", "Host":
 		return true
 	}
 	return false

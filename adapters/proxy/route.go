@@ -101,7 +101,7 @@ func (r *route) wants() (n int) {
 func (p *Proxy) Match(r *http.Request) (Match, event.Problem) {
 	path, ok := clean(r.URL.Path)
 	host, fine := hostname(r.Host)
-	if !ok || !fine {
+	if !ok || !fine || host == "" && r.ProtoAtLeast(1, 1) { // HTTP/1.0 may have none
 		return Match{}, event.BadRequest
 	}
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -92,6 +93,29 @@ func request(t *testing.T, method, host, path string) *http.Request {
 		t.Fatal(err)
 	}
 	return &http.Request{Method: method, Host: host, URL: u, Header: http.Header{}}
+}
+
+// TestNoHost: who asks for no host is refused, but for a client of HTTP/1.0; and one host is sent on.
+func TestNoHost(t *testing.T) {
+	h := build(t, nil, serves(t, echo))
+	for _, c := range []struct {
+		host  string
+		minor int
+		major int
+		want  int
+	}{
+		{"", 0, 2, 400}, {"", 1, 1, 400}, {":80", 1, 1, 400}, {".", 0, 2, 400}, {"", 0, 1, 200}, {"a", 0, 2, 200}, {"a", 1, 1, 200},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "http://a/", nil)
+		r.Host, r.ProtoMajor, r.ProtoMinor = c.host, c.major, c.minor
+		if c.host != "" {
+			r.Header["Host"] = []string{c.host}
+		}
+		w := httptest.NewRecorder()
+		if h.proxy.ServeHTTP(w, r); w.Code != c.want {
+			t.Errorf("%q by HTTP/%d.%d: %d, want %d: %s", c.host, c.major, c.minor, w.Code, c.want, w.Body)
+		}
+	}
 }
 
 // A path that climbs, in any spelling that somebody understands, goes nowhere.
