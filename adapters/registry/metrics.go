@@ -116,7 +116,7 @@ var Absences = []Absence{
 	{"bus_lagged_total", "there is no bus: a stream of changes is read from the index, at its reader's pace"},
 	{"facet_busy_total, shed_total", "admission_refused_total says why each was refused"},
 	{"facet_deadline_timeouts_total", "io_timeouts_total counts them"},
-	{"config_coalesced_total", "no key of the configuration changes while the node runs"},
+	{"config_coalesced_total", "who asks for a reload while one is asked for gets that one, of the file as it is then: nothing is lost by it"},
 	{"handshake_timeouts_total", "handshakes_total counts them"},
 	{"repair_skipped_total, repair_wait_seconds", "the storage plane"},
 	{"accounting_exports_total, accounting_degraded, accounting_journal_corrupt_total, late_events_total, export_lag_seconds", "the accounting plane"},
