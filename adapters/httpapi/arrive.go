@@ -100,7 +100,9 @@ func (k *call) arrive() error {
 	v, ok := k.Gate.Arrive(k.r.Context(), in)
 	switch {
 	case !ok && k.r.Context().Err() != nil:
-		return problem(event.Deadline)
+		k.identify()
+		k.code = gone
+		panic(http.ErrAbortHandler)
 	case !ok:
 		v.Problem, v.Why = event.Busy, event.NoSlot
 	case v.Problem == event.None:
@@ -117,12 +119,25 @@ func (k *call) arrive() error {
 	return nil
 }
 
+// gone is what became of a request whose client left before its turn: nobody is answered.
+const gone = "gone"
+
+// shut refuses whoever comes while nothing is served, and says so to those who ask later.
+func (k *call) shut() error {
+	k.recognize()
+	k.of = k.class()
+	k.verdict = event.Verdict{Problem: event.Unavailable, Why: event.NotServing}
+	k.Meter.Barred(k.of, event.NotServing)
+	return problem(event.Unavailable)
+}
+
 // arriveNowhere is arrive for what is no operation: to be told so costs a turn as well, or
 // whoever guesses would be the only one whom nothing bounds.
 func (k *call) arriveNowhere() error {
 	s := k.Node.Status()
 	if k.at = s.At; !s.Reads {
-		return problem(event.Unavailable)
+		k.came = true
+		return k.shut()
 	}
 	return k.arrive()
 }

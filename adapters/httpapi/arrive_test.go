@@ -1,7 +1,10 @@
 package httpapi_test
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -161,6 +164,33 @@ func TestRefusedAtTheGate(t *testing.T) {
 	h.verdict, h.rule = nil, 1
 	if a := s.send(s.post("issue", "k", issue)); a.status != 200 || a.header.Get("RateLimit") != `"all";r=3;t=2` {
 		t.Errorf("%+v", a)
+	}
+}
+
+// TestWhoLeavesBeforeHisTurn: he is told nothing, and nobody is late.
+func TestWhoLeavesBeforeHisTurn(t *testing.T) {
+	h, kept, told := build(t), new(diary), &count{of: make(map[string]int)}
+	h.verdict = &event.Verdict{Why: event.NoSlot} // there is none
+	api := httpapi.New(httpapi.Config{Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: told, Log: slog.New(slog.DiscardHandler), Decisions: kept, Face: httpapi.Face{Beyond: far{}}})
+	for _, path := range []string{"/a", "/v1/balance", "/v1/nowhere"} {
+		ctx, leave := context.WithCancel(t.Context())
+		leave()
+		w := httptest.NewRecorder()
+		func() {
+			defer func() {
+				if err := recover(); err != http.ErrAbortHandler {
+					t.Errorf("%s: %v", path, err)
+				}
+			}()
+			api.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, path, http.NoBody))
+		}()
+		if w.Body.Len() != 0 || len(kept.all) != 1 || kept.all[0].Status != 0 || kept.all[0].Code != "gone" {
+			t.Errorf("%s: %q, kept %+v", path, w.Body, kept.all)
+		}
+		kept.all = nil
+	}
+	if told.get("timed out deadline") != 0 || told.get("refused deadline") != 0 {
+		t.Errorf("%v", told.of)
 	}
 }
 

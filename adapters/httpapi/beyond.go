@@ -51,10 +51,11 @@ func (a *API) sendOn(k *call) {
 	}
 	s := a.Node.Status()
 	k.door, k.at = d, s.At
-	way, why := k.face.Beyond.Match(k.r)
 	if !s.Reads {
-		why = event.Unavailable
+		k.fail(k.shut())
+		return
 	}
+	way, why := k.face.Beyond.Match(k.r)
 	if why != event.None {
 		err := problem(why)
 		if why != event.Unavailable {

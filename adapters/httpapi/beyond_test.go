@@ -121,8 +121,14 @@ func TestBeyond(t *testing.T) {
 	}
 	h.verdict = nil
 	s.set(func(st *event.Status) { st.Reads = false })
-	if a := s.send(bare("/a")); a.status != 503 {
-		t.Errorf("%+v", a)
+	for _, path := range []string{"/a", "/v1/balance", "/v1/nowhere"} {
+		kept.all = nil
+		if a := s.send(bare(path)); a.status != 503 || len(kept.all) != 1 || kept.all[0].Class != words.Anon || kept.all[0].Verdict.Why != event.NotServing {
+			t.Errorf("%s: %+v, kept %+v", path, a, kept.all)
+		}
+	}
+	if s.count.get("barred anon state") != 3 {
+		t.Error("who is refused by the end is not counted")
 	}
 }
 

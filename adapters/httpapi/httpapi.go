@@ -177,7 +177,7 @@ func (a *API) open(r route) {
 		s := a.Node.Status()
 		k.door, k.params, k.at = d, c.ParamValues(), s.At
 		if !s.Reads { // whether it takes writes the node says: a replay is an answer, and none
-			return problem(event.Unavailable)
+			return k.shut()
 		}
 		if err := k.arrive(); err != nil {
 			return err
