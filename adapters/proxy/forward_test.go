@@ -104,6 +104,41 @@ func TestHopByHop(t *testing.T) {
 	}
 }
 
+// TestLastFields: an answer that says that it is the last of its connection may name fields of
+// that as well, however it comes.
+func TestLastFields(t *testing.T) {
+	const status, fields = "HTTP/1.1 200 OK\r\n", "Connection: close, X-Secret\r\nX-Secret: 1\r\nConnection: X-Other\r\nX-Other: 2\r\nX-Goes: 3\r\n"
+	const end = "Content-Length: 2\r\n\r\nok"
+	for name, parts := range map[string][]string{
+		"at once":    {status + fields + end},
+		"in parts":   {status[:5], status[5:] + fields[:9], fields[9:40], fields[40:] + end[:18], end[18:]},
+		"by LF":      {strings.ReplaceAll(status+fields+end, "\r", "")},
+		"long":       {status + "X-Long: " + strings.Repeat("x", 30<<10) + "\r\n" + fields + end},
+		"behind 103": {"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + status + fields + end},
+	} {
+		h := build(t, nil, speaks(t, func(c net.Conn, _ *bufio.Reader) {
+			for _, part := range parts {
+				_, _ = io.WriteString(c, part)
+			}
+		}))
+		a := h.get("/")
+		if a.status != 200 || a.body != "ok" || a.header.Get("X-Secret") != "" || a.header.Get("X-Other") != "" || a.header.Get("X-Goes") != "3" {
+			t.Errorf("%s: %d %q, %v", name, a.status, a.body, a.header)
+		}
+	}
+}
+
+// TestABlankBeforeTheColon: a field that some would take for a length, and others for none, is
+// no answer.
+func TestABlankBeforeTheColon(t *testing.T) {
+	h := build(t, nil, says(t, "HTTP/1.1 200 OK\r\nContent-Length : 3\r\n\r\nabcdef"))
+	for _, method := range []string{"GET", "DELETE"} {
+		if a := h.do(h.request(method, "/", nil)); a.status != 502 {
+			t.Errorf("%s: %d %q, %v", method, a.status, a.body, a.header)
+		}
+	}
+}
+
 // Who asks is told by the proxy alone, unless the peer is one whose word is taken.
 func TestForwarded(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -208,7 +208,7 @@ func (p *Proxy) read(out *http.Request, to *endpoint, leg *Leg) (*http.Response,
 			return res, err
 		}
 	}
-	return p.transport.RoundTrip(out)
+	return p.sendOn(out)
 }
 
 // pieced reads the answer that a part is.

@@ -2,12 +2,14 @@ package proxy
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/textproto"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -21,6 +23,7 @@ const (
 var (
 	errHeader = errors.New("proxy: the header of an answer is too large")
 	errEarly  = errors.New("proxy: too many answers before the answer")
+	errName   = errors.New("proxy: a field of an answer has a name that is none")
 )
 
 // A line is a connection to an endpoint for requests without a body: whoever asks writes
@@ -33,6 +36,8 @@ type line struct {
 	header http.Header   // of the request, empty but while that is written
 	out    []byte        // the request, as it was written
 	room   int64         // bytes of the header that may still come
+	keeps  bool          // what comes is kept in said
+	said   []byte        // a header that did not come at once
 	since  time.Time     // when it was put aside
 	used   bool          // it was kept: the endpoint may end it just when it is asked
 	raw    syscall.RawConn
@@ -47,6 +52,9 @@ func (l *line) Read(p []byte) (int, error) {
 	}
 	n, err := l.conn.Read(p[:min(int64(len(p)), l.room)])
 	l.room -= int64(n)
+	if l.keeps {
+		l.said = append(l.said, p[:n]...)
+	}
 	return n, err
 }
 
@@ -112,7 +120,7 @@ func (t *trip) along(l *line, to *endpoint) (res *http.Response, begun bool, err
 // read reads the header of the answer, and gives on what is said before it.
 func (t *trip) read(l *line) (*http.Response, error) {
 	for range earlyMost + 1 {
-		res, err := http.ReadResponse(l.in, t.r)
+		res, err := l.answer(t.r)
 		if err != nil || res.StatusCode/100 != 1 || res.StatusCode == http.StatusSwitchingProtocols {
 			return res, err
 		}
@@ -122,6 +130,53 @@ func (t *trip) read(l *line) (*http.Response, error) {
 		}
 	}
 	return nil, errEarly
+}
+
+// answer reads one header. net/http drops Connection where it says close, and with it which
+// fields are of this connection alone: they are looked up in what was read.
+func (l *line) answer(r *http.Request) (*http.Response, error) {
+	raw, _ := l.in.Peek(l.in.Buffered()) // what is there is no error
+	if l.keeps = !bytes.Contains(raw, []byte("\n\r\n")); l.keeps {
+		l.said = append(l.said, raw...)
+	}
+	res, err := http.ReadResponse(l.in, r)
+	if l.keeps {
+		raw, l.keeps, l.said = l.said, false, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if res.Close && res.ProtoAtLeast(1, 1) {
+		again := textproto.NewReader(bufio.NewReader(bytes.NewReader(raw)))
+		_, _ = again.ReadLine()
+		if h, err := again.ReadMIMEHeader(); err == nil && len(h["Connection"]) > 0 {
+			res.Header["Connection"] = h["Connection"]
+		}
+	}
+	return res, spelled(res)
+}
+
+// spelled says of an answer whether its fields are what they seem: net/http takes a blank before
+// a colon for a part of the name, and others do not.
+func spelled(res *http.Response) error {
+	for name := range res.Header {
+		if strings.IndexByte(name, ' ') >= 0 {
+			return errName
+		}
+	}
+	return nil
+}
+
+// sendOn asks by http.Transport.
+func (p *Proxy) sendOn(out *http.Request) (*http.Response, error) {
+	res, err := p.transport.RoundTrip(out)
+	if err == nil {
+		if err = spelled(res); err != nil {
+			_ = res.Body.Close() // it is of no use
+			return nil, err
+		}
+	}
+	return res, err
 }
 
 // written is the request as it goes over the wire. Its header was taken apart by a server,

@@ -243,7 +243,7 @@ func (t *trip) send(to *endpoint, mark func(*http.Request)) (*http.Response, err
 	if mark != nil {
 		mark(out)
 	}
-	return t.transport.RoundTrip(out.WithContext(httptrace.WithClientTrace(t.ctx, &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
+	return t.sendOn(out.WithContext(httptrace.WithClientTrace(t.ctx, &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
 		if said++; said > earlyMost {
 			return errEarly
 		}
