@@ -17,6 +17,20 @@ func (t *trip) answer(res *http.Response) {
 	t.timer.Reset(t.config.Silence)
 	ending, how := event.Left, Gone
 	defer func() { t.over(ending, how) }()
+	buf := buffers.Get().(*[size]byte)
+	defer buffers.Put(buf)
+	live := res.ContentLength < 0 || strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")
+	n, err := 0, error(nil)
+	if !live {
+		n, err = first(res, buf)
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // nothing has left
+		if ending, how = t.broken(err); ending == event.Cut {
+			t.refuse(event.BadGateway)
+			return
+		}
+		panic(http.ErrAbortHandler)
+	}
 	h := t.w.Header()
 	id := h["X-Request-Id"]
 	t.route.pass(h, res.Header)
@@ -36,7 +50,7 @@ func (t *trip) answer(res *http.Response) {
 		h["Trailer"] = []string{strings.Join(names, ", ")}
 	}
 	t.w.WriteHeader(res.StatusCode)
-	ending, how = t.copy(res)
+	ending, how = t.copy(res, buf, n, err, live)
 	if ending != event.Whole {
 		if rest := res.ContentLength; rest < 0 && !t.r.ProtoAtLeast(1, 1) {
 			t.reset()
@@ -73,20 +87,28 @@ func (t *trip) trailers(res *http.Response, announced int) {
 	}
 }
 
-// copy moves the body. What does not come at once leaves as soon as it is there.
-func (t *trip) copy(res *http.Response) (event.Ending, Symptom) {
-	buf := buffers.Get().(*[size]byte)
-	defer buffers.Put(buf)
+// first is what there is of a body before the header leaves: its first part, and of one that
+// is no longer its end. Whose client was told nothing is told that it failed: a client whose
+// connection ends without a word may send the request again.
+func first(res *http.Response, buf *[size]byte) (n int, err error) {
+	if n, err = res.Body.Read(buf[:]); err == nil && int64(n) == res.ContentLength {
+		var more [1]byte
+		_, err = res.Body.Read(more[:])
+	}
+	return n, err
+}
+
+// copy moves the body, of which n bytes are there. What does not come at once leaves as soon
+// as it is there.
+func (t *trip) copy(res *http.Response, buf *[size]byte, n int, err error, live bool) (event.Ending, Symptom) {
 	rest := res.ContentLength
-	live := rest < 0 || strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream")
 	small := 0 <= rest && rest <= size // there is one write of it, or few
 	pace, armed := t.pace(), time.Now()
 	_ = t.control.SetWriteDeadline(pace.begin()) // the server's counts from the request on
 	if live && t.control.Flush() != nil {
 		return event.Left, Gone
 	}
-	for {
-		n, err := res.Body.Read(buf[:])
+	for ; ; n, err = res.Body.Read(buf[:]) {
 		if n > 0 {
 			if !t.meter.May(n) {
 				if t.pass(n) != event.None {
@@ -123,18 +145,19 @@ func (t *trip) copy(res *http.Response) (event.Ending, Symptom) {
 				_ = t.control.SetWriteDeadline(time.Now().Add(t.config.Grace)) // for what ends it
 			}
 			return event.Whole, Fine
-		case t.r.Context().Err() != nil:
-			return event.Left, Gone
 		default:
-			return event.Cut, t.broken(err)
+			return t.broken(err)
 		}
 	}
 }
 
-// broken is what an endpoint did that broke an answer off.
-func (t *trip) broken(err error) Symptom {
-	if errors.Is(context.Cause(t.ctx), errSilent) {
-		return Silent
+// broken is who broke an answer off, and how.
+func (t *trip) broken(err error) (event.Ending, Symptom) {
+	switch {
+	case t.r.Context().Err() != nil:
+		return event.Left, Gone
+	case errors.Is(context.Cause(t.ctx), errSilent):
+		return event.Cut, Silent
 	}
-	return symptom(err)
+	return event.Cut, symptom(err)
 }

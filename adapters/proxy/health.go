@@ -63,15 +63,16 @@ func (p *Proxy) check(ctx context.Context, u *Upstream, at *endpoint) bool {
 		Header: http.Header{"User-Agent": {"macronode-check"}}}
 	ask := p.checker.RoundTrip
 	if s := p.trunks(at); s != nil {
-		conn, second, err := s.greet(ctx)
-		if err != nil {
+		conn, err := s.greet(ctx)
+		switch {
+		case err != nil:
+			return false
+		case conn != nil:
+			defer conn.Close() //nolint:errcheck // its error changes nothing
+			ask = conn.RoundTrip
+		case !s.choice:
 			return false
 		}
-		defer conn.Close() //nolint:errcheck // its error changes nothing
-		if !second && !s.choice {
-			return false
-		}
-		ask = conn.RoundTrip
 	}
 	res, err := ask(out.WithContext(ctx))
 	if err != nil {

@@ -107,7 +107,7 @@ type Proxy struct {
 	lines     map[string]*lines // to endpoints of http, by host and port
 	kept      atomic.Int64      // of all lines and trunks, those without a request
 	transport *http.Transport   // of HTTP/1.1
-	greeters  [HTTP2 + 1]*http.Transport
+	greeters  [HTTP2 + 1]*greeter
 	checker   *http.Transport
 	tunnels   *Tunnels
 	inflaters *Inflaters
@@ -169,7 +169,7 @@ func New(c Config, port Port) (*Proxy, error) {
 		ExpectContinueTimeout: expecting(&c), MaxResponseHeaderBytes: headerMost, ReadBufferSize: 8 << 10}
 	p.checker = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,
 		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: headerMost}
-	p.greeters[Auto], p.greeters[HTTP2] = greeter(&c, dial, true), greeter(&c, dial, false)
+	p.greeters[Auto], p.greeters[HTTP2] = newGreeter(&c, dial, true), newGreeter(&c, dial, false)
 	p.second, p.lines = make(map[goal]*trunks), make(map[string]*lines)
 	for i := range c.Upstreams {
 		for _, to := range c.Upstreams[i].URLs {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // spoilt is how many requests of a trunk are given up, and no more go over it: an endpoint
@@ -26,11 +28,12 @@ var (
 
 // A trunk is a connection of HTTP/2 to an endpoint, over which many requests go at once. Each
 // has a window of its own, so that who is slow to take his answer holds up nobody else.
-// What http.Transport would send again by itself, an http.ClientConn does not.
+// What http.Transport would send again by itself, a connection of its own does not.
 type trunk struct {
-	conn  *http.ClientConn
+	conn  *second
 	of    *trunks
 	born  time.Time
+	ended atomic.Bool  // the connection is over
 	kept  atomic.Bool  // something was answered over it: it may end just when it is asked
 	quiet atomic.Int64 // when the first request was sent since something was heard, in nanoseconds from born; 0: all is heard
 
@@ -66,11 +69,14 @@ func (t *trunk) ask(out *http.Request, e errand) (res *http.Response, sent bool,
 	}
 	if err != nil {
 		stop()
+		if !ofStream(err) && !t.conn.CanTakeNewRequest() {
+			t.ended.Store(true)
+		}
 		t.of.leave(t, out.Context().Err() != nil)
 		return nil, wrote.Load(), err
 	}
 	t.kept.Store(true)
-	res.Body = &strand{ReadCloser: res.Body, trunk: t, stop: stop}
+	res.Body = &strand{ReadCloser: res.Body, trunk: t, stop: stop, bare: res.StatusCode == http.StatusNotModified}
 	return res, true, nil
 }
 
@@ -87,22 +93,24 @@ func (t *trunk) doubted(long time.Duration) bool {
 	return asked != 0 && time.Since(t.born)-time.Duration(asked) >= long
 }
 
-// odd reports an answer that HTTP/1.1 would not have let through.
-func odd(res *http.Response) bool {
-	length := res.Header["Content-Length"]
-	return len(length) > 1 || len(length) == 1 && res.ContentLength < 0 || res.StatusCode > 999
-}
+// odd reports an answer that HTTP/1.1 would not have let through. A length that is none, or
+// one of two, is not told: the frames say where a body ends.
+func odd(res *http.Response) bool { return res.StatusCode > 999 }
 
 // A strand is the body of an answer over a trunk.
 type strand struct {
 	io.ReadCloser
 	trunk *trunk
 	stop  func()
+	bare  bool // there is none, whatever length it would have
 	whole bool // it was read
 	over  bool
 }
 
 func (s *strand) Read(p []byte) (int, error) {
+	if s.bare {
+		return 0, io.EOF
+	}
 	n, err := s.ReadCloser.Read(p)
 	if n > 0 {
 		s.trunk.hears()
@@ -177,28 +185,19 @@ func (u *upload) Close() error {
 	return nil
 }
 
-// A reset is how net/http tells of a stream that either end has reset.
-type reset struct {
-	StreamID uint32
-	Code     uint32
-	Cause    error
-}
-
-func (r reset) Error() string { return "proxy: a stream was reset" }
-
-// The codes of a reset that say more than that.
-const (
-	refusedStream = 0x7
-	wantsHTTP1    = 0xd
-)
-
 // resetBy is the code by which an endpoint has reset a stream; false: it has not.
-func resetBy(err error) (code uint32, ok bool) {
-	var r reset
+func resetBy(err error) (code http2.ErrCode, ok bool) {
+	var r http2.StreamError
 	if !errors.As(err, &r) || r.Cause == nil || r.Cause.Error() != "received from peer" {
 		return 0, false
 	}
 	return r.Code, true
+}
+
+// ofStream reports that an error is of one request, and not of its connection.
+func ofStream(err error) bool {
+	var r http2.StreamError
+	return errors.As(err, &r)
 }
 
 // goesAway reports that an endpoint has ended its connection, and says that it has not begun

@@ -2,15 +2,15 @@ package proxy
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // MaxStreams is how many requests go over one trunk at once, unless its endpoint takes
@@ -40,7 +40,7 @@ var (
 type trunks struct {
 	scheme  string
 	address string
-	greeter *http.Transport
+	greeter *greeter
 	choice  bool          // it may choose HTTP/1.1
 	doubt   time.Duration // that a trunk may be silent when a request over it is given up: what a new one takes at most
 	all     *atomic.Int64 // kept connections, to all endpoints
@@ -59,18 +59,6 @@ type making struct {
 	done  chan struct{} // closed when it is there, or is not to be had
 	trunk *trunk
 	err   error
-}
-
-// greeter makes connections of HTTP/2, or of what an endpoint chooses.
-func greeter(c *Config, dial func(ctx context.Context, network, address string) (net.Conn, error), choice bool) *http.Transport {
-	speaks := new(http.Protocols)
-	speaks.SetHTTP1(choice)
-	speaks.SetHTTP2(true)
-	speaks.SetUnencryptedHTTP2(!choice)
-	return &http.Transport{DialContext: dial, TLSClientConfig: c.TLS.Clone(), TLSHandshakeTimeout: c.Dial, Protocols: speaks,
-		DisableCompression: true, ExpectContinueTimeout: expecting(c), MaxResponseHeaderBytes: headerMost,
-		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: MaxStreams * streamWindow,
-			MaxReadFrameSize: 16 << 10, WriteByteTimeout: c.Grace}}
 }
 
 // trunks are those to an endpoint; nil: it is asked by HTTP/1.1.
@@ -96,7 +84,7 @@ type goal struct {
 	by           Protocol
 }
 
-func newTrunks(to *endpoint, by *http.Transport, doubt time.Duration, all *atomic.Int64) *trunks {
+func newTrunks(to *endpoint, by *greeter, doubt time.Duration, all *atomic.Int64) *trunks {
 	port := to.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[to.Scheme]
@@ -118,15 +106,15 @@ func (p *Proxy) carry(s *trunks, out *http.Request, e errand) (*http.Response, e
 		kept := t.kept.Load()
 		res, sent, err := t.ask(out, e)
 		code, _ := resetBy(err)
-		over := t.conn.Err() != nil
+		over := t.ended.Load()
 		switch {
 		case err == nil:
 			return res, nil
 		case out.Context().Err() != nil:
 			return nil, err
-		case !sent && !over && t.conn.Available() > 0:
+		case !sent && !over && t.conn.CanTakeNewRequest():
 			return nil, errLarge
-		case code == wantsHTTP1 && s.choice:
+		case code == http2.ErrCodeHTTP11Required && s.choice:
 			if s.believe(); e.again() {
 				return nil, errFirst
 			}
@@ -138,7 +126,7 @@ func (p *Proxy) carry(s *trunks, out *http.Request, e errand) (*http.Response, e
 		case goesAway(err) && !e.again():
 			return nil, errAway
 		}
-		if code == refusedStream || goesAway(err) {
+		if code == http2.ErrCodeRefusedStream || goesAway(err) {
 			return nil, errDeclined
 		}
 		return nil, err
@@ -178,7 +166,7 @@ func (p *Proxy) place(s *trunks, after time.Time, waited *making) (*trunk, *maki
 		return nil, nil, errFirst
 	}
 	for _, t := range s.open {
-		if t.last || t.calls >= MaxStreams || t.born.Before(after) || t.conn.Reserve() != nil {
+		if t.last || t.calls >= MaxStreams || t.born.Before(after) || t.ended.Load() || !t.conn.ReserveNewRequest() {
 			continue
 		}
 		if t.calls++; t.calls == 1 {
@@ -208,12 +196,9 @@ func (s *trunks) despair() {
 
 // connect makes a trunk.
 func (p *Proxy) connect(s *trunks, m *making) {
-	conn, second, err := s.greet(context.Background())
-	switch {
-	case err != nil:
-	case !second:
-		_ = conn.Close() // what comes next is asked by HTTP/1.1, over other connections
-		if err = errSecond; s.choice {
+	conn, err := s.greet(context.Background())
+	if err == nil && conn == nil {
+		if err = errSecond; s.choice { // what comes next is asked by HTTP/1.1, over other connections
 			err = errFirst
 			s.believe()
 		}
@@ -231,14 +216,9 @@ func (p *Proxy) connect(s *trunks, m *making) {
 	closed(gone)
 }
 
-// greet connects, within the times of a connection and of a handshake; second: HTTP/2 is
-// spoken over it.
-func (s *trunks) greet(ctx context.Context) (conn *http.ClientConn, second bool, err error) {
-	second = s.scheme == "http"
-	conn, err = s.greeter.NewClientConn(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		TLSHandshakeDone: func(is tls.ConnectionState, _ error) { second = is.NegotiatedProtocol == "h2" },
-	}), s.scheme, s.address)
-	return conn, second, err
+// greet connects; nil: it is none of HTTP/2.
+func (s *trunks) greet(ctx context.Context) (*second, error) {
+	return s.greeter.greet(ctx, s.scheme, s.address)
 }
 
 // believe takes the endpoint at its word for a while: it wants HTTP/1.1.
@@ -284,7 +264,7 @@ func (s *trunks) unwanted() (gone []*trunk) {
 		}
 		kept++
 		fits := kept <= keptEach && s.all.Load() <= Kept && !s.over && time.Since(t.since) < keptFor
-		if !t.last && t.conn.Err() == nil && (fits || s.hoping > 0) {
+		if !t.last && !t.ended.Load() && t.conn.CanTakeNewRequest() && (fits || s.hoping > 0) {
 			return false
 		}
 		s.all.Add(-1)

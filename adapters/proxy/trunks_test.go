@@ -26,7 +26,7 @@ func trunked(t *testing.T) (p *Proxy, open *atomic.Int64, let chan struct{}) {
 	}
 	c := Default()
 	p = &Proxy{config: c, second: make(map[goal]*trunks)}
-	p.greeters[HTTP2] = greeter(&c, dial, false)
+	p.greeters[HTTP2] = newGreeter(&c, dial, false)
 	return p, open, let
 }
 
@@ -178,7 +178,7 @@ func TestAnEndpointThatTakesNothing(t *testing.T) {
 		defer far.Close()
 		c := Default()
 		p := &Proxy{config: c, second: make(map[goal]*trunks)}
-		p.greeters[HTTP2] = greeter(&c, func(context.Context, string, string) (net.Conn, error) { return near, nil }, false)
+		p.greeters[HTTP2] = newGreeter(&c, func(context.Context, string, string) (net.Conn, error) { return near, nil }, false)
 		go func() { _, _ = far.Read(make([]byte, 1<<10)) }() // how it begins, in one
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)

@@ -246,16 +246,8 @@ var vices = []vice{
 		"failed malformed 0", "failed malformed 0, method", 502},
 	{"has a status of four digits", func(c *wild, s uint32) { c.head(s, true, ":status", "1000"); c.until() },
 		"failed malformed 0", "failed malformed 0, method", 502},
-	{"says two lengths", func(c *wild, s uint32) {
-		c.head(s, false, ":status", "200", "content-length", "4", "content-length", "5")
-		c.data(s, true, "wild")
-		c.until()
-	}, "failed malformed 0", "failed malformed 0, method", 502},
-	{"says a length that is none", func(c *wild, s uint32) {
-		c.head(s, false, ":status", "200", "content-length", "four")
-		c.data(s, true, "wild")
-		c.until()
-	}, "failed malformed 0", "failed malformed 0, method", 502},
+	{"opens a window beyond its end", func(c *wild, s uint32) { _ = c.WriteWindowUpdate(s, 1<<31-1); c.until() },
+		"failed malformed 0", "failed malformed 0, method", 502},
 	{"has a header that is too large", func(c *wild, s uint32) {
 		_ = c.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: c.block(":status", "200", "x", strings.Repeat("x", 15<<10))})
 		for range 5 {
@@ -298,6 +290,77 @@ func TestVices(t *testing.T) {
 			}
 			h.port.idle(t)
 		}
+	}
+}
+
+// TestALengthThatIsNone: of two lengths, and of one that is no number, the client is told
+// nothing; the body is whole by its frames.
+func TestALengthThatIsNone(t *testing.T) {
+	for _, lengths := range [][]string{{"content-length", "4", "content-length", "5"}, {"content-length", "four"}} {
+		odd := tame(t, func(_ int, c *wild) {
+			if s := c.next(); s != 0 {
+				c.head(s, false, append([]string{":status", "200"}, lengths...)...)
+				c.data(s, true, "wild")
+				c.until()
+			}
+		})
+		h := build(t, second, odd.url)
+		if a := h.do(h.request("GET", "/", nil)); a.status != 200 || a.body != "wild" || a.header["Content-Length"] != nil && a.header.Get("Content-Length") != "4" {
+			t.Errorf("%v: %d %q %v", lengths, a.status, a.body, a.header)
+		}
+	}
+}
+
+// TestNothingHasLeft: an answer that breaks off before anything of it was told is no end of
+// the connection, behind which many a client sends its request once more: it is a failure.
+func TestNothingHasLeft(t *testing.T) {
+	for what, does := range map[string]func(c *wild, s uint32){
+		"says nothing of what it said": func(c *wild, s uint32) { c.head(s, true, ":status", "200", "content-length", "8") },
+		"says more than it said": func(c *wild, s uint32) {
+			c.head(s, false, ":status", "200", "content-length", "4")
+			c.data(s, true, "half more")
+		},
+		"is whole, and is reset": func(c *wild, s uint32) {
+			c.head(s, false, ":status", "200", "content-length", "4")
+			c.data(s, false, "wild")
+			_ = c.WriteRSTStream(s, http2.ErrCodeInternal)
+		},
+	} {
+		bad := tame(t, func(_ int, c *wild) {
+			if s := c.next(); s != 0 {
+				does(c, s)
+				c.until()
+			}
+		})
+		h := build(t, second, bad.url)
+		if a := h.do(h.request("POST", "/", nil)); a.status != 502 || bad.times("POST") != 1 {
+			t.Errorf("%s: %d %v, sent %d times", what, a.status, a.err, bad.times("POST"))
+		}
+	}
+	for _, text := range []string{"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n", "HTTP/1.1 503 No\r\nContent-Length: 1\r\n\r\n"} {
+		for _, method := range []string{"GET", "POST"} {
+			h := build(t, nil, says(t, text))
+			if a := h.do(h.request(method, "/", nil)); a.status != 502 {
+				t.Errorf("%s, %q: %d %v", method, text, a.status, a.err)
+			}
+		}
+	}
+}
+
+// TestNotModified: the length of a 304 is that of what it speaks of.
+func TestNotModified(t *testing.T) {
+	fresh := tame(t, func(_ int, c *wild) {
+		for s := c.next(); s != 0; s = c.next() {
+			c.head(s, true, ":status", "304", "content-length", "500")
+		}
+	})
+	for what, h := range map[string]*house{"HTTP/2": build(t, second, fresh.url), "HTTP/1.1": build(t, nil, says(t, "HTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n"))} {
+		for range 2 {
+			if a := h.do(h.request("GET", "/", nil)); a.status != 304 || a.err != nil {
+				t.Errorf("%s: %d %v", what, a.status, a.err)
+			}
+		}
+		h.port.idle(t)
 	}
 }
 

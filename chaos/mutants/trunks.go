@@ -3,7 +3,7 @@ package mutants
 // trunks are bugs of HTTP/2 to upstreams, and of what is said before an answer and behind it.
 func trunks() []Mutant {
 	const (
-		many, each, sent, of = "adapters/proxy/trunks.go", "adapters/proxy/trunk.go", "adapters/proxy/serve.go", "adapters/proxy/outcome.go"
+		many, greets, each, sent, of = "adapters/proxy/trunks.go", "adapters/proxy/greeter.go", "adapters/proxy/trunk.go", "adapters/proxy/serve.go", "adapters/proxy/outcome.go"
 
 		ends   = "./adapters/proxy TestAKeptTrunkThatEnds$"
 		vices  = "./adapters/proxy TestVices$"
@@ -20,8 +20,8 @@ func trunks() []Mutant {
 		alone(behind, one("a POST that is written twice", "what is not idempotent is sent once", many, "(over || goesAway(err)) && e.again():", "(over || goesAway(err)):", ends)),
 		alone(behind, one("an end at the wrong moment of a trunk is a failure", "what may be repeated goes over a new connection", many, "case !kept || n >= overMost:", "case !kept || n >= 0:", ends)),
 		alone(behind, one("who goes away has failed", "an endpoint is not blamed for an end of a connection", of, "case errors.Is(err, errAway):", "case false:", ends)),
-		one("who has not begun is taken for one who has", "what was not sent is told as not sent", many, "if code == refusedStream || goesAway(err) {", "if false {", vices, cause),
-		alone("only a header that is too large is not sent", one("a client's header is the endpoint's failure", "an endpoint is not blamed for a client", many, "case !sent && !over && t.conn.Available() > 0:", "case false:", "./adapters/proxy TestALargeHeader$")),
+		one("who has not begun is taken for one who has", "what was not sent is told as not sent", many, "if code == http2.ErrCodeRefusedStream || goesAway(err) {", "if code == 1<<31 {", vices, cause),
+		alone("only a header that is too large is not sent", one("a client's header is the endpoint's failure", "an endpoint is not blamed for a client", many, "case !sent && !over && t.conn.CanTakeNewRequest():", "case false:", "./adapters/proxy TestALargeHeader$")),
 		one("chosen, and asked again", "what an endpoint speaks is not asked each time", many, "s.first = time.Now().Add(believed)", "s.first = time.Time{}", single, "./adapters/proxy TestAnEndpointThatWantsHTTP1$"),
 		one("HTTP/2 is a wish", "what an endpoint is asked by is the operator's to say", many, "to.by == Auto && to.Scheme == \"http\"", "to.Scheme == \"http\"", "./adapters/proxy TestSecondProtocol$", "./cmd/macronode TestAProtocolIsChanged$"),
 		alone("one test counts handshakes", one("each connects for himself", "an endpoint is connected to once at a time", many, "case s.making == nil:", "case true:", single)),
@@ -29,13 +29,15 @@ func trunks() []Mutant {
 		alone("one test fills them", one("trunks without a bound", "connections that are kept are bounded", many, "kept <= keptEach && s.all.Load() <= Kept && ", "kept > 0 && ", kept)),
 		alone("one test waits so long", one("trunks for ever", "connections are not kept for long", many, " && time.Since(t.since) < keptFor", "", kept)),
 		alone("one test ends them", one("a trunk that outlives its proxy", "nothing is left behind a change", many, "s.all.Load() <= Kept && !s.over &&", "s.all.Load() <= Kept &&", kept)),
-		one("one window for all", "a slow client fills his own window", many, "MaxReceiveBufferPerConnection: MaxStreams * streamWindow", "MaxReceiveBufferPerConnection: streamWindow", told, "./adapters/proxy TestASlowClientHoldsUpNobody$"),
-		alone("only what is written to an endpoint shows it", one("as much ahead as it likes", "what lies in memory is bounded", many, "MaxReceiveBufferPerStream: streamWindow, ", "", told)),
-		alone("only an endpoint that reads nothing shows it", one("who takes nothing is waited for", "no write is for ever", many, ", WriteByteTimeout: c.Grace", "", "./adapters/proxy TestAnEndpointThatTakesNothing$")),
+		one("one window for all", "a slow client fills his own window", greets, "MaxReceiveBufferPerConnection: MaxStreams * streamWindow", "MaxReceiveBufferPerConnection: streamWindow", told, "./adapters/proxy TestASlowClientHoldsUpNobody$"),
+		alone("only what is written to an endpoint shows it", one("as much ahead as it likes", "what lies in memory is bounded", greets, "MaxReceiveBufferPerStream: streamWindow, ", "", told)),
+		alone("only an endpoint that reads nothing shows it", one("who takes nothing is waited for", "no write is for ever", greets, ", WriteByteTimeout: c.Grace", "", "./adapters/proxy TestAnEndpointThatTakesNothing$")),
 		alone("only an endpoint that says nothing shows it", one("a dead trunk is asked on", "a connection that may be dead is left", many, " || t.doubted(s.doubt)", "", "./adapters/proxy TestASilentTrunk$")),
 		alone("only clients who leave show it", one("a trunk of rapid resets", "nobody has us taken for an attack", many, "t.spoilt >= spoilt || ", "", "./adapters/proxy TestASpoiltTrunk$")),
 		one("a failure waits for the client", "a failure is told at once", each, "u.once.Do(func() { close(u.closed) })", "u.once.Do(func() {})", "./adapters/proxy TestAnUploadThatNobodyWants$", "./adapters/proxy TestAnAnswerBeforeTheBody$"),
-		alone(played, one("two lengths by HTTP/2", "an answer has one framing", each, "return len(length) > 1 || ", "return ", vices)),
+		alone(played, one("a 304 that has a body", "a length without a body is none of its own", each, "bare: res.StatusCode == http.StatusNotModified", "bare: false", "./adapters/proxy TestNotModified$")),
+		alone(played, one("a failure that nobody is told", "an answer of which nothing has left may still be a problem", "adapters/proxy/answer.go", "if !live {", "if false {", "./adapters/proxy TestNothingHasLeft$")),
+		alone(played, one("the last part goes before the end", "an answer of which nothing has left may still be a problem", "adapters/proxy/answer.go", "err == nil && int64(n) == res.ContentLength {", "false {", "./adapters/proxy TestNothingHasLeft$")),
 		alone("only a client that does not listen shows it", one("who reads for all waits for one", "a slow client holds up nobody", sent, "said <- hint{status, h} //", "_ = t.early(status, h) //", "./adapters/proxy TestASlowClientHoldsUpNobody$")),
 		alone("one test asks for an upgrade", one("an upgrade where there is none", "no client has a service blamed", sent, ".Protocol != HTTP2: //", ".Protocol <= HTTP2: //", "./adapters/proxy TestNoUpgradeBySecond$")),
 		alone(played, one("a body where there is none", "no silent truncation", "adapters/proxy/answer.go", "if errors.Is(failed, http.ErrBodyNotAllowed) {", "if false {", "./adapters/proxy TestNoSecondTruncation$")),
