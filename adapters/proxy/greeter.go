@@ -35,9 +35,10 @@ func newGreeter(c *Config, dial func(ctx context.Context, network, address strin
 	if g.trust.NextProtos = []string{http2.NextProtoTLS}; choice {
 		g.trust.NextProtos = append(g.trust.NextProtos, "http/1.1")
 	}
-	by, err := http2.ConfigureTransports(&http.Transport{DisableCompression: true, ExpectContinueTimeout: expecting(c), MaxResponseHeaderBytes: headerMost,
+	by, err := http2.ConfigureTransports(&http.Transport{ //nolint:staticcheck // see second
+		DisableCompression: true, ExpectContinueTimeout: expecting(c), MaxResponseHeaderBytes: headerMost,
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamWindow, MaxReceiveBufferPerConnection: MaxStreams * streamWindow,
-			MaxReadFrameSize: 16 << 10, WriteByteTimeout: c.Grace}}) //nolint:staticcheck // see second
+			MaxReadFrameSize: 16 << 10, WriteByteTimeout: c.Grace}})
 	if err != nil {
 		panic(fmt.Sprintf("proxy: a transport that is new is another's: %v", err))
 	}
@@ -60,7 +61,7 @@ func (g *greeter) greet(ctx context.Context, scheme, address string) (*second, e
 		}
 		conn = sealed
 	}
-	second, err := g.by.NewClientConn(conn)
+	second, err := g.by.NewClientConn(conn) //nolint:staticcheck // see second
 	if err != nil {
 		_ = conn.Close() // the same
 	}

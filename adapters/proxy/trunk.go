@@ -200,6 +200,11 @@ func ofStream(err error) bool {
 	return errors.As(err, &r)
 }
 
+// tooLarge reports that an endpoint has said that it takes no header like this one.
+func tooLarge(err error) bool {
+	return strings.Contains(err.Error(), "request header list larger than peer's advertised limit")
+}
+
 // goesAway reports that an endpoint has ended its connection, and says that it has not begun
 // with this request.
 func goesAway(err error) bool {

@@ -112,7 +112,7 @@ func (p *Proxy) carry(s *trunks, out *http.Request, e errand) (*http.Response, e
 			return res, nil
 		case out.Context().Err() != nil:
 			return nil, err
-		case !sent && !over && t.conn.CanTakeNewRequest():
+		case !sent && tooLarge(err):
 			return nil, errLarge
 		case code == http2.ErrCodeHTTP11Required && s.choice:
 			if s.believe(); e.again() {

@@ -71,7 +71,7 @@ var House = []Room{
 	adapter("metrics", "adapters/registry").borrows("github.com/prometheus/client_golang"),
 	adapter("httpserver"),
 	adapter("inflate").borrows("github.com/klauspost/compress"),
-	adapter("proxy", "adapters/inflate"),
+	adapter("proxy", "adapters/inflate").borrows("golang.org/x/net/http2"),
 	adapter("httpapi", "core/digest", "core/receipt", "adapters/inflate").
 		borrows("github.com/labstack/echo/v4", "github.com/go-json-experiment/json"),
 	adapter("client", "core/digest").borrows("github.com/oapi-codegen/runtime", "github.com/go-json-experiment/json"),
