@@ -9,8 +9,11 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
+
+	"macronode/core/event"
 )
 
 // TestAccess: with log.access a request has one line, which tells what an operator asks, and
@@ -109,6 +112,35 @@ func TestAStreamIsCutByTheEnd(t *testing.T) {
 	text := p.log.String()
 	if !strings.Contains(text, "outcome=left symptom=drained") || !strings.Contains(text, "aborted=1 ") {
 		t.Errorf("%s", text)
+	}
+}
+
+// TestTheSickAreTold: the log says when health checks call an endpoint sick, and when they do not
+// any more, each once.
+func TestTheSickAreTold(t *testing.T) {
+	var text strings.Builder
+	l := &life{log: slog.New(slog.NewTextHandler(&text, nil))}
+	for _, c := range []struct {
+		sick, well uint8
+		says       string
+	}{{0, 2, ""}, {1, 1, "level=WARN"}, {1, 1, ""}, {2, 0, "level=WARN"}, {1, 1, "level=INFO"}, {0, 2, "level=INFO"}, {0, 2, ""}} {
+		text.Reset()
+		l.tellChecks(3, "app", &event.Standing{Sick: c.sick, Well: c.well})
+		got := text.String()
+		if c.says == "" && got != "" || c.says != "" && !contains(got, []string{c.says, "upstream=app", fmt.Sprintf("sick=%d well=%d", c.sick, c.well)}) {
+			t.Errorf("%+v: %q", c, got)
+		}
+	}
+}
+
+// TestChecksAreTold: an endpoint that fails its checks is told of in the log of the node.
+func TestChecksAreTold(t *testing.T) {
+	p := serves(t, fmt.Sprintf(`upstreams={"app":{"url":%q,"health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}}}`, nobody(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
+	for deadline := time.Now().Add(20 * time.Second); !contains(p.log.String(), []string{"level=WARN", "sick: nobody is sent there", "upstream=app sick=1 well=0"}); {
+		if time.Now().After(deadline) {
+			t.Fatalf("it is not told:\n%s", p.log.String())
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -95,10 +95,14 @@ func ownPaths(c *config.Config) error {
 // asks is the node as the proxy sees it.
 type asks struct {
 	*loop.Asks
-	say func(context.Context, event.Event)
+	say  func(context.Context, event.Event)
+	seen func(upstream uint16) // that a check was told
 }
 
-func (a asks) Probed(saw event.Probed) { a.say(context.Background(), saw) }
+func (a asks) Probed(saw event.Probed) {
+	a.say(context.Background(), saw)
+	a.seen(saw.Upstream)
+}
 
 // beyond is the proxy as the public API sees it.
 type beyond struct {
@@ -135,7 +139,7 @@ func (l *life) newBeyond(c *config.Config, n numbering) (*beyond, error) {
 	for i := range c.Routes {
 		of.Routes = append(of.Routes, routeOf(c, n, &c.Routes[i]))
 	}
-	p, err := proxy.New(of, asks{l.desk.Asks, l.ear.say})
+	p, err := proxy.New(of, asks{l.desk.Asks, l.ear.say, l.watchChecks})
 	return &beyond{p, c, n}, err
 }
 

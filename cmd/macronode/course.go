@@ -82,6 +82,25 @@ func (l *life) showUpstreams() {
 	})
 }
 
+// watchChecks looks at an upstream behind a check of it, and tells the operator when health
+// checks call more of its endpoints sick than before, or fewer.
+func (l *life) watchChecks(upstream uint16) {
+	if names := l.edition.Load().numbers.upstreams.names; l.ear.hears() && int(upstream) < len(names) {
+		if is, ok := l.desk.Asks.Look(upstream); ok {
+			l.tellChecks(upstream, names[upstream], &is)
+		}
+	}
+}
+
+func (l *life) tellChecks(upstream uint16, name string, is *event.Standing) {
+	switch was := l.sick[upstream].Swap(uint32(is.Sick)); {
+	case was < uint32(is.Sick):
+		l.log.Warn("health checks call more endpoints of an upstream sick: nobody is sent there", "upstream", name, "sick", is.Sick, "well", is.Well)
+	case was > uint32(is.Sick):
+		l.log.Info("health checks call fewer endpoints of an upstream sick", "upstream", name, "sick", is.Sick, "well", is.Well)
+	}
+}
+
 // watchUpstreams tells the operator when a breaker has opened or closed, by the bits of the
 // upstreams' numbers.
 func (l *life) watchUpstreams(broken uint64) {

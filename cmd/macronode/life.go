@@ -74,7 +74,8 @@ type life struct {
 	decisions *decisions.Ring
 	access    *access.Log
 	tunnels   *proxy.Tunnels
-	cut       atomic.Uint64 // requests behind the gate that its end cut
+	sick      [proxy.MaxUpstreams]atomic.Uint32 // endpoints of each upstream that were last seen sick
+	cut       atomic.Uint64                     // requests behind the gate that its end cut
 	inflaters *proxy.Inflaters
 	endpoints proxy.Endpoints
 	edition   atomic.Pointer[edition]
