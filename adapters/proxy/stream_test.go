@@ -216,7 +216,7 @@ func TestTrailersThatAreNone(t *testing.T) {
 
 // What is said before the answer is given on.
 func TestEarlyHints(t *testing.T) {
-	h := build(t, nil, says(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+	h := build(t, nil, says(t, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"))
 	var said []string
 	ctx := httptrace.WithClientTrace(context.Background(), &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
 		said = append(said, fmt.Sprint(code, h["Link"]))
@@ -237,7 +237,7 @@ func TestEarlyHints(t *testing.T) {
 		}
 	}
 	// There is no end of what may be said, but of what is given on.
-	h = build(t, nil, says(t, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 6)+"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+	h = build(t, nil, says(t, strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 6)+"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok"))
 	for _, method := range []string{"GET", "POST"} {
 		if a := h.do(h.request(method, "/", nil)); a.status != 502 {
 			t.Errorf("%s: %d behind six answers that are none", method, a.status)
