@@ -102,6 +102,8 @@ func patience(r *http.Request, route time.Duration) (most time.Duration, hurried
 	return route, false
 }
 
+// expire gives up what takes too long: an answer that does not begin, or one that is silent. While a
+// part of a body is held nobody's time is over.
 func (t *trip) expire() {
 	if t.held.Load() > 0 {
 		return
