@@ -27,6 +27,7 @@ var Timers = []Timer{
 	{"adapters/proxy.Proxy.fetch.pause", "a part of an answer is asked for again", "50 to 100 ms, doubling to 2 s"},
 	{"adapters/proxy.Proxy.gather.ctx", "what is missing of an answer of parts is missing", "the route's deadline, or the client's"},
 	{"adapters/proxy.Proxy.watch.pause", "an endpoint is asked how it is", "the upstream's, moved by a tenth"},
+	{"adapters/proxy.greeter.seal.in", "a handshake of TLS with an endpoint is given up", "Config.Dial, as that of a connection"},
 	{"adapters/proxy.lines.sweep", "connections to an endpoint that nobody asked over are closed", "30 s"},
 	{"adapters/proxy.trip.sleep.pause", "a request is sent again", "50 to 100 ms, doubling to 2 s"},
 	{"adapters/proxy.trip.timer", "a request to an upstream is given up", "the route's deadline, or the client's; within an answer Config.Silence, 1 min"},
