@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -178,7 +179,7 @@ func TestWhoLeavesBeforeHisTurn(t *testing.T) {
 		w := httptest.NewRecorder()
 		func() {
 			defer func() {
-				if err := recover(); err != http.ErrAbortHandler {
+				if err, _ := recover().(error); !errors.Is(err, http.ErrAbortHandler) {
 					t.Errorf("%s: %v", path, err)
 				}
 			}()

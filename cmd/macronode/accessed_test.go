@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -136,12 +135,7 @@ func TestTheSickAreTold(t *testing.T) {
 // TestChecksAreTold: an endpoint that fails its checks is told of in the log of the node.
 func TestChecksAreTold(t *testing.T) {
 	p := serves(t, fmt.Sprintf(`upstreams={"app":{"url":%q,"health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}}}`, nobody(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
-	for deadline := time.Now().Add(20 * time.Second); !contains(p.log.String(), []string{"level=WARN", "sick: nobody is sent there", "upstream=app sick=1 well=0"}); {
-		if time.Now().After(deadline) {
-			t.Fatalf("it is not told:\n%s", p.log.String())
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	<-p.log.await("sick: nobody is sent there\" upstream=app sick=1 well=0")
 }
 
 // TestABreakerIsTold: who reads the log alone learns that an upstream is left alone, and

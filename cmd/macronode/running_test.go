@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"io"
 	"net/http"
@@ -26,8 +25,8 @@ type process struct {
 	greeting
 	dir   string
 	token string
-	log   *bytes.Buffer // to be read when it has ended
-	end   func()        // ends it, once
+	log   *written
+	end   func() // ends it, once
 }
 
 // serves starts a node with some settings, which ends with the test.
@@ -54,9 +53,9 @@ func startsIn(t *testing.T, dir string, flags ...string) (p process) {
 	t.Helper()
 	p.dir = dir
 	args := slices.Concat([]string{"serve", "--data", p.dir, "--json"}, somewhere, flags)
-	var log bytes.Buffer
+	log := new(written)
 	cmd := exec.Command("macronode", args...) // this very test's own: its directory is the first of the path
-	cmd.Stderr = &log
+	cmd.Stderr = log
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -64,10 +63,10 @@ func startsIn(t *testing.T, dir string, flags ...string) (p process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.log, p.end = &log, sync.OnceFunc(func() {
+	p.log, p.end = log, sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
-			t.Errorf("it ended with %v\n%s", err, &log)
+			t.Errorf("it ended with %v\n%s", err, log)
 		}
 	})
 	t.Cleanup(p.end)
@@ -76,7 +75,7 @@ func startsIn(t *testing.T, dir string, flags ...string) (p process) {
 		err = json.Unmarshal(line, &p.greeting)
 	}
 	if err != nil {
-		t.Fatalf("it does not greet: %v\n%s", err, &log)
+		t.Fatalf("it does not greet: %v\n%s", err, log)
 	}
 	run, err := rundir.Read(p.dir)
 	if err != nil {

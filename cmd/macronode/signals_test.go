@@ -22,6 +22,17 @@ type written struct {
 
 func expect(want string) *written { return &written{want: want, done: make(chan struct{})} }
 
+// await is closed when it has been written.
+func (w *written) await(want string) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.want, w.done = want, make(chan struct{})
+	if strings.Contains(w.all.String(), want) {
+		close(w.done)
+	}
+	return w.done
+}
+
 func (w *written) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -31,6 +42,12 @@ func (w *written) Write(p []byte) (int, error) {
 		close(w.done)
 	}
 	return n, err
+}
+
+func (w *written) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all.String()
 }
 
 // The signals are real, sent to this process; what was sent before Run is not lost.
