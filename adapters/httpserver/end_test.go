@@ -3,6 +3,7 @@ package httpserver
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -215,6 +216,139 @@ func TestSilenceDelaysNothing(t *testing.T) {
 	for _, conn := range []net.Conn{silent, idle} {
 		if _, err := conn.Read(make([]byte, 1)); err == nil {
 			t.Fatal("a connection is still there")
+		}
+	}
+}
+
+// Who has begun to ask on a connection that was kept is answered, though its server takes it
+// for idle until the header is whole; who has not is let go.
+func TestWhoHasBegunToAskIsAnswered(t *testing.T) {
+	secret, client := shows(t, false)
+	for name, with := range map[string]*TLS{"tcp": nil, "TLS": secret} {
+		t.Run(name, func(t *testing.T) {
+			c := local()
+			c.Grace, c.Finish, c.Header, c.Read, c.TLS = 0, time.Hour, time.Hour, time.Hour, with
+			r := start(t, c, saying("here"), nil)
+			kept := func() (net.Conn, *bufio.Reader) {
+				conn := r.dial(t)
+				if with != nil {
+					of := client.Clone()
+					of.ServerName = "127.0.0.1"
+					conn = tls.Client(conn, of)
+				}
+				from := bufio.NewReader(conn)
+				if _, closes, _, err := ask(conn, from); closes || err != nil {
+					t.Fatalf("closes %v, %v", closes, err)
+				}
+				return conn, from
+			}
+			const half = len(hello) / 2
+			type begun struct {
+				net.Conn
+				from *bufio.Reader
+			}
+			var asking []begun
+			for range 4 {
+				conn, from := kept()
+				if _, err := io.WriteString(conn, hello[:half]); err != nil {
+					t.Fatal(err)
+				}
+				asking = append(asking, begun{conn, from})
+			}
+			_, idle := kept()
+			r.Stop()
+			for { // until the door is shut: what follows would drop them at once
+				conn, err := net.DialTimeout("tcp", r.addr.String(), 100*time.Millisecond)
+				if err != nil {
+					break
+				}
+				_ = conn.Close()
+			}
+			for _, a := range asking {
+				if _, err := io.WriteString(a, hello[half:]); err != nil {
+					t.Fatal(err)
+				}
+				if status, closes, body, err := hear(a.from); status != 200 || !closes || body != "here" || err != nil {
+					t.Fatalf("answered %d %q, closes %v, %v", status, body, closes, err)
+				}
+			}
+			if _, err := idle.ReadByte(); err == nil {
+				t.Fatal("who has asked nothing is told something")
+			}
+			if err := <-r.ended; err != nil {
+				t.Fatalf("ended with %v", err)
+			}
+		})
+	}
+}
+
+// Who begins to ask and does not go on has his time, and no more.
+func TestWhoNeverEndsAsking(t *testing.T) {
+	c := local()
+	c.Grace, c.Finish, c.Header, c.Read = 0, time.Millisecond, time.Hour, time.Hour
+	r := start(t, c, saying("here"), nil)
+	conn := r.dial(t)
+	from := bufio.NewReader(conn)
+	if _, _, _, err := ask(conn, from); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, hello[:9]); err != nil {
+		t.Fatal(err)
+	}
+	r.Stop()
+	if err := <-r.ended; err != nil && !errors.Is(err, ErrCut) {
+		t.Fatalf("ended with %v", err)
+	}
+	if _, err := from.ReadByte(); err == nil {
+		t.Fatal("the connection is still there")
+	}
+}
+
+// What lies unread in the machine was asked, and so was that of which the server has read some.
+func TestWhatLiesUnread(t *testing.T) {
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer inner.Close() //nolint:errcheck // nobody else wants it
+	l := &listener{Listener: inner, most: 1, open: map[*conn]struct{}{}, none: make(chan struct{})}
+	client, err := net.Dial("tcp", inner.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := l.take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close() //nolint:errcheck // the same
+	read := func() { _, _ = c.Read(make([]byte, 9)) }
+	says := func() {
+		if _, err := io.WriteString(client, "G"); err != nil {
+			t.Fatal(err)
+		}
+		for !unread(c.Conn) {
+			time.Sleep(time.Millisecond) // it is on its way
+		}
+	}
+	for _, step := range []struct {
+		what string
+		do   func()
+		asks bool
+	}{
+		{"new", func() { c.rests(http.StateNew) }, false},
+		{"it is sent something", says, true},
+		{"that is read", read, true},
+		{"the header is", func() { c.rests(http.StateActive) }, false},
+		{"more comes while it is answered", says, false},
+		{"it was answered", func() { c.rests(http.StateIdle) }, true},
+		{"the rest is read", read, true},
+		{"it was answered again", func() { c.rests(http.StateIdle) }, false},
+		{"the server ends its waiting", func() { _ = c.SetReadDeadline(time.Unix(1, 0)); read(); _ = c.SetReadDeadline(time.Time{}) }, false},
+		{"there was a request", func() { c.rests(http.StateIdle); says() }, true},
+		{"and no other", func() { read(); _ = client.Close(); read() }, false},
+	} {
+		if step.do(); c.asks() != step.asks || l.asked() != step.asks {
+			t.Fatalf("%s: asks %v, of any %v", step.what, c.asks(), l.asked())
 		}
 	}
 }

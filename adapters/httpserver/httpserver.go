@@ -135,11 +135,18 @@ func (s *Server) Run(ctx context.Context) error {
 // smallest is the smallest frame of HTTP/2 that must be read; a larger one is refused.
 const smallest = 16 << 10
 
-// settles knows which connections of HTTP/2 have no request.
+// settles knows which connections have no request.
 func settles(c net.Conn, is http.ConnState) {
-	if t, ok := c.(*tls.Conn); ok {
-		if below, ok := t.NetConn().(*conn); ok {
+	switch c := c.(type) {
+	case *tls.Conn: // of HTTP/2
+		if below, ok := c.NetConn().(*conn); ok {
 			below.idle.Store(is == http.StateIdle)
+		}
+	case *sealed:
+		c.below.rests(is)
+	case *guard:
+		if below, ok := c.Conn.(*conn); ok {
+			below.rests(is)
 		}
 	}
 }
@@ -181,6 +188,9 @@ func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) erro
 	}
 	silent := time.AfterFunc(s.config.Grace, l.dropSilent)
 	defer silent.Stop()
+	if !s.hear(quiet, l) {
+		return nil
+	}
 	shut := make(chan struct{})
 	go func() {
 		_ = srv.Shutdown(quiet) // whether it was in time is counted below
@@ -193,6 +203,17 @@ func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) erro
 		return ErrCut
 	}
 	return nil
+}
+
+// hear waits until no request has begun to come whose header is not read: a server of net/http
+// that shuts down drops those.
+func (s *Server) hear(ctx context.Context, l *listener) bool {
+	for l.asked() && ctx.Err() == nil {
+		if !s.wait(ctx, time.Millisecond, nil) {
+			return ctx.Err() != nil && !s.dead()
+		}
+	}
+	return true
 }
 
 // wait lets d pass, or until done; false when the end is to be at once.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -185,6 +186,18 @@ func (l *listener) silent() (found []*conn) {
 	return found
 }
 
+// asked reports that somebody asks.
+func (l *listener) asked() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.open {
+		if c.asks() {
+			return true
+		}
+	}
+	return false
+}
+
 // A conn tells its listener when it ends.
 type conn struct {
 	net.Conn
@@ -192,15 +205,39 @@ type conn struct {
 	veiled bool        // what is read of it are no words of its client yet
 	spoke  atomic.Bool // its client did
 	idle   atomic.Bool // it is of HTTP/2, and has no request
+	waits  atomic.Bool // it is of HTTP/1, and the server has not read the header of its next request
+	heard  atomic.Bool // but something of it
+	over   atomic.Bool // nothing more can be read
 	once   sync.Once
 }
 
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	if n > 0 && !c.heard.Load() {
+		c.heard.Store(true)
+	}
+	if err != nil {
+		c.over.Store(true)
+	}
 	if n > 0 && !c.veiled {
 		c.speaks()
 	}
 	return n, err
+}
+
+// rests hears how a connection of HTTP/1 is.
+func (c *conn) rests(is http.ConnState) {
+	waits := is == http.StateNew || is == http.StateIdle
+	if waits {
+		c.heard.Store(false)
+		c.over.Store(false) // the server breaks off its reading ahead by a deadline
+	}
+	c.waits.Store(waits)
+}
+
+// asks reports that a request has begun to come, whose header is not read.
+func (c *conn) asks() bool {
+	return c.waits.Load() && !c.over.Load() && (c.heard.Load() || unread(c.Conn))
 }
 
 func (c *conn) speaks() {

@@ -3,6 +3,8 @@ package httpserver
 import (
 	"net"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // ignoreHandshakes makes the kernel drop what would begin a connection, and nothing
@@ -24,4 +26,19 @@ func ignoreHandshakes(l *net.TCPListener) {
 			{Code: syscall.BPF_RET | syscall.BPF_K, K: 1 << 16},
 		})
 	})
+}
+
+// unread reports that a client has sent what was not read yet.
+func unread(c net.Conn) bool {
+	of, ok := c.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := of.SyscallConn()
+	if err != nil {
+		return false
+	}
+	n := 0
+	_ = raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // nothing of one that is closed
+	return n > 0
 }

@@ -39,10 +39,10 @@ func serves2(t *testing.T, f http.HandlerFunc) string {
 	return s.URL
 }
 
-// secure is one within TLS, which offers these, and counts handshakes and their ends.
+// secure is one within TLS, which offers these, and counts handshakes.
 type secure struct {
 	*httptest.Server
-	shaken atomic.Int64
+	shaken atomic.Int64 // hands, from the client's first word on
 }
 
 func serveTLS(t *testing.T, f http.HandlerFunc, offers ...string) *secure {
@@ -50,7 +50,7 @@ func serveTLS(t *testing.T, f http.HandlerFunc, offers ...string) *secure {
 	s := &secure{Server: httptest.NewUnstartedServer(f)}
 	s.EnableHTTP2 = true
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
-	s.TLS = &tls.Config{NextProtos: offers, VerifyConnection: func(tls.ConnectionState) error { s.shaken.Add(1); return nil }}
+	s.TLS = &tls.Config{NextProtos: offers, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { s.shaken.Add(1); return nil, nil }}
 	s.StartTLS()
 	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
 	return s

@@ -6,6 +6,8 @@ func edges() []Mutant {
 		server, api, looks = "adapters/httpserver/", "adapters/httpapi/", "adapters/loop/"
 
 		guests = "./adapters/httpserver TestGuestsAgree$"
+		asking = "./adapters/httpserver TestWhoHasBegunToAskIsAnswered$"
+		unread = "./adapters/httpserver TestWhatLiesUnread$"
 		table  = "./adapters/httpapi TestTheStateTable$"
 	)
 	return []Mutant{
@@ -13,6 +15,10 @@ func edges() []Mutant {
 		one("guests who come behind the last call", "an end comes", server+"guests.go", "	if !g.over {\n\t\tg.in++\n\t}\n\treturn !g.over\n", "	g.in++\n\treturn true\n", guests, "./adapters/httpserver TestAStopCutsNoRequest$"),
 		one("answer that keeps its connection", "an end cuts no request", server+"httpserver.go", "if !a.begun && a.ending.Load() {", "if false {", "./adapters/httpserver TestTheGraceServes$", "./adapters/httpserver TestAStopCutsNoRequest$"),
 		alone("a time that passes is waited for by one test", one("cut, and nobody is told", "what was cut is said", server+"httpserver.go", "		return ErrCut\n", "		return nil\n", "./adapters/httpserver TestTheDeadlineCuts$")),
+		alone("one test begins and waits", one("asked, and dropped by net/http", "an end cuts no request", server+"httpserver.go", "for l.asked() && ctx.Err() == nil {", "for false {", asking)),
+		alone("one test lets it lie", one("what lies unread was not asked", "an end cuts no request", server+"listener.go", "(c.heard.Load() || unread(c.Conn))", "c.heard.Load()", unread)),
+		one("what was read in part was not asked", "an end cuts no request", server+"listener.go", "(c.heard.Load() || unread(c.Conn))", "unread(c.Conn)", asking, unread),
+		alone("a new connection is met by one test", one("a connection that has not asked yet", "an end cuts no request", server+"listener.go", "is == http.StateNew || is == http.StateIdle", "is == http.StateIdle", unread)),
 		one("one connection too many", "connections are bounded", server+"listener.go", "if len(l.open) >= l.most {", "if len(l.open) > l.most {", "./adapters/httpserver TestOneConnectionTooManyIsClosedAndCounted$", "./adapters/httpserver TestConnectionsAgree$"),
 		alone("a time that passes is waited for by one test", one("silence that is waited for", "connections without a request do not hold up the end", server+"listener.go", "	for _, c := range l.silent() {\n\t\t_ = c.Close()\n\t}\n", "", "./adapters/httpserver TestSilenceDelaysNothing$")),
 		one("listener that refuses what the node would answer", "R2: a replay is an answer, and no write", api+"httpapi.go", "if !s.Reads {", "if !s.Reads || r.method != http.MethodGet && !s.Writes {", table, "./adapters/httpapi TestReplaysWhereNothingIsWritten$"),

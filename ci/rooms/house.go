@@ -69,7 +69,7 @@ var House = []Room{
 	adapter("config").borrows("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
 	adapter("registry"), // data: what is bounded, shared, timed and counted
 	adapter("metrics", "adapters/registry").borrows("github.com/prometheus/client_golang"),
-	adapter("httpserver"),
+	adapter("httpserver").borrows("golang.org/x/sys"),
 	adapter("inflate").borrows("github.com/klauspost/compress"),
 	adapter("proxy", "adapters/inflate").borrows("golang.org/x/net/http2"),
 	adapter("httpapi", "core/digest", "core/receipt", "adapters/inflate").
