@@ -101,7 +101,7 @@ func (k *call) arrive() error {
 	switch {
 	case !ok && k.r.Context().Err() != nil:
 		k.identify()
-		k.code = gone
+		k.code = Gone
 		panic(http.ErrAbortHandler)
 	case !ok:
 		v.Problem, v.Why = event.Busy, event.NoSlot
@@ -119,8 +119,9 @@ func (k *call) arrive() error {
 	return nil
 }
 
-// gone is what became of a request whose client left before its turn: nobody is answered.
-const gone = "gone"
+// Gone is the code of a request whose client left before its turn: it was not let in, and
+// nobody is answered. Of its verdict nothing is known.
+const Gone = "gone"
 
 // shut refuses whoever comes while nothing is served, and says so to those who ask later.
 func (k *call) shut() error {

@@ -116,7 +116,7 @@ type keeps struct{ *life }
 func (k keeps) Keep(d httpapi.Decision) {
 	v := &d.Verdict
 	out := decisions.Decision{ID: d.ID, At: time.UnixMilli(int64(d.At)).UTC(), Route: d.Route, Class: d.Class.String(), Facet: d.Facet.String(),
-		Tenant: uint32(d.Tenant), Peer: d.Peer, Status: d.Status, Code: d.Code, Why: v.Why.String(), Left: v.Left,
+		Tenant: uint32(d.Tenant), Peer: d.Peer, Status: d.Status, Code: d.Code, Why: whyOf(&d), Left: v.Left,
 		ResetMS: v.Reset.Milliseconds(), RetryMS: v.Retry.Milliseconds(), Ahead: v.Ahead, WaitedUS: v.Waited.Microseconds(),
 		Bytes: d.In + d.Out, Full: d.Full, Matched: d.Way, TookUS: d.Took.Microseconds(), Config: d.Under.Version, Method: d.Method, Path: d.Path}
 	for i, q := range d.Under.Quotas {
@@ -140,6 +140,15 @@ func (k keeps) Keep(d httpapi.Decision) {
 		in, sent = max(in, c.Up.Load()), max(sent, c.Down.Load())
 	}
 	k.access.Note(d.Status >= http.StatusInternalServerError, func() []slog.Attr { return accessed(&out, in, sent) })
+}
+
+// whyOf is which bound refused a request; of one whose client did not wait for that, that it
+// left.
+func whyOf(d *httpapi.Decision) string {
+	if d.Code == httpapi.Gone {
+		return httpapi.Gone
+	}
+	return d.Verdict.Why.String()
 }
 
 // decision is what is kept of a request.

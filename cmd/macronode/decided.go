@@ -10,6 +10,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"macronode/adapters/decisions"
+	"macronode/adapters/httpapi"
 )
 
 // Run says what became of one request, by the id that its answer carried.
@@ -38,19 +39,20 @@ func (v *decisionCmd) Run(c *console) error {
 	return err
 }
 
-// bounds says in words which bound refused, and what to do about it.
+// bounds says in words which bound refused, and what to do about it; or why there was none.
 var bounds = map[string]string{
-	"admitted": "It was let in.",
-	"quota":    "The quota was used up.",
-	"pace":     "The instance's quota is used up, and too many were before it: it would have waited for longer than queue.pace.",
-	"queue":    "The queue of its facet was full.",
-	"class":    "Its class had filled its share of the queue (queue.class_share).",
-	"flow":     "Its tenant, or its peer, had filled its share of the queue (queue.flow_share).",
-	"weight":   "Its class has no weight (queue.weights): it is not served, idle or not.",
-	"route":    "As many requests of its route were at work as may be (max_inflight).",
-	"wait":     "No permit came free within queue.max_wait, or a quarter of its deadline.",
-	"state":    "The node was starting, or ending.",
-	"slots":    "All slots of its class were in use: as many wait and are at work as there are permits and places in queues.",
+	"admitted":   "It was let in.",
+	httpapi.Gone: "Its client left while it waited for its turn: it was not let in, and nobody was answered.",
+	"quota":      "The quota was used up.",
+	"pace":       "The instance's quota is used up, and too many were before it: it would have waited for longer than queue.pace.",
+	"queue":      "The queue of its facet was full.",
+	"class":      "Its class had filled its share of the queue (queue.class_share).",
+	"flow":       "Its tenant, or its peer, had filled its share of the queue (queue.flow_share).",
+	"weight":     "Its class has no weight (queue.weights): it is not served, idle or not.",
+	"route":      "As many requests of its route were at work as may be (max_inflight).",
+	"wait":       "No permit came free within queue.max_wait, or a quarter of its deadline.",
+	"state":      "The node was starting, or ending.",
+	"slots":      "All slots of its class were in use: as many wait and are at work as there are permits and places in queues.",
 }
 
 // route is what a request was for: an operation, or a route of the configuration.
@@ -78,7 +80,9 @@ func explained(d *decisions.Decision) string {
 	}
 	line("answer", "%d %s, %d bytes both ways, after %v", d.Status, code, d.Bytes, time.Duration(d.TookUS)*time.Microsecond)
 	line("gate", "%s", bounds[d.Why])
-	line("queue", "%d before it, waited %v", d.Ahead, time.Duration(d.WaitedUS)*time.Microsecond)
+	if d.Why != httpapi.Gone { // of one that left nobody has said it
+		line("queue", "%d before it, waited %v", d.Ahead, time.Duration(d.WaitedUS)*time.Microsecond)
+	}
 	if d.Full != "" {
 		line("full", "It was let in, and then had no place in %s: /debug/queues shows how full that is.", d.Full)
 	}

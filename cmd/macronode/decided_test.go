@@ -1,11 +1,14 @@
 package main
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
+	"macronode/adapters/access"
 	"macronode/adapters/decisions"
+	"macronode/adapters/httpapi"
 	"macronode/core/event"
 )
 
@@ -16,8 +19,8 @@ func TestEveryBoundHasASentence(t *testing.T) {
 			t.Errorf("%v is not explained", w)
 		}
 	}
-	if len(bounds) != int(event.Whys) {
-		t.Errorf("%d sentences for %d bounds", len(bounds), event.Whys)
+	if len(bounds) != int(event.Whys)+1 || bounds[httpapi.Gone] == "" {
+		t.Errorf("%d sentences for %d bounds, and for who left", len(bounds), event.Whys)
 	}
 }
 
@@ -37,5 +40,18 @@ shadow    soon would have refused it
 `, "\n")
 	if got != want {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestWhoLeftWasNotLetIn: of a request whose client left before its turn nobody says that it
+// was let in, nor how long its queue was, which it was never told.
+func TestWhoLeftWasNotLetIn(t *testing.T) {
+	l := &life{decisions: decisions.New(), access: access.New(slog.DiscardHandler)}
+	for code, want := range map[string]string{httpapi.Gone: "gate      " + bounds[httpapi.Gone] + "\n", "": "gate      It was let in.\nqueue     0 before it"} {
+		keeps{l}.Keep(httpapi.Decision{ID: "d_" + code, Code: code, Under: new(httpapi.Face)})
+		d, _ := l.decisions.Find("d_" + code)
+		if got := explained(&d); !strings.Contains(got, want) || strings.Contains(got, bounds["admitted"]) == (code == httpapi.Gone) || strings.Contains(got, "queue") == (code == httpapi.Gone) {
+			t.Errorf("%q:\n%s", code, got)
+		}
 	}
 }
