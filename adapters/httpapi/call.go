@@ -193,17 +193,17 @@ func wrong(err error) error { return because(event.BadRequest, err.Error()) }
 
 // reason is what a client is told of an error.
 func reason(err error) *refusal {
-	var r *refusal
-	var h *echo.HTTPError
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r
+	}
+	h, _ := errors.AsType[*echo.HTTPError](err)
 	var away interface{ Unavailable() bool }
 	switch {
-	case errors.As(err, &r):
-		return r
 	case errors.As(err, &away) && away.Unavailable():
 		return &refusal{problem: event.Unavailable}
-	case errors.As(err, &h) && h.Code == http.StatusNotFound:
+	case h != nil && h.Code == http.StatusNotFound:
 		return &refusal{problem: event.NotFound}
-	case errors.As(err, &h) && h.Code == http.StatusMethodNotAllowed:
+	case h != nil && h.Code == http.StatusMethodNotAllowed:
 		return &refusal{problem: event.MethodNotAllowed}
 	}
 	return &refusal{problem: event.Internal}

@@ -109,6 +109,7 @@ type beyond struct {
 	*proxy.Proxy
 	config  *config.Config
 	numbers numbering
+	names   []string // of its routes, as decisions tell them
 }
 
 // protocols are what endpoints are asked by, as the configuration calls it.
@@ -136,11 +137,12 @@ func (l *life) newBeyond(c *config.Config, n numbering) (*beyond, error) {
 		}
 		of.Upstreams[n.upstream[i]] = up
 	}
+	var names []string
 	for i := range c.Routes {
-		of.Routes = append(of.Routes, routeOf(c, n, &c.Routes[i]))
+		of.Routes, names = append(of.Routes, routeOf(c, n, &c.Routes[i])), append(names, fmt.Sprintf("routes[%d]", i))
 	}
 	p, err := proxy.New(of, asks{l.desk.Asks, l.ear.say, l.watchChecks})
-	return &beyond{p, c, n}, err
+	return &beyond{p, c, n, names}, err
 }
 
 // routeOf is a route as the proxy knows it.
@@ -168,7 +170,7 @@ func (b *beyond) Match(r *http.Request) (httpapi.Way, event.Problem) {
 		return httpapi.Way{}, why
 	}
 	of := &b.config.Routes[m.Route]
-	return httpapi.Way{Name: fmt.Sprintf("routes[%d]", m.Route), Number: uint16(b.numbers.route[m.Route]), Key: of.Auth == "key", Deadline: of.Deadline, Preflight: m.Preflight,
+	return httpapi.Way{Name: b.names[m.Route], Number: uint16(b.numbers.route[m.Route]), Key: of.Auth == "key", Deadline: of.Deadline, Preflight: m.Preflight,
 		Head: func(h http.Header) { m.Head(h, r) },
 		Serve: func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
 			c := new(proxy.Course)

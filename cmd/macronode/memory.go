@@ -90,6 +90,9 @@ const (
 	smallBody  = 4 << 10
 )
 
+// tables is the part that is made at a start.
+const tables = "state"
+
 // memoryBound adds it up.
 func memoryBound(c *config.Config) memory {
 	s, in, conns := stateLimits(c), int64(c.Permits.Money), int64(c.Listen.MaxConns)
@@ -105,7 +108,7 @@ func memoryBound(c *config.Config) memory {
 		}
 	}
 	return memory{
-		{"state", []term{
+		{tables, []term{
 			{"ledgers (wallet.limits), the node's and the follower's", 2, ledger.Bytes(s.Ledger)},
 			{"windows (wallet.idempotency.keys), the same", 2, idem.Bytes(s.Idem)},
 			{"API keys (api_keys), the same", 2, keyring.Bytes(s.Keys)}}},
@@ -150,11 +153,31 @@ func inflating(c *config.Config) int64 {
 	return 0
 }
 
-// limitMemory tells the collector what the configuration bounds, unless the operator did.
+// garbage is how many bytes may lie about, beside what is always there.
+const garbage = 64 << 20
+
+// limitMemory tells the collector what the configuration bounds, unless the operator did: all
+// of it, and how much may be garbage.
 func limitMemory(c *config.Config) {
+	bound := memoryBound(c)
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(memoryBound(c).Total())
+		debug.SetMemoryLimit(bound.Total())
 	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(bound.percent())
+	}
+}
+
+// percent is garbage as a part of what is always there. The tables of the state are made whole
+// at a start; a collector that waits until as much again is garbage has every request written
+// into memory that nobody has touched, and the process grow to twice its size.
+func (m memory) percent() int {
+	for _, s := range m {
+		if s.Name == tables {
+			return int(min(100, max(1, 100*garbage/s.Bytes())))
+		}
+	}
+	return 100
 }
 
 // connections is what one of each listener takes. Those of HTTP/2 have no more requests at

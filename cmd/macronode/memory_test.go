@@ -18,6 +18,19 @@ func (m memory) part(t *testing.T, name string) int64 {
 	return 0
 }
 
+// TestGarbage: what may lie about is bounded, whatever the tables take.
+func TestGarbage(t *testing.T) {
+	for bytes, want := range map[int64]int{garbage / 2: 100, garbage: 100, 4 * garbage: 25, 1000 * garbage: 1} {
+		if got := (memory{{tables, []term{{"one", 1, bytes}}}}).percent(); got != want {
+			t.Errorf("beside %d: %d percent, not %d", bytes, got, want)
+		}
+	}
+	m := memoryBound(configured(t))
+	if lies := m.part(t, tables) * int64(m.percent()) / 100; lies > garbage || lies < garbage/2 {
+		t.Errorf("as it comes %d may lie about", lies)
+	}
+}
+
 // TestTheMemoryBoundGrowsWithWhatItCounts: each key moves its part by what one more of it
 // takes, and no other.
 func TestTheMemoryBoundGrowsWithWhatItCounts(t *testing.T) {
