@@ -42,6 +42,7 @@ type trunk struct {
 	spoilt int
 	last   bool      // it takes no more of them
 	since  time.Time // it has none
+	cut    time.Time // a request on it was given up: its place is free when the endpoint has confirmed that
 }
 
 // A trail is what a request over trunks leaves behind: what it calls is called by who reads
@@ -69,10 +70,11 @@ func (t *trunk) ask(out *http.Request, e errand) (res *http.Response, sent bool,
 	}
 	if err != nil {
 		stop()
-		if !ofStream(err) && !t.conn.CanTakeNewRequest() {
+		gone := out.Context().Err() != nil
+		if !gone && !ofStream(err) && !t.conn.CanTakeNewRequest() { // of one that is given up it may be full, and no more
 			t.ended.Store(true)
 		}
-		t.of.leave(t, out.Context().Err() != nil)
+		t.of.leave(t, gone, gone)
 		return nil, wrote.Load(), err
 	}
 	t.kept.Store(true)
@@ -130,7 +132,7 @@ func (s *strand) Close() error {
 	}
 	defer s.stop()
 	err := s.ReadCloser.Close()
-	s.trunk.of.leave(s.trunk, false)
+	s.trunk.of.leave(s.trunk, false, !s.whole)
 	return err
 }
 

@@ -388,6 +388,57 @@ func TestFewStreams(t *testing.T) {
 	}
 }
 
+// TestAFullTrunkIsKept: a request that is given up has its place on a trunk until the endpoint
+// has confirmed that. The trunk is none that has ended: it is kept, who comes meanwhile goes
+// over another, and who comes then over this one.
+func TestAFullTrunkIsKept(t *testing.T) {
+	for _, takes := range []int{1, 2} {
+		in, let, knows := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		far := tame(t, func(n int, c *wild) {
+			if n > 0 {
+				c.serve()
+				return
+			}
+			for range takes {
+				c.next()
+				c.heard() // how many it takes, too
+				in <- struct{}{}
+			}
+			<-let
+			c.confirms()
+			c.heard()
+			close(knows)
+			stream := c.next()
+			c.head(stream, false, ":status", "200")
+			c.data(stream, true, "the first")
+			c.until()
+		}, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(takes)})
+		h, courses := followed(t, second, far.url)
+		ctx, leave := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range takes {
+			all.Go(func() { h.do(h.request("GET", "/", nil).WithContext(ctx)) })
+			<-in
+		}
+		leave()
+		all.Wait()
+		for range takes {
+			if got := told(&(<-courses).Legs[0]); got != "left gone 0, " {
+				t.Error(got)
+			}
+		}
+		asks := func(want string) {
+			if a := h.do(h.request("POST", "/", nil)); a.status != 200 || a.body != want || far.conns.Load() != 2 {
+				t.Errorf("of %d: %d %q %v, over %d connections", takes, a.status, a.body, a.err, far.conns.Load())
+			}
+		}
+		asks("wild")
+		close(let)
+		<-knows
+		asks("the first")
+	}
+}
+
 // TestALargeHeader: what an endpoint takes no request for is its client's to mend, and no
 // failure of the endpoint.
 func TestALargeHeader(t *testing.T) {

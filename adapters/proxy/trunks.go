@@ -175,7 +175,7 @@ func (p *Proxy) place(s *trunks, after time.Time, waited *making) (*trunk, *maki
 		return t, nil, nil
 	}
 	switch {
-	case waited != nil && waited.trunk.calls == 0 && !waited.trunk.kept.Load():
+	case waited != nil && waited.trunk.calls == 0 && !waited.trunk.kept.Load() && waited.trunk.cut.IsZero():
 		return nil, nil, errEnded
 	case s.making == nil:
 		s.making = &making{done: make(chan struct{})}
@@ -229,9 +229,12 @@ func (s *trunks) believe() {
 }
 
 // leave gives back a place. givenUp: the request had no answer when its time was over, or its
-// client left.
-func (s *trunks) leave(t *trunk, givenUp bool) {
+// client left; cut: or all of its answer was not read.
+func (s *trunks) leave(t *trunk, givenUp, cut bool) {
 	s.mu.Lock()
+	if cut {
+		t.cut = time.Now()
+	}
 	if givenUp {
 		t.spoilt++
 		t.last = t.last || t.spoilt >= spoilt || t.doubted(s.doubt)
@@ -255,7 +258,9 @@ func (s *trunks) rest(t *trunk) {
 }
 
 // unwanted takes out those that have no request and will have none: they take no more, have
-// ended, or nobody asked over them for long; or they are more than are kept.
+// ended, or nobody asked over them for long; or they are more than are kept. One that takes
+// none because those that were given up have their places still is as good as any, for as long
+// as a new one takes at most.
 func (s *trunks) unwanted() (gone []*trunk) {
 	kept := 0
 	s.open = slices.DeleteFunc(s.open, func(t *trunk) bool {
@@ -264,7 +269,7 @@ func (s *trunks) unwanted() (gone []*trunk) {
 		}
 		kept++
 		fits := kept <= keptEach && s.all.Load() <= Kept && !s.over && time.Since(t.since) < keptFor
-		if !t.last && !t.ended.Load() && t.conn.CanTakeNewRequest() && (fits || s.hoping > 0) {
+		if !t.last && !t.ended.Load() && (t.conn.CanTakeNewRequest() || time.Since(t.cut) < s.doubt) && (fits || s.hoping > 0) {
 			return false
 		}
 		s.all.Add(-1)

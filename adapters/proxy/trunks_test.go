@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 // trunked is a proxy whose endpoint takes all that it is sent, and says nothing. Open is how
@@ -51,7 +53,7 @@ func (p *Proxy) apart(t *testing.T, s *trunks, n int) (taken []*trunk) {
 
 func left(taken []*trunk) {
 	for _, one := range taken {
-		one.of.leave(one, false)
+		one.of.leave(one, false, false)
 	}
 }
 
@@ -114,6 +116,87 @@ func TestKeptTrunks(t *testing.T) {
 		if open.Load() != 0 || p.kept.Load() != 0 {
 			t.Errorf("%d are open behind the end, %d kept", open.Load(), p.kept.Load())
 		}
+	})
+}
+
+// TestAFullTrunk: one that takes none while those that were given up have their places still is
+// kept so long as it may, and whoever has waited for it waits for another.
+func TestAFullTrunk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, open, let := trunked(t)
+		close(let)
+		s := p.to("a")
+		one := p.apart(t, s, 1)[0]
+		for one.conn.ReserveNewRequest() { // as if so many had been given up
+		}
+		s.leave(one, true, true)
+		s.hoping++
+		_, next, err := p.place(s, time.Time{}, &making{trunk: one})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-next.done
+		two, _, err := p.place(s, time.Time{}, next)
+		if err != nil || two == one || open.Load() != 2 || s.hoping != 0 {
+			t.Fatalf("%v, %d are open, %d wait", err, open.Load(), s.hoping)
+		}
+		time.Sleep(s.doubt)
+		left([]*trunk{two})
+		if synctest.Wait(); open.Load() != 1 || s.open[0] != two {
+			t.Errorf("%d are open", open.Load())
+		}
+		s.end()
+		synctest.Wait()
+	})
+}
+
+// TestAFullTrunkIsKeptMidway: one whose only request is given up in the midst of its answer is
+// kept, though its endpoint is slow to take word of that.
+func TestAFullTrunkIsKeptMidway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		go func() {
+			_, _ = io.ReadFull(far, make([]byte, len(http2.ClientPreface)))
+			f := http2.NewFramer(far, far)
+			for begins := 4; begins > 0; begins-- { // its settings and its window; that it has ours, and its request
+				if begins == 2 {
+					_ = f.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 1})
+				}
+				_, _ = f.ReadFrame()
+			}
+			_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0x88}, EndHeaders: true}) // 200
+			_ = f.WriteData(1, false, []byte("some"))
+			time.Sleep(time.Second)
+			_, _ = io.Copy(io.Discard, far)
+		}()
+		p, _, _ := trunked(t)
+		c := Default()
+		p.greeters[HTTP2] = newGreeter(&c, func(context.Context, string, string) (net.Conn, error) { return near, nil }, false)
+		s := p.to("a")
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://a/", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := p.carry(s, req, errand{leg: &Leg{Tries: make([]Try, 1)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(res.Body, make([]byte, 4)); err != nil || s.open[0].conn.CanTakeNewRequest() {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		one := s.open
+		if len(one) != 1 || one[0].conn.CanTakeNewRequest() {
+			t.Fatalf("%d trunks", len(one))
+		}
+		time.Sleep(2 * time.Second)
+		if again, err := p.take(t.Context(), s, time.Time{}); err != nil || again != one[0] {
+			t.Error(err)
+		} else {
+			left([]*trunk{again})
+		}
+		s.end()
+		synctest.Wait()
 	})
 }
 

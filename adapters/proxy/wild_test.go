@@ -156,6 +156,19 @@ func (c *wild) reset() (by http2.ErrCode) {
 	}
 }
 
+// confirms reads until it is asked whether it lives, behind a reset, and says so.
+func (c *wild) confirms() {
+	for {
+		f, err := c.ReadFrame()
+		if p, ok := f.(*http2.PingFrame); err != nil || ok && !p.IsAck() {
+			if ok {
+				_ = c.WritePing(true, p.Data)
+			}
+			return
+		}
+	}
+}
+
 // head begins an answer: of names and values, by turns.
 func (c *wild) head(stream uint32, ends bool, fields ...string) {
 	_ = c.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: c.block(fields...), EndStream: ends, EndHeaders: true})
