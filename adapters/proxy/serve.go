@@ -282,7 +282,7 @@ func (t *trip) carried(s *trunks, to *endpoint) (*http.Response, error) {
 		res, err := t.carry(s, out, e)
 		done <- told{res, err}
 	})
-	for {
+	for { // ctx needs no watch here: what carry waits for ends with it, and no lock of a trunk that RoundTrip takes is held over I/O
 		select {
 		case h := <-said:
 			_ = t.early(h.status, h.header) // it has no error
