@@ -221,6 +221,36 @@ func TestAChangeIsRehearsed(t *testing.T) {
 	}
 }
 
+// TestWhatIsRehearsedInVain: a configuration that is read, compared and made, and at whose
+// rehearsal somebody would never be let in, is refused; the old one stays, and it is said why.
+// No file can say so as long as what reads it and what the rehearsal finds are of one mind.
+func TestWhatIsRehearsedInVain(t *testing.T) {
+	c := configured(t, `quotas=[{"name":"all","scope":"peer","requests_per_second":1}]`)
+	l := &life{config: configured(t), log: slog.New(slog.DiscardHandler), changes: newChanges(func() (*config.Config, error) { return c, nil })}
+	was, err := l.edit(l.config, &edition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.edition.Store(was)
+	l.changes.begin(was)
+	l.changes.life = t.Context()
+	if _, err := l.proven(was, new(adminapi.Attempt)); err != nil {
+		t.Error(err)
+	}
+	c.Quotas[0].Requests.Units = 0
+	next, err := l.proven(was, new(adminapi.Attempt))
+	if err == nil {
+		t.Errorf("%+v is proven", next.gate.Quotas)
+	}
+	is := l.reload()
+	if why := strings.Join(is.Last.Why, "\n"); is.Last.Applied || len(is.Last.Changed) != 1 || !strings.Contains(why, "would never be let in, even alone: quota 1 lets nobody go: that is all") {
+		t.Errorf("%+v", is.Last)
+	}
+	if is.Refused != 1 || is.Changes != 0 || is.Version != was.face.Version || l.edition.Load() != was {
+		t.Errorf("%+v", is)
+	}
+}
+
 // Agentgateway3035: the status showed the file that was rejected. What is told is what is
 // applied.
 func TestAgentgateway3035(t *testing.T) {
