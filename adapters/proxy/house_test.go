@@ -238,35 +238,19 @@ func says(t *testing.T, text string) string {
 // speaks is an upstream that does as it likes, once it has read a header.
 func speaks(t *testing.T, f func(net.Conn, *bufio.Reader)) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	all.Go(func() {
+	return "http://" + proxy.Far(t, nil, func(_ int, c net.Conn) {
+		r := bufio.NewReader(c)
 		for {
-			c, err := l.Accept()
+			line, err := r.ReadString('\n')
 			if err != nil {
 				return
 			}
-			all.Go(func() {
-				defer c.Close()
-				r := bufio.NewReader(c)
-				for {
-					line, err := r.ReadString('\n')
-					if err != nil {
-						return
-					}
-					if line == "\r\n" {
-						break
-					}
-				}
-				f(c, r)
-			})
+			if line == "\r\n" {
+				break
+			}
 		}
+		f(c, r)
 	})
-	t.Cleanup(func() { l.Close(); all.Wait() })
-	return "http://" + l.Addr().String()
 }
 
 // An answer is what a client got.

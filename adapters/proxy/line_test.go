@@ -36,29 +36,13 @@ func (*open) Probed(event.Probed) {}
 // that is made to it, from 0.
 func wired(t *testing.T, play func(n int, c net.Conn, in *bufio.Reader)) (p *Proxy, port *open, ask func(method string) *httptest.ResponseRecorder) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
-		for n := 0; ; n++ {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				play(n, c, bufio.NewReader(c))
-			}()
-		}
-	}()
+	to := &url.URL{Scheme: "http", Host: Far(t, nil, func(n int, c net.Conn) { play(n, c, bufio.NewReader(c)) })}
 	port = &open{}
 	c := Default()
-	to := &url.URL{Scheme: "http", Host: l.Addr().String()}
 	c.Upstreams = []Upstream{{Name: "app", URLs: []*url.URL{to}}}
 	c.Routes = []Route{{Prefix: "/"}}
 	c.Fail = func(w http.ResponseWriter, _ *http.Request, p event.Problem) { w.WriteHeader(p.Status()) }
+	var err error
 	if p, err = New(c, port); err != nil {
 		t.Fatal(err)
 	}

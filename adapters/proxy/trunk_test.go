@@ -491,13 +491,9 @@ func TestNoUpgradeBySecond(t *testing.T) {
 // by HTTP/1.1, is asked so, where the operator lets it choose; by what may be repeated at once.
 func TestAnEndpointThatWantsHTTP1(t *testing.T) {
 	cert := serveTLS(t, echo, "h2") // for its certificate
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: cert.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var mu sync.Mutex
 	asked := ""
-	far := play(t, l, func(conn net.Conn, c *wild) {
+	far := play(t, &tls.Config{Certificates: cert.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}}, func(_ int, conn net.Conn, c *wild) {
 		if conn.(*tls.Conn).ConnectionState().NegotiatedProtocol == "h2" {
 			for c.greets(); ; {
 				stream := c.next()

@@ -46,42 +46,23 @@ func (w *wilds) times(method string) int {
 // should.
 func tame(t *testing.T, does func(n int, c *wild), says ...http2.Setting) *wilds {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var conns atomic.Int64
-	return play(t, l, func(_ net.Conn, c *wild) {
-		n := int(conns.Add(1)) - 1
+	return play(t, nil, func(n int, _ net.Conn, c *wild) {
 		if c.greets(says...) {
 			does(n, c)
 		}
 	})
 }
 
-// play plays each connection by hand.
-func play(t *testing.T, l net.Listener, does func(conn net.Conn, c *wild)) *wilds {
-	of := &wilds{url: "http://" + l.Addr().String(), asked: make(map[string]int), ready: make(chan bool, 1)}
-	var all sync.WaitGroup
-	all.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() {
-				defer conn.Close()
-				if secure, ok := conn.(*tls.Conn); ok && secure.Handshake() != nil {
-					return
-				}
-				of.conns.Add(1)
-				c := &wild{Framer: http2.NewFramer(conn, conn), conn: conn, read: hpack.NewDecoder(4<<10, nil), of: of}
-				c.code = hpack.NewEncoder(&c.text)
-				does(conn, c)
-			})
-		}
+// play plays each connection by hand, of TLS where secure is not nil.
+func play(t *testing.T, secure *tls.Config, does func(n int, conn net.Conn, c *wild)) *wilds {
+	t.Helper()
+	of := &wilds{asked: make(map[string]int), ready: make(chan bool, 1)}
+	of.url = "http://" + proxy.Far(t, secure, func(n int, conn net.Conn) {
+		of.conns.Add(1)
+		c := &wild{Framer: http2.NewFramer(conn, conn), conn: conn, read: hpack.NewDecoder(4<<10, nil), of: of}
+		c.code = hpack.NewEncoder(&c.text)
+		does(n, conn, c)
 	})
-	t.Cleanup(func() { l.Close(); all.Wait() })
 	return of
 }
 
