@@ -131,10 +131,10 @@ func (f *schemed) offset(p token.Pos) int { return f.set.Position(p).Offset }
 
 func (f *schemed) slice(from, to token.Pos) string { return string(f.raw[f.offset(from):f.offset(to)]) }
 
-// within is the function whose body has all of the bytes.
+// within is the function whose body, with its braces, has all of the bytes.
 func (f *schemed) within(from, to int) *ast.FuncDecl {
 	for _, d := range f.tree.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && f.offset(fn.Body.Lbrace) < from && to <= f.offset(fn.Body.Rbrace) {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil && f.offset(fn.Body.Lbrace) < from && to <= f.offset(fn.Body.Rbrace)+1 {
 			return fn
 		}
 	}
