@@ -68,7 +68,7 @@ func (*ear) AwaitSeq(context.Context, words.Tenant, words.Seq) bool        { ret
 func (*ear) Endpoint(string, string) (func(time.Duration, []byte), func()) { return discard, func() {} }
 func (*ear) Refused(event.Problem)                                         {}
 func (*ear) Barred(words.Class, event.Why)                                 {}
-func (*ear) Settle(words.Ticket, uint64)                                   {}
+func (*ear) Settle(words.Ticket, uint64, event.Fate)                       {}
 func (*ear) Arrive(context.Context, event.Arrive) (event.Verdict, bool) {
 	return event.Verdict{}, true
 }

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"crypto/subtle"
+	"errors"
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
@@ -20,7 +21,7 @@ import (
 // to ask, or ctx ended first. Who is told to go is settled, once.
 type Gate interface {
 	Arrive(ctx context.Context, in event.Arrive) (event.Verdict, bool)
-	Settle(t words.Ticket, bytes uint64)
+	Settle(t words.Ticket, bytes uint64, f event.Fate)
 	// Stream asks whether so many further bytes of its bodies may go on, and waits for the
 	// word; false where ctx ended first, or the ticket is settled.
 	Stream(ctx context.Context, t words.Ticket, bytes uint64) (event.Verdict, bool)
@@ -123,7 +124,11 @@ func (k *call) arrive() error {
 // nobody is answered. Of its verdict nothing is known.
 const Gone = "gone"
 
-// shut refuses whoever comes while nothing is served, and says so to those who ask later.
+// asleep reports that nobody is to be asked at the gate: the node does not serve yet, or not
+// any more. While it drains it is asked, and counts whom it turns away.
+func asleep(s *event.Status) bool { return !s.Reads && s.Phase != words.Draining }
+
+// shut refuses whoever comes while nobody is asked, and says so to those who ask later.
 func (k *call) shut() error {
 	k.recognize()
 	k.of = k.class()
@@ -136,7 +141,7 @@ func (k *call) shut() error {
 // whoever guesses would be the only one whom nothing bounds.
 func (k *call) arriveNowhere() error {
 	s := k.Node.Status()
-	if k.at = s.At; !s.Reads {
+	if k.at = s.At; asleep(&s) {
 		k.came = true
 		return k.shut()
 	}
@@ -152,9 +157,25 @@ func (k *call) crowded(queue, detail string) error {
 // leave settles a call, once.
 func (k *call) leave() {
 	if k.pass != 0 {
-		k.Gate.Settle(k.pass, k.went())
+		k.Gate.Settle(k.pass, k.went(), k.fate())
 		k.pass = 0
 	}
+}
+
+// fate is what becomes of a call that leaves now.
+func (k *call) fate() event.Fate {
+	ctx := k.r.Context()
+	switch {
+	case ctx.Err() != nil && k.Cut != nil && errors.Is(context.Cause(ctx), k.Cut), k.course != nil && k.course.Cut():
+		return event.GivenUp
+	case ctx.Err() != nil: // nobody hears what it is told
+		return event.Done
+	case k.told == event.Unknown:
+		return event.GivenUp
+	case k.told == event.Unavailable:
+		return event.TurnedAway
+	}
+	return event.Done
 }
 
 // refused says to a caller why it is to come back.

@@ -220,3 +220,69 @@ func TestEverybodyIsSettled(t *testing.T) {
 		t.Errorf("kept %v", codes)
 	}
 }
+
+// TestFates: with its permit a request gives back what became of it: it was told that this is not
+// served, or that nobody knows; the end cut it; or it is done, be it refused, or its client gone.
+func TestFates(t *testing.T) {
+	ends := errors.New("the server ends")
+	says := func(p event.Problem) *event.Reply { return &event.Reply{Problem: p} }
+	for _, c := range []struct {
+		name  string
+		path  string
+		reply *event.Reply // nil: there is none
+		why   error        // of which its context ends
+		want  event.Fate
+	}{
+		{"answered from afar", "/a", nil, nil, event.Done},
+		{"refused", "/keyed", nil, nil, event.Done},
+		{"answered that it is not served, by another", "/their-503", nil, nil, event.Done},
+		{"told that it is not served", "/gone", nil, nil, event.TurnedAway},
+		{"told so by the node", "/v1/issue", says(event.Unavailable), nil, event.TurnedAway},
+		{"refused by the node", "/v1/issue", says(event.Forbidden), nil, event.Done},
+		{"told that nobody knows", "/v1/issue", says(event.Unknown), nil, event.GivenUp},
+		{"left", "/v1/issue", nil, context.Canceled, event.Done},
+		{"cut while it waits", "/v1/issue", nil, ends, event.GivenUp},
+		{"cut in its answer", "/cut", nil, ends, event.GivenUp},
+		{"left in its answer", "/cut", nil, context.Canceled, event.Done},
+		{"a tunnel that was cut", "/cut-tunnel", nil, nil, event.GivenUp},
+	} {
+		h := build(t)
+		h.reply, h.silent = c.reply, c.why != nil
+		api := httpapi.New(httpapi.Config{Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: &count{of: make(map[string]int)}, Log: slog.New(slog.DiscardHandler),
+			Deadline: time.Minute, Face: httpapi.Face{Beyond: far{}}, Cut: ends})
+		ctx, end := context.WithCancelCause(t.Context())
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, c.path, strings.NewReader(issue))
+		r.Header = http.Header{"Authorization": {bearer(1)}, "Content-Type": {"application/json"}, "Idempotency-Key": {"k"}}
+		if c.path == "/keyed" {
+			delete(r.Header, "Authorization")
+		}
+		if c.why != nil {
+			end(c.why)
+		}
+		func() {
+			defer func() { _ = recover() }() // an answer that is cut
+			api.ServeHTTP(httptest.NewRecorder(), r)
+		}()
+		end(nil)
+		if len(h.in) != 0 || !slices.Equal(h.fates, []event.Fate{c.want}) {
+			t.Errorf("%s: settled as %v, want %v", c.name, h.fates, c.want)
+		}
+	}
+}
+
+// TestTheGateIsAskedInADrain: who comes while the node drains is refused by it, so that it counts
+// whom; nobody is asked before it serves, or when it gives up.
+func TestTheGateIsAskedInADrain(t *testing.T) {
+	h := build(t)
+	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = far{} })
+	h.verdict = &event.Verdict{Problem: event.Unavailable, Why: event.NotServing}
+	for _, phase := range []words.Phase{words.Starting, words.Draining, words.Aborting} {
+		s.set(func(st *event.Status) { st.Reads, st.Phase = false, phase })
+		for _, path := range []string{"/a", "/v1/balance", "/v1/nowhere"} {
+			h.arrived = nil
+			if a := s.send(s.get(path)); a.status != 503 || len(h.arrived) == 1 != (phase == words.Draining) {
+				t.Errorf("%v: %s: %d, %d came", phase, path, a.status, len(h.arrived))
+			}
+		}
+	}
+}

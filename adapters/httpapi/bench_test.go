@@ -181,4 +181,4 @@ func (open) Arrive(context.Context, event.Arrive) (event.Verdict, bool) { return
 func (open) Stream(_ context.Context, t words.Ticket, bytes uint64) (event.Verdict, bool) {
 	return event.Verdict{Ticket: t, Bytes: bytes}, true
 }
-func (open) Settle(words.Ticket, uint64) {}
+func (open) Settle(words.Ticket, uint64, event.Fate) {}

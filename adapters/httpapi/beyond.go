@@ -30,7 +30,10 @@ type Way struct {
 }
 
 // A Course is what became of a request behind the gate, in the words of who sent it on.
-type Course any
+type Course interface {
+	// Cut reports that the end of the node cut it.
+	Cut() bool
+}
 
 // endless is how long a permit is kept at most by an answer that has no end: nothing else
 // but a bug keeps one so long.
@@ -51,7 +54,7 @@ func (a *API) sendOn(k *call) {
 	}
 	s := a.Node.Status()
 	k.door, k.at = d, s.At
-	if !s.Reads {
+	if asleep(&s) {
 		k.fail(k.shut())
 		return
 	}

@@ -12,6 +12,11 @@ import (
 	"macronode/core/words"
 )
 
+// went is a course.
+type went string
+
+func (w went) Cut() bool { return w == "cut" }
+
 // A far serves what is none of ours.
 type far struct{}
 
@@ -31,9 +36,19 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 		w.Head = func(h http.Header) { h.Set("Vary", "Origin") }
 	case "/gone":
 		w.Serve = func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
-			*to = "gone"
+			*to = went("gone")
 			w.Header().Set("Retry-After", "9")
 			httpapi.Fail(w, r, event.Unavailable)
+		}
+	case "/cut-tunnel":
+		w.Serve = func(w http.ResponseWriter, _ *http.Request, to *httpapi.Course) {
+			*to = went("cut")
+			w.WriteHeader(http.StatusSwitchingProtocols)
+		}
+	case "/their-503":
+		w.Serve = func(w http.ResponseWriter, _ *http.Request, to *httpapi.Course) {
+			*to = went("well")
+			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	case "/early":
 		w.Serve = func(w http.ResponseWriter, r *http.Request, _ *httpapi.Course) {
@@ -48,7 +63,7 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 		}
 	default:
 		w.Serve = func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
-			*to = "well"
+			*to = went("well")
 			w.Header().Set("Cache-Control", "no-store")
 			_, _ = io.WriteString(w, "from afar: "+r.URL.Path+" "+r.Header.Get("Authorization"))
 		}
@@ -107,8 +122,8 @@ func TestBeyond(t *testing.T) {
 			}
 			if len(kept.all) != 1 || kept.all[0].Route != "beyond" || kept.all[0].Status != c.status || kept.all[0].Path != path || kept.all[0].Method != "GET" {
 				t.Errorf("%s: kept %+v", path, kept.all)
-			} else if went := kept.all[0].Course; (went == "well") != (c.status == 200) || (went == "gone") != (c.status == 503) {
-				t.Errorf("%s: its course is %v", path, went)
+			} else if course := kept.all[0].Course; (course == went("well")) != (c.status == 200) || (course == went("gone")) != (c.status == 503) {
+				t.Errorf("%s: its course is %v", path, course)
 			}
 		}
 		if path == "/gone" && a.header.Get("Retry-After") != "9" {

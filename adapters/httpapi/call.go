@@ -51,11 +51,12 @@ type call struct {
 	meter   meter
 	sent    uint64 // bytes of the answer
 	id      receipt.DecisionText
-	said    [3]string // values of headers, to be of one allocation
-	status  int       // of the answer that is on its way; 0: none is
-	code    string    // of the problem that it is
-	lent    bool      // a place among the large bodies, until it is answered
-	changed bool      // something, for the first time
+	said    [3]string     // values of headers, to be of one allocation
+	status  int           // of the answer that is on its way; 0: none is
+	code    string        // of the problem that it is
+	told    event.Problem // the same
+	lent    bool          // a place among the large bodies, until it is answered
+	changed bool          // something, for the first time
 	made    words.TxID
 	course  Course
 	way     string // the route of the configuration that it takes
@@ -144,7 +145,7 @@ func (k *call) tell(r *refusal) {
 		}
 		h["Retry-After"] = k.said[2:3:3]
 	}
-	k.code = r.problem.Code()
+	k.told, k.code = r.problem, r.problem.Code()
 	out := takeBuffer()
 	defer giveBuffer(out)
 	*out = receipt.Problem((*out)[:0], r.problem, receipt.Facts{Decision: k.id[:], Nonce: r.nonce,

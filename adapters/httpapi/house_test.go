@@ -54,6 +54,7 @@ type house struct {
 	free     uint64                // bytes that may go on before any is asked for
 	streamed []uint64              // what was asked for
 	settled  []uint64              // for how many bytes
+	fates    []event.Fate          // of the same
 	rule     uint8                 // that whoever goes is told of
 
 	asked  []event.Request // all that came in
@@ -150,14 +151,14 @@ func (h *house) Stream(_ context.Context, t words.Ticket, bytes uint64) (event.V
 	return event.Verdict{Ticket: t, Bytes: bytes}, true
 }
 
-func (h *house) Settle(t words.Ticket, bytes uint64) {
+func (h *house) Settle(t words.Ticket, bytes uint64, f event.Fate) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.in[t] {
 		h.t.Errorf("%v is settled, and is not in", t)
 	}
 	delete(h.in, t)
-	h.settled = append(h.settled, bytes)
+	h.settled, h.fates = append(h.settled, bytes), append(h.fates, f)
 }
 
 func (h *house) Journal() words.JournalID { return journal }

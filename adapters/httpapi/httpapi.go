@@ -49,6 +49,7 @@ type Config struct {
 	Streams   int           // answers without an end that are sent at once; one more is told to come back
 	Beat      time.Duration // of silence, until a stream says that it lives; 0: 15 s
 	Patience  time.Duration // for a part of a stream to be taken; 0: 5 s
+	Cut       error         // the cause of which the server ends requests at its end; nil: it says none
 }
 
 // API answers requests.
@@ -176,7 +177,7 @@ func (a *API) open(r route) {
 		k := c.Response().Writer.(*call)
 		s := a.Node.Status()
 		k.door, k.params, k.at = d, c.ParamValues(), s.At
-		if !s.Reads { // whether it takes writes the node says: a replay is an answer, and none
+		if asleep(&s) { // whether it takes writes the node says: a replay is an answer, and none
 			return k.shut()
 		}
 		if err := k.arrive(); err != nil {

@@ -201,12 +201,12 @@ func (p *pass) forget() {
 	}
 }
 
-// Settle ends a request that was told to go, once.
-func (g *Gate) Settle(t words.Ticket, bytes uint64) {
+// Settle ends a request that was told to go, once, and says what became of it.
+func (g *Gate) Settle(t words.Ticket, bytes uint64, f event.Fate) {
 	p := &g.slots[t.Slot()]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	g.settle(p, event.Settle{Ticket: t, Bytes: bytes})
+	g.settle(p, event.Settle{Ticket: t, Bytes: bytes, Fate: f})
 }
 
 // settle comes behind whatever was asked for the slot, so that nothing is on its way when

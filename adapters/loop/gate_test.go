@@ -22,6 +22,8 @@ type doorman struct {
 	parts   []words.Ticket // asked for: each is told of at the next step
 	passed  int
 	most    int
+	fates   [event.Fates]int
+	pause   chan struct{} // it steps on when that is closed; nil: at once
 	stop    bool
 	wrong   string
 }
@@ -49,6 +51,9 @@ func (d *doorman) Step(_ words.Now, in event.Event, out *event.Effects) {
 			d.wrong = "settled, and not out"
 		}
 		delete(d.out, in.Ticket)
+		if d.fates[in.Fate]++; d.pause != nil {
+			<-d.pause
+		}
 	case event.Signal:
 		d.stop = true
 	}
@@ -126,7 +131,7 @@ func TestGate(t *testing.T) {
 						went.Add(1)
 						time.Sleep(time.Duration(dice.Below(2)) * time.Millisecond) // at work
 						streams(t, g, v.Ticket, &dice, &parts)
-						g.Settle(v.Ticket, 1)
+						g.Settle(v.Ticket, 1, event.Done)
 					}
 				}
 			})
@@ -177,7 +182,7 @@ func TestNobodyHearsAnothersPart(t *testing.T) {
 				t.Fatal("asks twice at once")
 			}
 			stop()
-			g.Settle(v.Ticket, 0)
+			g.Settle(v.Ticket, 0, event.Done)
 			synctest.Wait()
 			if _, told := g.Stream(t.Context(), v.Ticket, 1); told {
 				t.Fatal("settled, and asks for more")
@@ -211,7 +216,7 @@ func TestALateWordIsNobodys(t *testing.T) {
 			t.Fatalf("hears %+v, %v", v, told)
 		}
 		last = in.Ticket
-		g.Settle(last, 0)
+		g.Settle(last, 0, event.Done)
 		g.Free([]event.Event{g.Comes()})
 	}
 }
@@ -232,15 +237,42 @@ func TestGateIsFull(t *testing.T) {
 		if !ok || g.In(words.Authed) != 1 || g.Limit(words.Authed) != 1 || g.Size() != 2 {
 			t.Errorf("%v, %d of %d", ok, g.In(words.Authed), g.Limit(words.Authed))
 		}
-		g.Settle(v.Ticket, 0)
-		g.Settle(other.Ticket, 0)
+		g.Settle(v.Ticket, 0, event.Done)
+		g.Settle(other.Ticket, 0, event.Done)
 		synctest.Wait()
 		again, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Authed})
 		if !ok || again.Ticket == v.Ticket || again.Ticket.Slot() != v.Ticket.Slot() {
 			t.Errorf("%v %v after %v", again.Ticket, ok, v.Ticket)
 		}
-		g.Settle(again.Ticket, 0)
+		g.Settle(again.Ticket, 0, event.Done)
 		synctest.Wait()
 		end()
+	})
+}
+
+// TestTheLastWordsAreHeard: what was said of those who left before the node stopped is stepped, each
+// with what became of it, however many they are and whatever else comes in the same turn.
+func TestTheLastWordsAreHeard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const all = 21 // a turn takes 8
+		d := &doorman{permits: all, pause: make(chan struct{})}
+		g, end := gated(t, d, loop.Door{0, all, 0})
+		var in []words.Ticket
+		for range all {
+			v, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Authed})
+			if !ok {
+				t.Fatal("no room")
+			}
+			in = append(in, v.Ticket)
+		}
+		for i, ticket := range in {
+			g.Settle(ticket, 0, event.Fate(i)%event.Fates)
+			synctest.Wait() // the first one is being stepped
+		}
+		time.AfterFunc(time.Second, func() { close(d.pause) })
+		end()
+		if d.fates != [event.Fates]int{all / 3, all / 3, all / 3} {
+			t.Errorf("%v", d.fates)
+		}
 	})
 }

@@ -70,7 +70,7 @@ func New(n Stepper, c Clock, j Journal, k *Desk, p Ports, batch int) *Loop {
 		late: make(chan event.Event, 64), begin: make(chan *Batch, 1), free: make(chan *Batch, 1),
 		folds: make(chan []record.Sealed, 4), lost: make(chan error, 1)}
 	l.free <- new(Batch)
-	l.publish()
+	l.status.Store(l.look())
 	return l
 }
 
@@ -134,25 +134,16 @@ func (l *Loop) run(ctx context.Context, first event.Event) error {
 	l.events = append(l.events[:0], first)
 	for {
 		now := l.clock.Now()
-		Turn(l.node, now, l.events, &l.out)
-		l.desk.Gate.Free(l.events)
-		l.next.Add(&l.out)
-		for _, r := range l.out.Replies {
-			l.desk.Deliver(r)
-		}
-		for _, v := range l.out.Verdicts {
-			l.desk.Gate.Deliver(v)
-		}
-		for _, t := range l.out.Told {
-			l.desk.Asks.deliver(t)
-		}
-		for _, op := range l.out.Childs {
-			l.ports.Child(op)
-		}
+		l.turn(now)
 		if !l.comes() {
 			l.flush()
 		}
-		if l.publish().Phase == words.Stopped {
+		s := l.look()
+		if s.Phase == words.Stopped {
+			s = l.last()
+		}
+		l.status.Store(s)
+		if s.Phase == words.Stopped {
 			return nil
 		}
 		if due, any := l.node.Due(); any {
@@ -164,10 +155,42 @@ func (l *Loop) run(ctx context.Context, first event.Event) error {
 	}
 }
 
-func (l *Loop) publish() *event.Status {
+// turn has the node step the events at hand, and hands on what it says.
+func (l *Loop) turn(now words.Now) {
+	Turn(l.node, now, l.events, &l.out)
+	l.desk.Gate.Free(l.events)
+	l.next.Add(&l.out)
+	for _, r := range l.out.Replies {
+		l.desk.Deliver(r)
+	}
+	for _, v := range l.out.Verdicts {
+		l.desk.Gate.Deliver(v)
+	}
+	for _, t := range l.out.Told {
+		l.desk.Asks.deliver(t)
+	}
+	for _, op := range l.out.Childs {
+		l.ports.Child(op)
+	}
+}
+
+// last hears out a node that has stopped: what became of those who had left by then has been
+// said, and may not have been stepped.
+func (l *Loop) last() *event.Status {
+	for said := len(l.desk.Gate.settled); said > 0; said -= len(l.events) { // and no more: who is in still may go on asking
+		l.events = l.events[:0]
+		for range min(said, l.batch) {
+			l.events = append(l.events, <-l.desk.Gate.settled)
+		}
+		l.turn(l.clock.Now())
+	}
+	return l.look()
+}
+
+// look is what the node says of itself now.
+func (l *Loop) look() *event.Status {
 	s := new(event.Status)
 	l.node.Status(s)
-	l.status.Store(s)
 	return s
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -21,6 +22,11 @@ type Course struct {
 	First time.Duration // from when it was sent on until the header of the answer; 0: there was none
 	Up    atomic.Uint64 // bytes of its body that went to upstreams
 	Down  atomic.Uint64 // bytes that came from them
+}
+
+// Cut reports that the end of the node cut it.
+func (c *Course) Cut() bool {
+	return slices.ContainsFunc(c.Legs, func(l Leg) bool { return l.Outcome() == string(Drained) })
 }
 
 // MaxTries is how many tries of a leg are told: the first ones, and the last.

@@ -159,7 +159,7 @@ func TestCoursesOfTheCut(t *testing.T) {
 			m, _ := h.proxy.Match(r)
 			h.proxy.Serve(begins{httptest.NewRecorder(), came}, r.WithContext(ctx), m, course)
 		}()
-		if got := told(&course.Legs[0]); got != c.want {
+		if got := told(&course.Legs[0]); got != c.want || course.Cut() != (c.cause != nil) {
 			t.Errorf("%s, %v: %q, wants %q", c.path, c.cause, got, c.want)
 		}
 	}

@@ -183,7 +183,9 @@ func (w *World) hears(p *pass) (v event.Verdict, ok bool) {
 // settles ends a request that works, through which so many bytes went; leaves one that waits.
 func (w *World) settles(p *pass, bytes uint64) {
 	if p.is == works {
-		w.gate.Settle(p.ticket, bytes)
+		fate := event.Fate(p.ticket>>32+p.ticket) % event.Fates // of one slot now this, now that
+		w.gate.Settle(p.ticket, bytes, fate)
+		w.note(w.draining && fate != event.Done, "ended in a drain: "+fate.String())
 		p.is = away
 	}
 }

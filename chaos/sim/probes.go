@@ -30,6 +30,8 @@ var probes = [...]Probe{
 	{"told to end", "decided in the lame duck"},
 	{"told to end", "answered in a drain"},
 	{"told to end", "ended, and gave up who waited"},
+	{"told to end", "ended in a drain: turned away"},
+	{"told to end", "ended in a drain: given up"},
 	{"crash at any operation", "went in a drain"},
 	{"crash at any operation", "went, and replies waited"},
 	{"crash at any operation", "went while the disk stalls"},

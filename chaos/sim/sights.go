@@ -48,7 +48,7 @@ func (w *World) sees(s *step) {
 		w.note(before.Phase >= words.LameDuck, "a change in a drain")
 	}
 	w.note(after.Broken&^before.Broken != 0 && after.Phase >= words.LameDuck, "a breaker opens in a drain")
-	w.note(after.Report.Aborted > before.Report.Aborted, "ended, and gave up who waited")
+	w.note(after.GaveUp > before.GaveUp, "ended, and gave up who waited")
 }
 
 // note counts what is.

@@ -50,6 +50,8 @@ type door struct {
 	turn   words.Facet
 	taken  uint64
 	purses purses
+	begun  bool            // the end has
+	report event.Report    // of it, but for those who are in still when it is over
 	says   []event.Verdict // what is to be told, in this order
 	note   func(what string)
 }
@@ -143,7 +145,7 @@ func (d *door) sends(slot uint32, why event.Why, now words.Instant) {
 }
 
 func (d *door) step(before, after *View, s *Step) error {
-	d.says = d.says[:0]
+	d.says, d.begun = d.says[:0], rankOf(after.Phase).begun()
 	now := s.Now.Mono
 	switch in := s.In.(type) { //nolint:gochecksumtype // the others let nobody in
 	case *event.Arrive:
@@ -174,6 +176,9 @@ func (d *door) step(before, after *View, s *Step) error {
 		d.note("more of a body goes in a drain") // nobody else does
 	}
 	if err := d.told(s.Verdicts); err != nil {
+		return err
+	}
+	if err := d.reported(after); err != nil {
 		return err
 	}
 	return d.exact(after)
@@ -385,6 +390,7 @@ func (d *door) settles(now words.Instant, in *event.Settle) {
 		return
 	}
 	d.purses.settled(now, &g, in.Bytes)
+	d.ends(in.Fate)
 	if g.at == "out" {
 		d.out[g.facet]--
 		d.queues[g.facet].Correct(g.flow, g.cost-int64(min(max(in.Bytes, d.limits.Least), 1<<40)))

@@ -87,7 +87,7 @@ func (g *rig) comes() error {
 		if g.slots[at] = 0; t == 0 {
 			t = words.NewTicket(uint32(at), 1)
 		}
-		return g.say(&event.Settle{Ticket: t, Bytes: uint64(g.r.IntN(20_000))})
+		return g.say(&event.Settle{Ticket: t, Bytes: uint64(g.r.IntN(20_000)), Fate: event.Fate(g.r.IntN(int(event.Fates)))})
 	default:
 		gone := time.Duration(1+g.r.IntN(40)) * time.Millisecond
 		g.now.Mono, g.now.Wall = g.now.Mono.Plus(gone), g.now.Wall.Plus(gone)
@@ -224,6 +224,34 @@ func unlet() map[string]illegal {
 			ok := isA[*event.Arrive](s) && v.Queued[words.Money][words.Anon] > 0
 			if ok {
 				v.Queued[words.Money][words.Anon]--
+			}
+			return ok
+		}},
+		"ended in a drain, and not told of": {"Reported", func(b, v *trace.View, s *trace.Step) bool {
+			ok := isA[*event.Settle](s) && v.Report != b.Report
+			if ok {
+				v.Report = b.Report
+			}
+			return ok
+		}},
+		"given up, and told of as finished": {"Reported", func(b, v *trace.View, s *trace.Step) bool {
+			ok := isA[*event.Settle](s) && v.Report.Aborted > b.Report.Aborted
+			if ok {
+				v.Report.Aborted, v.Report.Finished = v.Report.Aborted-1, v.Report.Finished+1
+			}
+			return ok
+		}},
+		"told of twice": {"Reported", func(_, v *trace.View, s *trace.Step) bool {
+			ok := verdict(s, why(event.NotServing), func(*event.Verdict) {}) && v.Report.Refused > 0
+			if ok {
+				v.Report.Refused++
+			}
+			return ok
+		}},
+		"in when it is over, and not told of": {"Reported", func(b, v *trace.View, _ *trace.Step) bool {
+			ok := v.Phase == words.Stopped && b.Phase < words.Stopped && v.Report.Aborted > b.Report.Aborted && v.GaveUp == b.GaveUp
+			if ok {
+				v.Report.Aborted = b.Report.Aborted
 			}
 			return ok
 		}},

@@ -251,7 +251,7 @@ func (l *life) phases(before, after *View, s *Step) error {
 		}
 	}
 	got := rankOf(after.Phase)
-	in := uint64(after.Held) + after.Report.Aborted - before.Report.Aborted // whom an abort gave up were in until then
+	in := uint64(after.Held) + after.GaveUp - before.GaveUp // whom an abort gave up were in until then
 	quiet := l.http == down && in == 0 && !outstanding(after)
 	for moved := p.begun() && !after.Unmet.Has(words.NeedJournal); moved; {
 		switch {

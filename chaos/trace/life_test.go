@@ -226,7 +226,7 @@ func unlived() map[string]illegal {
 			return ok
 		}},
 		"waits through an abort": {"AbortIsNow", func(b, v *trace.View, s *trace.Step) bool {
-			ok := v.Phase == words.Aborting && b.Phase < words.Aborting && v.Report.Aborted > b.Report.Aborted && len(s.Replies) > 0
+			ok := v.Phase == words.Aborting && b.Phase < words.Aborting && v.GaveUp > b.GaveUp && len(s.Replies) > 0
 			if ok {
 				v.Held, s.Replies = uint32(len(s.Replies)), nil
 			}

@@ -88,7 +88,7 @@ func TestATunnelIsCutInOneLine(t *testing.T) {
 	}
 	p.end()
 	text := p.log.String()
-	if strings.Count(text, "were cut") != 1 || !strings.Contains(text, `msg="tunnels that were open at the end were cut" tunnels=1`) || !strings.Contains(text, "status=101") || !strings.Contains(text, "symptom=drained") {
+	if strings.Count(text, "were cut") != 1 || !strings.Contains(text, `msg="tunnels that were open at the end were cut" tunnels=1`) || !strings.Contains(text, "status=101") || !strings.Contains(text, "symptom=drained") || !strings.Contains(text, "finished=0 refused=0 aborted=1 ") {
 		t.Errorf("%s", text)
 	}
 }
@@ -109,7 +109,7 @@ func TestAStreamIsCutByTheEnd(t *testing.T) {
 	}
 	p.end()
 	text := p.log.String()
-	if !strings.Contains(text, "outcome=left symptom=drained") || !strings.Contains(text, "aborted=1 ") {
+	if !strings.Contains(text, "outcome=left symptom=drained") || !strings.Contains(text, "finished=0 refused=0 aborted=1 ") {
 		t.Errorf("%s", text)
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"slices"
-
 	"macronode/adapters/decisions"
 	"macronode/adapters/proxy"
 	"macronode/core/event"
@@ -33,9 +31,6 @@ func (k keeps) leg(l *proxy.Leg) decisions.Leg {
 
 // count counts what a request met, by upstream.
 func (k keeps) count(c *proxy.Course) {
-	if slices.ContainsFunc(c.Legs, func(l proxy.Leg) bool { return l.Outcome() == string(proxy.Drained) }) {
-		k.cut.Add(1)
-	}
 	for i := range c.Legs {
 		l := &c.Legs[i]
 		u, ok := k.metrics.Upstream(l.Upstream)

@@ -75,7 +75,6 @@ type life struct {
 	access    *access.Log
 	tunnels   *proxy.Tunnels
 	sick      [proxy.MaxUpstreams]atomic.Uint32 // endpoints of each upstream that were last seen sick
-	cut       atomic.Uint64                     // requests behind the gate that its end cut
 	inflaters *proxy.Inflaters
 	endpoints proxy.Endpoints
 	edition   atomic.Pointer[edition]

@@ -26,7 +26,8 @@ type process struct {
 	dir   string
 	token string
 	log   *written
-	end   func() // ends it, once
+	last  *strings.Builder // what it has printed behind its greeting, once it has ended
+	end   func()           // ends it, once
 }
 
 // serves starts a node with some settings, which ends with the test.
@@ -63,14 +64,16 @@ func startsIn(t *testing.T, dir string, flags ...string) (p process) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.log, p.end = log, sync.OnceFunc(func() {
+	said := bufio.NewReader(out)
+	p.log, p.last, p.end = log, new(strings.Builder), sync.OnceFunc(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_, _ = io.Copy(p.last, said)
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("it ended with %v\n%s", err, log)
 		}
 	})
 	t.Cleanup(p.end)
-	line, err := bufio.NewReader(out).ReadBytes('\n') // once it is ready
+	line, err := said.ReadBytes('\n') // once it is ready
 	if err == nil {
 		err = json.Unmarshal(line, &p.greeting)
 	}

@@ -109,7 +109,6 @@ func (l *life) live(ctx context.Context, o options) error {
 	hush()
 	announced.Wait() // "ready" does not come behind "drained", nor in the middle of it
 	s := running.Status()
-	s.Report.Aborted += l.cut.Load() // of which the node itself knows nothing: they were none of the ledger's
 	l.log.Info("ended", "finished", s.Report.Finished, "refused", s.Report.Refused, "aborted", s.Report.Aborted,
 		"durable", uint64(s.Durable), "last", uint64(s.LSN), "lived", time.Since(began).Round(time.Millisecond), "err", err)
 	if err == nil {
@@ -233,7 +232,7 @@ func (l *life) adminServer() httpserver.Config {
 func (l *life) publicHandler() http.Handler {
 	c := httpapi.Config{Node: front{l}, Gate: l.desk.Gate, Decisions: keeps{l}, Face: l.edition.Load().face, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
 		Audit: auditor{l.audit}, Log: l.log, Streams: streams,
-		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline, Large: largeBodies}
+		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline, Large: largeBodies, Cut: httpserver.ErrCut}
 	a := httpapi.New(c)
 	l.api.Store(a)
 	l.showAPI(a)

@@ -270,6 +270,16 @@ func (a *Admit) Waiting() (n int) {
 	return n
 }
 
+// Working is how many are at work, of all facets, those too whose permits were taken back.
+func (a *Admit) Working() (n int) {
+	for i := range a.rows {
+		if s := a.rows[i].state; s == out || s == lost {
+			n++
+		}
+	}
+	return n
+}
+
 // Ahead is how many of its facet are served before a request that comes now, Alone reports
 // that nobody of its flow waits.
 func (a *Admit) Ahead(in *event.Arrive) int  { return a.queues[in.Facet].Ahead(flow(in)) }

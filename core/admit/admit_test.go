@@ -287,6 +287,9 @@ func TestAgrees(t *testing.T) {
 						t.Fatalf("%d of %v are out, the twin says %d", a.Out(f), f, m.Out(f))
 					}
 				}
+				if a.Working() != m.Working() {
+					t.Fatalf("%d are at work, the twin says %d", a.Working(), m.Working())
+				}
 				if a.Lined() != m.Lined() {
 					t.Fatalf("%d parts are lined, the twin says %d", a.Lined(), m.Lined())
 				}

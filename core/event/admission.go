@@ -35,6 +35,21 @@ type Stream struct {
 type Settle struct {
 	Ticket words.Ticket
 	Bytes  uint64 // that went through, both ways
+	Fate   Fate   // of one that was let in; of another it says nothing
+}
+
+// Fate is what became of a request that was let in.
+type Fate uint8
+
+const (
+	Done       Fate = iota // it was answered, or its client has left
+	TurnedAway             // it was told that this is not served now
+	GivenUp                // the end of the node cut it, or it was told that nobody knows its outcome
+	Fates
+)
+
+func (f Fate) String() string {
+	return [...]string{"done", "turned away", "given up", "?"}[min(f, Fates)]
 }
 
 // A Verdict is what became of an Arrive, or of a Stream.

@@ -91,6 +91,7 @@ type Status struct {
 	Fault                Fault         // how the journal failed; 0: it has not
 	Restarts             [words.Children]uint64
 	Report               Report
+	GaveUp               uint64 // replies that were held until an abort told that nobody knows
 
 	Awaited uint64 // bit i: upstream i was never well, and nothing is served until it is
 
@@ -103,9 +104,10 @@ type Status struct {
 	Gate   uint64                              // version of the gate that is applied
 }
 
-// A Report is what a drain did.
+// A Report is what became of requests since a drain began: of all that were in then, and of
+// all that came to the gate since. Each is counted once.
 type Report struct {
-	Finished uint64 // answered since the drain began
-	Refused  uint64 // new work turned away since then
-	Aborted  uint64 // given up at the deadline: told unknown
+	Finished uint64 // answered, or their clients have left
+	Refused  uint64 // told that nothing is served, before they were let in or behind the gate
+	Aborted  uint64 // given up; once the node has stopped, those who are in still
 }

@@ -42,10 +42,26 @@ func (n *Node) settle(now words.Instant, in *event.Settle, out *event.Effects) {
 	case !ended:
 	case worked:
 		n.quota.Settle(now, in.Ticket.Slot(), in.Bytes)
+		n.reports(in.Fate)
 	default:
 		n.quota.Undo(now, in.Ticket.Slot())
 	}
 	n.permit(now, out)
+}
+
+// reports counts what became of a request, once the end has begun.
+func (n *Node) reports(f event.Fate) {
+	if !n.drain.Begun() {
+		return
+	}
+	switch f {
+	case event.TurnedAway:
+		n.report.Refused++
+	case event.GivenUp:
+		n.report.Aborted++
+	default:
+		n.report.Finished++
+	}
 }
 
 // bars says which bound but a quota refuses a request.
@@ -104,9 +120,7 @@ func (n *Node) refuses(v event.Verdict, out *event.Effects) {
 	v.Problem = event.Busy
 	if v.Why == event.NotServing {
 		v.Problem = event.Unavailable
-		if n.drain.Closed() {
-			n.report.Refused++
-		}
+		n.reports(event.TurnedAway)
 	}
 	out.Verdicts = append(out.Verdicts, v)
 }

@@ -54,6 +54,7 @@ func rule(t *testing.T, said string) quota.Rule {
 //	arrive money slot.use ann +5000  with a body of so many bytes, +? of nobody knows how many
 //	stream slot.use 5000             may so many bytes go on?
 //	settle slot.use 5000             so many have
+//	settle slot.use given up         this is its fate; or turned away, or done: else done
 func (s *stage) admission(w []string) string {
 	var slot, use uint32
 	ticket := func(text string) words.Ticket {
@@ -66,11 +67,16 @@ func (s *stage) admission(w []string) string {
 	case "stream":
 		return s.step(&event.Stream{Ticket: ticket(w[1]), Bytes: s.number(w[2])})
 	case "settle":
-		bytes := uint64(1000)
-		if len(w) > 2 {
-			bytes = s.number(w[2])
+		end := &event.Settle{Ticket: ticket(w[1]), Bytes: 1000}
+		for f := range event.Fates {
+			if f.String() == strings.Join(w[2:], " ") {
+				end.Fate, w = f, w[:2]
+			}
 		}
-		return s.step(&event.Settle{Ticket: ticket(w[1]), Bytes: bytes})
+		if len(w) > 2 {
+			end.Bytes = s.number(w[2])
+		}
+		return s.step(end)
 	}
 	in := event.Arrive{Ticket: ticket(w[2]), Class: words.Anon, Bytes: 100, Patience: time.Second}
 	if last := w[len(w)-1]; last[0] == '/' {

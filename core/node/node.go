@@ -85,6 +85,7 @@ type Node struct {
 	idle     bool // the last frame holds nothing but the time
 	begun    bool // the step at hand has its frame
 	report   event.Report
+	gaveUp   uint64 // replies, at an abort
 
 	rec record.Record // of the step at hand
 }
@@ -298,7 +299,7 @@ func (n *Node) live(now words.Now, before words.Phase, out *event.Effects) {
 	}
 	if before < words.Aborting && phase >= words.Aborting && !quiet {
 		n.super.Stop(words.ChildHTTP, event.KillChild, out)
-		n.report.Aborted += uint64(n.held.Len())
+		n.gaveUp += uint64(n.held.Len())
 		n.giveUp(out, func(waiting) bool { return true })
 	}
 }

@@ -67,9 +67,6 @@ func (n *Node) reply(now words.Now, of words.Tenant, r event.Reply, out *event.E
 }
 
 func (n *Node) say(r event.Reply, out *event.Effects) {
-	if n.drain.Begun() && r.Problem != event.Unavailable && r.Problem != event.Unknown {
-		n.report.Finished++
-	}
 	out.Replies = append(out.Replies, r)
 }
 

@@ -17,9 +17,6 @@ func (n *Node) request(now words.Now, at words.Time, in *event.Request, out *eve
 	if reply.Problem == event.None {
 		n.look(now, at, in, &reply, out)
 	}
-	if reply.Problem == event.Unavailable && n.drain.Closed() {
-		n.report.Refused++
-	}
 	n.reply(now, in.Tenant, reply, out)
 }
 

@@ -56,6 +56,8 @@ func (s *stage) with(key, value string) {
 		c.Awaited, err = strconv.ParseUint(value, 2, 64)
 	case "abort":
 		c.Drain.Abort, err = time.ParseDuration(value)
+	case "lame_duck":
+		c.Drain.LameDuck, err = time.ParseDuration(value)
 	case "window":
 		c.State.Idem.Keys, err = strconv.Atoi(value)
 		c.State.Idem.Share = c.State.Idem.Keys
@@ -371,8 +373,12 @@ func (s *stage) status() string {
 		why = append(why, "has "+c.String())
 	}
 	yes := map[bool]string{true: "yes", false: "no"}
-	return fmt.Sprintf("%v: ready %s, for read %s, reads %s, writes %s %v\nfinished %d, refused %d, aborted %d", st.Phase, yes[st.Ready], yes[st.ForRead],
+	said := fmt.Sprintf("%v: ready %s, for read %s, reads %s, writes %s %v\nfinished %d, refused %d, aborted %d", st.Phase, yes[st.Ready], yes[st.ForRead],
 		yes[st.Reads], yes[st.Writes], why, st.Report.Finished, st.Report.Refused, st.Report.Aborted)
+	if st.GaveUp > 0 {
+		said += fmt.Sprintf("; replies given up %d", st.GaveUp)
+	}
+	return said
 }
 
 // TestStories plays every scene on a stage of its own.

@@ -37,6 +37,9 @@ func (n *Node) Status(s *event.Status) {
 	if n.drain.Closed() {
 		s.Reads, s.Writes = false, false
 	}
+	if s.GaveUp = n.gaveUp; s.Phase == words.Stopped {
+		s.Report.Aborted += uint64(n.admit.Working())
+	}
 }
 
 // View is what the specifications speak of: their variables.
@@ -74,7 +77,7 @@ func (n *Node) Hash() words.Hash64 {
 	h = h.Mix(uint64(n.flushing)).Mix(uint64(n.quiet)).Mix(uint64(n.sweep)).Mix(uint64(n.waiters))
 	h = h.MixBit(n.booted).MixBit(n.idle)
 	h = h.Mix(uint64(n.fault)).Mix(n.config.Gate).Mix(uint64(n.config.Pace))
-	return h.Mix(n.report.Finished).Mix(n.report.Refused).Mix(n.report.Aborted)
+	return h.Mix(n.report.Finished).Mix(n.report.Refused).Mix(n.report.Aborted).Mix(n.gaveUp)
 }
 
 // CopyTo overwrites dst, reusing its memory.

@@ -54,6 +54,9 @@ func (h *House) Queued(f words.Facet, c words.Class) int {
 	return h.count(func(g *Guest) bool { return g.Facet == f && g.Flow.Class == c && g.State == "queued" })
 }
 
+// Working are those who were let in, and have not ended.
+func (h *House) Working() int { return h.count(func(g *Guest) bool { return g.State != "queued" }) }
+
 // Would says which bound refuses a guest.
 func (h *House) Would(g Guest) string {
 	queue := h.count(func(o *Guest) bool { return o.Facet == g.Facet && o.State == "queued" })

@@ -1,22 +1,25 @@
 # A drain that cannot finish gives up at its deadline, and says how much.
 > ready
+> arrive money 0.1 ann 7
+0.1 goes
 > issue k1 ann 10
 frame @3: moved
 > drain
 stop http
 > after 1s
 > due
-in 2s: true
+in 1s: true
 > after 2s
 reply 2 after @0: unknown
 kill http
+> settle 0.1 given up
 > status
 aborting: ready no, for read no, reads no, writes no [has journal_stalled]
-finished 0, refused 0, aborted 1
+finished 0, refused 0, aborted 1; replies given up 1
 > down http
 > due
 in 1s: true
 > after 1s
 > status
 stopped: ready no, for read no, reads no, writes no [needs http has journal_stalled]
-finished 0, refused 0, aborted 1
+finished 0, refused 0, aborted 1; replies given up 1

@@ -1,5 +1,9 @@
 # A drain takes nothing new, finishes what is in, and stops.
 > ready
+> arrive money 0.1 ann 7
+0.1 goes
+> arrive lists 1.1 ann 7
+1.1 goes
 > issue k1 ann 10
 frame @3: moved
 > drain
@@ -9,6 +13,7 @@ draining: ready no, for read no, reads no, writes no []
 finished 0, refused 0, aborted 0
 > issue k2 ann 10
 reply 3 after @0: unavailable
+> settle 1.1 turned away
 > down http
 > status
 draining: ready no, for read no, reads no, writes no [needs http]
@@ -16,6 +21,7 @@ finished 0, refused 1, aborted 0
 > durable 3
 > folded 3
 reply 2 after @3: see @3.0
+> settle 0.1
 > status
 stopped: ready no, for read no, reads no, writes no [needs http]
 finished 1, refused 1, aborted 0
