@@ -10,8 +10,12 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"github.com/go-json-experiment/json"
+
+	"macronode/adapters/decisions"
 	"macronode/adapters/proxy"
 	"macronode/adapters/registry"
 	"macronode/core/event"
@@ -148,9 +152,9 @@ func (p process) why(t *testing.T, id string) string {
 // TestFromAFailureToItsCause: whatever fails behind the gate, one command says why.
 func TestFromAFailureToItsCause(t *testing.T) {
 	down, well := nobody(t), service(t)
-	p := serves(t, fmt.Sprintf(`upstreams={"down":{"url":%q,"tries":2},"well":{"url":%q,"tries":1},"two":{"urls":[%q,%q],"tries":1},"sick":{"url":%q,"health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}}}`,
-		down, well, down, nobody(t), down),
-		`routes=[{"path":"/","upstream":"well","auth":"none","deadline":"300ms"},{"path":"/down","upstream":"down","auth":"none"},{"path":"/two","upstream":"two","auth":"none"},{"path":"/sick","upstream":"sick","auth":"none"},`+
+	p := serves(t, fmt.Sprintf(`upstreams={"down":{"url":%q,"tries":2},"opens":{"url":%q,"tries":2},"well":{"url":%q,"tries":1},"two":{"urls":[%q,%q],"tries":1},"sick":{"url":%q,"health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}}}`,
+		down, down, well, down, nobody(t), down),
+		`routes=[{"path":"/","upstream":"well","auth":"none","deadline":"300ms"},{"path":"/down","upstream":"down","auth":"none"},{"path":"/opens","upstream":"opens","auth":"none"},{"path":"/two","upstream":"two","auth":"none"},{"path":"/sick","upstream":"sick","auth":"none"},`+
 			`{"path":"/parts","auth":"none","hydrate":[{"name":"list","upstream":"well","path":"/list"},{"name":"rest","upstream":"down","path":"/x"},{"name":"odd","upstream":"well","path":"/odd"}]}]`)
 	const notAgain = "It was not sent again: "
 	for _, c := range []struct {
@@ -176,65 +180,91 @@ func TestFromAFailureToItsCause(t *testing.T) {
 			t.Errorf("%s: %d\n%s\nwants %d, %q", c.what, status, got, c.status, c.says)
 		}
 	}
-	p.ejects(t, "/two/x", "two")
+	if t.Failed() {
+		return // what follows waits for what is said
+	}
+	halted := func(h event.Halt) func(*decisions.Leg) bool {
+		return func(l *decisions.Leg) bool { return l.Halt == h.String() }
+	}
+	stopped := func(s event.Stop) func(*decisions.Leg) bool {
+		return func(l *decisions.Leg) bool { return l.Stop == s.String() }
+	}
+	ejected := func(l *decisions.Leg) bool { return len(l.Tries) > 0 && l.Tries[0].Out }
+	<-p.log.await("sick: nobody is sent there\" upstream=sick")
 	for _, c := range []struct {
 		what, method, path string
-		burst              int // asked one behind the other, and then explained: what is remembered fades
+		atOnce             int // of which one is it: what is saved for retries comes again with the time, and second tries come later
+		is                 func(*decisions.Leg) bool
 		status             int
 		says               []string
 	}{
-		{"the budget is used up", "GET", "/down/x", 8, 502, []string{notAgain + halts[event.HaltBudget]}},
-		{"all are ejected", "POST", "/two/x", 14, 502, []string{"upstream  two: 1 try", symptoms[proxy.Refused] + "; it was ejected for its failures, and asked because all were"}},
-		{"the breaker is open", "POST", "/two/x", 30, 503, []string{"503 unavailable", "its breaker open", "stopped   " + stops[event.StopBroken]}},
-		{"a failure opens it", "GET", "/down/x", 30, 502, []string{notAgain + halts[event.HaltOpen]}},
-		{"the checks fail", "GET", "/sick/x", 1, 503, []string{"stopped   " + stops[event.StopSick]}},
+		{"the budget is used up", "GET", "/down/x", 8, halted(event.HaltBudget), 502, []string{notAgain + halts[event.HaltBudget]}},
+		{"a failure opens the breaker", "GET", "/opens/x", 24, halted(event.HaltOpen), 502, []string{notAgain + halts[event.HaltOpen]}},
+		{"all are ejected", "POST", "/two/x", 1, ejected, 502, []string{"upstream  two: 1 try", symptoms[proxy.Refused] + "; it was ejected for its failures, and asked because all were"}},
+		{"the breaker is open", "POST", "/two/x", 1, stopped(event.StopBroken), 503, []string{"503 unavailable", "its breaker open", "stopped   " + stops[event.StopBroken]}},
+		{"the checks fail", "GET", "/sick/x", 1, stopped(event.StopSick), 503, []string{"stopped   " + stops[event.StopSick]}},
 	} {
-		last := ""
-		for n := 0; ; n++ {
-			if last = p.burst(t, c.method, c.path, c.burst, c.status, c.says); last == "" {
-				break
-			}
-			if n == 20 {
-				t.Fatalf("%s: never, the last time\n%s\nwants %d, %q", c.what, last, c.status, c.says)
-			}
+		d := p.until(t, c.method, c.path, c.atOnce, c.is)
+		if got := p.why(t, d.ID); d.Status != c.status || !contains(got, c.says) {
+			t.Errorf("%s: %d\n%s\nwants %d, %q", c.what, d.Status, got, c.status, c.says)
 		}
+	}
+	for !p.ejects(t, "two") { // they are for some seconds
+		p.until(t, "POST", "/two/x", 1, ejected)
 	}
 	p.counts(t)
 }
 
-// ejects has endpoints of an upstream shown as ejected, which they are for some seconds: it
-// asks again until it is seen.
-func (p process) ejects(t *testing.T, path, upstream string) {
+// ejects reports that endpoints of an upstream are shown as ejected.
+func (p process) ejects(t *testing.T, upstream string) bool {
 	t.Helper()
-	for range 20 {
-		for range 14 {
-			p.asked(t, "POST", path)
-		}
-		_, rest, _ := strings.Cut(p.asks(t, "/metrics"), "\nupstream_endpoints{state=\"ejected\",upstream=\""+upstream+"\"} ")
-		if n, _, there := strings.Cut(rest, "\n"); there && n != "0" {
-			return
-		}
-	}
-	t.Errorf("nothing of %s is ever shown as ejected", upstream)
+	_, rest, _ := strings.Cut(p.asks(t, "/metrics"), "\nupstream_endpoints{state=\"ejected\",upstream=\""+upstream+"\"} ")
+	n, _, there := strings.Cut(rest, "\n")
+	return there && n != "0"
 }
 
-// burst asks so often, and then for the cause of each that ended with a status: it is empty
-// where one of them says all of that, otherwise what the last one says.
-func (p process) burst(t *testing.T, method, path string, times, status int, says []string) (last string) {
+// until asks so many at once, again and again, until what became of one of them at its upstream
+// is what is waited for.
+func (p process) until(t *testing.T, method, path string, atOnce int, is func(*decisions.Leg) bool) decisions.Decision {
 	t.Helper()
-	var ids []string
-	for range times {
-		got, id := p.asked(t, method, path)
-		if last = fmt.Sprintf("%s: %d", id, got); got == status {
-			ids = append(ids, id)
+	for {
+		var all sync.WaitGroup
+		ids := make([]string, atOnce)
+		for i := range ids {
+			all.Go(func() { _, ids[i] = p.asked(t, method, path) })
+		}
+		all.Wait()
+		for _, id := range ids {
+			if d := p.kept(t, id); len(d.Legs) == 1 && is(&d.Legs[0]) {
+				return d
+			}
 		}
 	}
-	for _, id := range slices.Backward(ids) {
-		if last = p.why(t, id); contains(last, says) {
-			return ""
+}
+
+// kept is what became of a request, once that is over.
+func (p process) kept(t *testing.T, id string) (d decisions.Decision) {
+	t.Helper()
+	for {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Admin+"/v1/decisions/"+id, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
 		}
+		req.Header.Set("Authorization", "Bearer "+p.token)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = json.UnmarshalRead(resp.Body, &d)
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusNotFound {
+			continue // it will be kept
+		}
+		if err != nil || resp.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d, %v", id, resp.StatusCode, err)
+		}
+		return d
 	}
-	return last
 }
 
 // counts holds the series of upstreams to what was just done.
