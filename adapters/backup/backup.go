@@ -24,6 +24,7 @@ import (
 var (
 	ErrNone  = errors.New("backup: no journal is there")
 	ErrFork  = errors.New("backup: the copy is not of this journal, or the journal has lost what the copy has")
+	ErrHeir  = errors.New("backup: the copy is of the journal that this one was restored from")
 	ErrTaken = errors.New("backup: there is a journal already where this one is to be restored")
 )
 
@@ -45,11 +46,18 @@ type Done struct {
 
 const slice = 4 << 20 // bytes that are written and synced at once
 
-// Copy brings the copy in to up to date with the journal in from: to its frame upto,
-// which is durable, or to its end, where upto is 0 and nobody writes it. Frames that the
-// copy has are not read again. It may go beside the journal's writer; the copy is in
-// nobody's hands. Tell is told how far it is.
-func Copy(ctx context.Context, from, to fs.FS, upto words.LSN, tell func(Done)) (d Done, err error) {
+// Bounds are what a copy is held to.
+type Bounds struct {
+	Upto words.LSN // the last durable frame; 0: the journal's end, and nobody writes it
+	Heir bool      // the copy may be of the journal that this one was restored from, and is no copy of that any more
+}
+
+// Copy brings the copy in to up to date with the journal in from. Frames that the copy has
+// are not read again, but for the last one: ErrFork says that the journal does not have that,
+// ErrHeir that a copy of another journal would become one of this. It may go beside the
+// journal's writer; the copy is in nobody else's hands, from before Upto was known. Tell is
+// told how far it is.
+func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Done, err error) {
 	id, err := firstID(from)
 	if err != nil {
 		return d, err
@@ -59,10 +67,11 @@ func Copy(ctx context.Context, from, to fs.FS, upto words.LSN, tell func(Done)) 
 		return d, err
 	}
 	defer func() { err = errors.Join(err, c.to.Close()) }()
-	if upto == 0 || upto > c.done.LSN {
-		err = c.run(from, upto)
+	c.heir = c.heir || b.Heir
+	if b.Upto > 0 && c.done.LSN > b.Upto {
+		return c.done, fmt.Errorf("%w: the copy has frames to %v, the journal to %v", ErrFork, c.done.LSN, b.Upto)
 	}
-	if err != nil {
+	if err := c.run(from, b.Upto); err != nil {
 		return c.done, err
 	}
 	if c.done.LSN > 0 {
@@ -70,8 +79,8 @@ func Copy(ctx context.Context, from, to fs.FS, upto words.LSN, tell func(Done)) 
 			return c.done, err
 		}
 	}
-	if upto > 0 && c.done.LSN < upto {
-		return c.done, fmt.Errorf("%w: it has frames to %v, the copy ends at %v", ErrFork, upto, c.done.LSN)
+	if c.done.LSN < b.Upto {
+		return c.done, fmt.Errorf("%w: it has frames to %v, the copy ends at %v", ErrFork, b.Upto, c.done.LSN)
 	}
 	return c.done, nil
 }
@@ -102,6 +111,7 @@ type copying struct {
 	tell  func(Done)
 	to    *journalfile.Journal
 	as    words.JournalID // whose frames are taken
+	heir  bool            // those of another may follow, that was restored from it
 	done  Done
 	batch []record.Sealed
 	size  int
@@ -122,6 +132,7 @@ func (c *copying) open(to fs.FS, id words.JournalID) (err error) {
 	if err != nil {
 		return fmt.Errorf("the copy: %w", err)
 	}
+	c.heir = said.LSN == 0 // it never was a copy that somebody was told of
 	c.to, c.as, c.done.From, c.done.Journal, c.done.Root = j, j.ID(), found.Last, found.Journal, found.Root
 	return nil
 }
@@ -162,6 +173,9 @@ func (c *copying) run(from fs.FS, upto words.LSN) error {
 
 func (c *copying) take(s record.Sealed) error {
 	if s.Journal != c.as {
+		if !c.heir {
+			return fmt.Errorf("%w: %016x at %v", ErrHeir, uint64(c.as), s.LSN-1)
+		}
 		if err := c.flush(); err != nil {
 			return err
 		}

@@ -93,9 +93,9 @@ func TestCopies(t *testing.T) {
 		grow int
 		upto words.LSN
 		from words.LSN
-	}{{9, 5, 0}, {0, 5, 5}, {20, 29, 5}, {1, 30, 29}, {0, 12, 30}} {
+	}{{9, 5, 0}, {0, 5, 5}, {20, 29, 5}, {1, 30, 29}, {0, 30, 30}, {0, 0, 30}} {
 		w.grow(c.grow)
-		d, err := backup.Copy(t.Context(), w.disk, to, c.upto, nil)
+		d, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: c.upto}, nil)
 		want := max(c.upto, c.from)
 		if err != nil || d.LSN != want || d.From != c.from || d.Frames != uint64(want-c.from) || d.Journal != 7 {
 			t.Fatalf("to %v: %+v, %v", c.upto, d, err)
@@ -113,7 +113,7 @@ func TestCopies(t *testing.T) {
 func TestACopyOfAnother(t *testing.T) {
 	w, to := newWriter(t, 7), room()
 	w.grow(10)
-	if _, err := backup.Copy(t.Context(), w.disk, to, 10, nil); err != nil {
+	if _, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: 10}, nil); err != nil {
 		t.Fatal(err)
 	}
 	had := read(t, to)
@@ -128,10 +128,12 @@ func TestACopyOfAnother(t *testing.T) {
 	}{
 		"another journal":          {other.disk, 20, backup.ErrFork},
 		"one that has lost frames": {shorter.disk, 0, backup.ErrFork},
+		"one that has just enough": {other.disk, 10, backup.ErrFork},
+		"one that was shorter":     {w.disk, 9, backup.ErrFork},
 		"more than there is":       {w.disk, 11, nil},
 		"no journal":               {room(), 0, backup.ErrNone},
 	} {
-		_, err := backup.Copy(t.Context(), c.from, to, c.upto, nil)
+		_, err := backup.Copy(t.Context(), c.from, to, backup.Bounds{Upto: c.upto}, nil)
 		if err == nil || c.want != nil && !errors.Is(err, c.want) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -147,7 +149,7 @@ func TestRestores(t *testing.T) {
 	for _, keep := range []bool{false, true} {
 		w, to, again := newWriter(t, 7), room(), room()
 		w.grow(12)
-		if _, err := backup.Copy(t.Context(), w.disk, to, 12, nil); err != nil {
+		if _, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: 12}, nil); err != nil {
 			t.Fatal(err)
 		}
 		next := &writer{T: t, disk: room()}
@@ -175,11 +177,20 @@ func TestRestores(t *testing.T) {
 				t.Errorf("%v of %x: %x, %v", s.LSN, s.Journal, got.Journal, err)
 			}
 		}
+		if _, err := backup.Copy(t.Context(), next.disk, to, backup.Bounds{Upto: 21}, nil); !errors.Is(err, backup.ErrHeir) || len(read(t, to)) != 12 {
+			t.Fatalf("over the copy of the one before: %v, and it has %d frames", err, len(read(t, to)))
+		}
 		for _, into := range []*world.Disk{again, to} { // a new one, and the one that it was restored from
-			if _, err := backup.Copy(t.Context(), next.disk, into, 21, nil); err != nil {
+			if _, err := backup.Copy(t.Context(), next.disk, into, backup.Bounds{Upto: 21, Heir: into == to}, nil); err != nil {
 				t.Fatal(err)
 			}
 			same(t, read(t, into), all, 21)
+		}
+		for _, upto := range []words.LSN{0, 12, 15, 21, 22} { // the one before lives on, and is told that this is no copy of it
+			w.grow(int(max(upto, w.last) - w.last))
+			if _, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: upto}, nil); !errors.Is(err, backup.ErrFork) || len(read(t, to)) != 21 {
+				t.Fatalf("the one before, to %v: %v", upto, err)
+			}
 		}
 		if _, err := backup.Restore(t.Context(), again, next.disk, backup.As{Journal: 10}, nil); !errors.Is(err, backup.ErrTaken) {
 			t.Errorf("over a journal: %v", err)
@@ -206,7 +217,7 @@ func TestACopyThatRots(t *testing.T) {
 	want, said := read(t, w.disk), 0
 	for seed := range uint64(200) {
 		to, back := room(), room()
-		if _, err := backup.Copy(t.Context(), w.disk, to, 12, nil); err != nil {
+		if _, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: 12}, nil); err != nil {
 			t.Fatal(err)
 		}
 		to.Rot(&world.Seeded{Dice: words.NewDice(seed)})
@@ -226,7 +237,7 @@ func TestACopyThatRots(t *testing.T) {
 func TestACrashWhereItIsAnother(t *testing.T) {
 	w, first, next := newWriter(t, 7), room(), &writer{T: t, disk: room()}
 	w.grow(3)
-	if _, err := backup.Copy(t.Context(), w.disk, first, 3, nil); err != nil {
+	if _, err := backup.Copy(t.Context(), w.disk, first, backup.Bounds{Upto: 3}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := backup.Restore(t.Context(), first, next.disk, backup.As{Journal: 9}, nil); err != nil {
@@ -238,7 +249,7 @@ func TestACrashWhereItIsAnother(t *testing.T) {
 	for fuse := 0; ; fuse++ {
 		to := room()
 		to.Fuse = fuse
-		_, err := backup.Copy(t.Context(), next.disk, to, 6, nil)
+		_, err := backup.Copy(t.Context(), next.disk, to, backup.Bounds{Upto: 6}, nil)
 		whole := !to.Dead()
 		to.Crash(&world.Seeded{Dice: words.NewDice(uint64(fuse))})
 		to.Fuse = -1
@@ -248,7 +259,7 @@ func TestACrashWhereItIsAnother(t *testing.T) {
 			}
 			break
 		}
-		if _, err := backup.Copy(t.Context(), next.disk, to, 6, nil); err != nil {
+		if _, err := backup.Copy(t.Context(), next.disk, to, backup.Bounds{Upto: 6}, nil); err != nil {
 			t.Fatalf("after %d moves: %v", fuse, err)
 		}
 		same(t, read(t, to), want, 6)
@@ -264,11 +275,11 @@ func TestACrashBetweenAnyTwoMoves(t *testing.T) {
 	crashes := 0
 	for fuse := 0; ; fuse++ {
 		dice, to := words.NewDice(uint64(fuse)), room()
-		if _, err := backup.Copy(t.Context(), w.disk, to, 5, nil); err != nil {
+		if _, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: 5}, nil); err != nil {
 			t.Fatal(err)
 		}
 		to.Fuse = fuse
-		_, err := backup.Copy(t.Context(), w.disk, to, 12, nil)
+		_, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: 12}, nil)
 		whole := !to.Dead()
 		to.Crash(&world.Seeded{Dice: dice})
 		to.Fuse = -1
@@ -279,7 +290,7 @@ func TestACrashBetweenAnyTwoMoves(t *testing.T) {
 			break
 		}
 		crashes++
-		if d, err := backup.Copy(t.Context(), w.disk, to, 12, nil); err != nil || d.LSN != 12 || d.From < 5 {
+		if d, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: 12}, nil); err != nil || d.LSN != 12 || d.From < 5 {
 			t.Fatalf("after %d moves: %+v, %v", fuse, d, err)
 		}
 		same(t, read(t, to), want, 12)

@@ -310,7 +310,7 @@ func TestWhatLiesUnread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer inner.Close() //nolint:errcheck // nobody else wants it
+	defer inner.Close()
 	l := &listener{Listener: inner, most: 1, open: map[*conn]struct{}{}, none: make(chan struct{})}
 	client, err := net.Dial("tcp", inner.Addr().String())
 	if err != nil {
@@ -320,7 +320,7 @@ func TestWhatLiesUnread(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close() //nolint:errcheck // the same
+	defer c.Close()
 	read := func() { _, _ = c.Read(make([]byte, 9)) }
 	says := func() {
 		if _, err := io.WriteString(client, "G"); err != nil {

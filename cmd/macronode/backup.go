@@ -27,7 +27,8 @@ import (
 
 type (
 	backupCmd struct {
-		To string `arg:"" name:"dir" help:"Directory of the copy. One that has a copy of this journal is brought up to date."`
+		To   string `arg:"" name:"dir" help:"Directory of the copy. One that has a copy of this journal is brought up to date."`
+		Heir bool   `help:"Go on with the copy of another journal, from which this one was restored. It is no copy of that any more."`
 	}
 	restoreCmd struct {
 		From     string `arg:"" name:"dir" help:"Directory of the copy."`
@@ -66,15 +67,6 @@ func (v *backupCmd) Run(c *console) (err error) {
 	if err := placeFor(v.To, cfg.Data); err != nil {
 		return err
 	}
-	upto, lock, damaged, err := c.durable(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer lock.Close() //nolint:errcheck // nothing was written
-	from, err := openDisk(cfg, fs.Dir(filepath.Join(cfg.Data, segmentsName)))
-	if err != nil {
-		return cannot(err)
-	}
 	into, err := fs.Make(filepath.Join(v.To, segmentsName))
 	if err != nil {
 		return cannot(err)
@@ -84,7 +76,19 @@ func (v *backupCmd) Run(c *console) (err error) {
 		return cannot(err)
 	}
 	defer held.Close() //nolint:errcheck // the lock ends with the process at the latest
-	d, err := backup.Copy(ctx, from, into, upto, c.copying("backup"))
+	upto, lock, damaged, err := c.durable(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer lock.Close() //nolint:errcheck // nothing was written
+	from, err := openDisk(cfg, fs.Dir(filepath.Join(cfg.Data, segmentsName)))
+	if err != nil {
+		return cannot(err)
+	}
+	d, err := backup.Copy(ctx, from, into, backup.Bounds{Upto: upto, Heir: v.Heir}, c.copying("backup"))
+	if errors.Is(err, backup.ErrHeir) {
+		err = fmt.Errorf("%w; make a copy elsewhere, or say --heir: then %s is no copy of that one any more", err, v.To)
+	}
 	if err != nil {
 		return cannot(err)
 	}
@@ -132,7 +136,7 @@ func placeFor(to, data string) error {
 func (c *console) durable(ctx context.Context, cfg *config.Config) (upto words.LSN, lock io.Closer, damaged bool, err error) {
 	is, err := rundir.Read(cfg.Data)
 	if err != nil {
-		lock, err := fs.Lock(fs.Dir(cfg.Data), thisBuild().Version)
+		lock, err := fs.Hold(fs.Dir(cfg.Data), thisBuild().Version)
 		if err != nil {
 			return 0, nil, false, cannot(err)
 		}

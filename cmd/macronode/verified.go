@@ -60,7 +60,8 @@ func (v *verified) advise(w *lines) {
 			w.say("frames up to @%d were known durable, the journal ends at @%d: bring back what came behind byte %d of %s, and the segments after it",
 				v.Known, last.From-1, last.Offset, last.Segment)
 		}
-		w.say("bring back the files that are named, from a backup or an archive: they have the same bytes for ever; then verify again")
+		w.say("bring back the files that are named from an archive: they have the same bytes for ever")
+		w.say("or take them from a backup: macronode backup takes up what came after it; then its directory journal takes the place of this one")
 	}
 	switch s := v.Start; {
 	case s == nil:

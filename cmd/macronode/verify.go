@@ -40,7 +40,7 @@ func (c *console) verify(ctx context.Context, cfg *config.Config, asked *verifyC
 	if _, err := os.Stat(dir); err != nil {
 		return cannot(fmt.Errorf("there is no journal in %s", cfg.Data))
 	}
-	lock, err := fs.Lock(fs.Dir(cfg.Data), thisBuild().Version)
+	lock, err := fs.Hold(fs.Dir(cfg.Data), thisBuild().Version)
 	if err != nil {
 		return cannot(err)
 	}

@@ -149,7 +149,7 @@ func TestVerifyGoesOn(t *testing.T) {
 		t.Fatalf("the next start: %+v", said.Start)
 	}
 	tells(t, text, "is damaged in 3 places: 2 frames of 39 cannot be read, all others can", all[1]+", byte ", "no frame is lost for it",
-		"it begins with the snapshot @30 and goes on behind @40", "bring back the files that are named", "macronode: verify: not everything checks")
+		"it begins with the snapshot @30 and goes on behind @40", "bring back the files that are named from an archive", "macronode: verify: not everything checks")
 	if st, found, err := l.lives(t); err != nil || found.Damaged || st.LSN != 40 {
 		t.Fatalf("it was said to begin: %v, %+v, %v", st.LSN, found, err)
 	}

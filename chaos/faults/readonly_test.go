@@ -1,0 +1,38 @@
+package faults_test
+
+import (
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestADiskForReadingAlone: on a disk that takes no writes a node does not start, and says so;
+// its journal is checked and copied all the same.
+func TestADiskForReadingAlone(t *testing.T) {
+	h := plainHouse(t)
+	h.start()
+	h.stop()
+	wanted(t, syscall.Mount(h.Data, h.Data, "", syscall.MS_BIND, ""))
+	t.Cleanup(func() {
+		if err := syscall.Unmount(h.Data, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	wanted(t, syscall.Mount("", h.Data, "", syscall.MS_BIND|syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+	copied := filepath.Join(filepath.Dir(h.Data), "copy")
+	for _, c := range []struct {
+		says string
+		args []string
+	}{
+		{" is whole: ", []string{"verify"}},
+		{copied + " has journal ", []string{"backup", copied}},
+	} {
+		if out, code := h.command(append(c.args, "--data", h.Data)...); code != 0 || !strings.Contains(out, c.says) {
+			t.Errorf("%v: exit %d, %s", c.args, code, out)
+		}
+	}
+	if out, code := h.command("serve", "--data", h.Data, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0"); code != 2 || strings.Count(out, "\n") != 1 || !strings.Contains(out, "read-only file system") {
+		t.Errorf("serve: exit %d, %s", code, out)
+	}
+}
