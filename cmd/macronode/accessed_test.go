@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/bits"
 	"net"
 	"net/http"
 	"strings"
@@ -120,14 +121,21 @@ func TestTheSickAreTold(t *testing.T) {
 	var text strings.Builder
 	l := &life{log: slog.New(slog.NewTextHandler(&text, nil))}
 	for _, c := range []struct {
-		sick, well uint8
-		says       string
-	}{{0, 2, ""}, {1, 1, "level=WARN"}, {1, 1, ""}, {2, 0, "level=WARN"}, {1, 1, "level=INFO"}, {0, 2, "level=INFO"}, {0, 2, ""}} {
+		sick uint16 // of three, a bit each
+		says []string
+	}{{0, nil}, {1, []string{"WARN"}}, {1, nil}, {3, []string{"WARN"}}, {2, []string{"INFO"}}, {4, []string{"INFO", "WARN"}}, {0, []string{"INFO"}}, {0, nil}} {
 		text.Reset()
-		l.tellChecks(3, "app", &event.Standing{Sick: c.sick, Well: c.well})
+		is := event.Standing{Which: c.sick, Sick: uint8(bits.OnesCount16(c.sick))}
+		is.Well = 3 - is.Sick
+		l.tellChecks(3, "app", &is)
 		got := text.String()
-		if c.says == "" && got != "" || c.says != "" && !contains(got, []string{c.says, "upstream=app", fmt.Sprintf("sick=%d well=%d", c.sick, c.well)}) {
+		if strings.Count(got, "\n") != len(c.says) || len(c.says) > 0 && !contains(got, []string{"upstream=app", fmt.Sprintf("sick=%d well=%d", is.Sick, is.Well)}) {
 			t.Errorf("%+v: %q", c, got)
+		}
+		for _, level := range c.says {
+			if !strings.Contains(got, "level="+level) {
+				t.Errorf("%+v: %q", c, got)
+			}
 		}
 	}
 }

@@ -78,7 +78,7 @@ func (l *life) showUpstreams() {
 }
 
 // watchChecks looks at an upstream behind a check of it, and tells the operator when health
-// checks call more of its endpoints sick than before, or fewer.
+// checks call endpoints of it sick that they did not before, or do not any more.
 func (l *life) watchChecks(upstream uint16) {
 	if names := l.edition.Load().numbers.upstreams.names; l.ear.hears() && int(upstream) < len(names) {
 		if is, ok := l.desk.Asks.Look(upstream); ok {
@@ -88,11 +88,13 @@ func (l *life) watchChecks(upstream uint16) {
 }
 
 func (l *life) tellChecks(upstream uint16, name string, is *event.Standing) {
-	switch was := l.sick[upstream].Swap(uint32(is.Sick)); {
-	case was < uint32(is.Sick):
-		l.log.Warn("health checks call more endpoints of an upstream sick: nobody is sent there", "upstream", name, "sick", is.Sick, "well", is.Well)
-	case was > uint32(is.Sick):
-		l.log.Info("health checks call fewer endpoints of an upstream sick", "upstream", name, "sick", is.Sick, "well", is.Well)
+	sick := uint32(is.Which)
+	was := l.sick[upstream].Swap(sick)
+	if was&^sick != 0 {
+		l.log.Info("health checks do not call some endpoints of an upstream sick any more", "upstream", name, "sick", is.Sick, "well", is.Well)
+	}
+	if sick&^was != 0 {
+		l.log.Warn("health checks call some endpoints of an upstream sick: nobody is sent there", "upstream", name, "sick", is.Sick, "well", is.Well)
 	}
 }
 

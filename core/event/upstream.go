@@ -134,6 +134,7 @@ type Standing struct {
 	Well    uint8  // endpoints that are neither out nor sick
 	Out     uint8  // that are out for their failures
 	Sick    uint8  // that health checks call so; one may be both
+	Which   uint16 // endpoints are sick, a bit each
 }
 
 // Ask is what the shell wants to know about upstreams, or tells of them. → Told

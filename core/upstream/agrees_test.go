@@ -155,7 +155,7 @@ func agrees(t *rapid.T, now words.Instant, m *upstream.Upstreams, w *twin.Upstre
 		e := &w.Endpoints[i]
 		proven = proven || e.Proven && !e.Sick
 		calls, out, sick := m.Endpoint(0, uint8(i))
-		if int(calls) != w.Busy(i) || out != e.Out || sick != e.Sick {
+		if int(calls) != w.Busy(i) || out != e.Out || sick != e.Sick || v.Which>>i&1 == 1 != sick {
 			t.Fatalf("endpoint %d has %d calls, out %v, sick %v; the twin says %d, %+v", i, calls, out, sick, w.Busy(i), e)
 		}
 	}

@@ -38,6 +38,7 @@ func (m *Upstreams) Look(of uint16) (v event.Standing) {
 		}
 		if e.sick {
 			v.Sick++
+			v.Which |= 1 << n
 		}
 		if !e.out && !e.sick {
 			v.Well++

@@ -64,6 +64,23 @@ func TestAllocatesNothing(t *testing.T) {
 	}
 }
 
+// TestWhichAreSick: not only how many are sick is told, but which.
+func TestWhichAreSick(t *testing.T) {
+	m := New(1, words.NewDice(1), Default(4))
+	for _, c := range []struct {
+		at   uint8
+		well bool
+		want uint16
+	}{{2, false, 4}, {0, false, 5}, {2, true, 1}, {3, false, 9}, {0, true, 8}} {
+		for range 3 {
+			m.Probed(0, event.Probed{Endpoint: c.at, Well: c.well})
+		}
+		if got := m.Look(0).Which; got != c.want {
+			t.Errorf("endpoint %d, well %v: %b are sick, wants %b", c.at, c.well, got, c.want)
+		}
+	}
+}
+
 // TestRetriesAreFew: however much fails, no more is sent again than a share of what was
 // asked, and the few that are spared, over any time.
 func TestRetriesAreFew(t *testing.T) {
