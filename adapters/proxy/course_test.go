@@ -133,6 +133,16 @@ func (b begins) WriteHeader(status int) {
 	}
 }
 
+// endsWith is a body that does not come, of a connection that is cut.
+type endsWith struct{ context.Context }
+
+func (b endsWith) Read([]byte) (int, error) {
+	<-b.Done()
+	return 0, io.ErrUnexpectedEOF
+}
+
+func (endsWith) Close() error { return nil }
+
 // TestCoursesOfTheCut: whom the server ended did not leave, whether his answer had begun or not.
 func TestCoursesOfTheCut(t *testing.T) {
 	ends := errors.New("the end")
@@ -149,15 +159,23 @@ func TestCoursesOfTheCut(t *testing.T) {
 	for _, c := range []struct {
 		path, want string
 		cause      error
-	}{{"/begun", "left drained 200, ", ends}, {"/waits", "left drained 0, ", ends}, {"/begun", "left gone 200, ", nil}, {"/waits", "left gone 0, ", nil}} {
+	}{{"/begun", "left drained 200, ", ends}, {"/waits", "left drained 0, ", ends}, {"/begun", "left gone 200, ", nil}, {"/waits", "left gone 0, ", nil},
+		{"/sent", "left drained 0, ", ends}, {"/sent", "left body 0, ", nil}} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", c.path, http.NoBody)
+		if c.path == "/sent" {
+			r = httptest.NewRequestWithContext(t.Context(), "PUT", c.path, http.NoBody)
+			r.ContentLength = 9
+		}
 		ctx, cut := context.WithCancelCause(r.Context())
 		go func() { <-came; cut(c.cause) }()
 		course := new(proxy.Course)
 		func() {
 			defer func() { _ = recover() }()
+			if r = r.WithContext(ctx); c.path == "/sent" {
+				r.Body = endsWith{ctx}
+			}
 			m, _ := h.proxy.Match(r)
-			h.proxy.Serve(begins{httptest.NewRecorder(), came}, r.WithContext(ctx), m, course)
+			h.proxy.Serve(begins{httptest.NewRecorder(), came}, r, m, course)
 		}()
 		if got := told(&course.Legs[0]); got != c.want || course.Cut() != (c.cause != nil) {
 			t.Errorf("%s, %v: %q, wants %q", c.path, c.cause, got, c.want)

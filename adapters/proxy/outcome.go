@@ -54,6 +54,8 @@ func (t *trip) why(err error) (event.Ending, event.Problem, Symptom) {
 	var op *net.OpError
 	gone := t.r.Context().Err() != nil
 	switch {
+	case gone && t.gone(t.r) == Drained: // what became of the body is not its client's doing
+		return event.Left, event.None, Drained
 	case t.body != nil && t.body.wrong(gone) != event.None:
 		return event.Left, t.body.wrong(false), Body
 	case gone:

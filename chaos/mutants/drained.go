@@ -10,6 +10,7 @@ func drained() []Mutant {
 	return []Mutant{
 		alone("only a request of the wallet's own shows it: who sends others on says so himself", one("cut, and told of as finished", "what the end gave up is told", in, "errors.Is(context.Cause(ctx), k.Cut)", "false", fates)),
 		one("a stream is cut, and told of as finished", "what the end gave up is told", "adapters/proxy/course.go", "return l.Outcome() == string(Drained)", "return false", "./adapters/proxy TestCoursesOfTheCut$", "./cmd/macronode TestATunnelIsCutInOneLine$"),
+		alone("one test cuts an upload", one("an upload is cut, and its client did it", "what the end gave up is told", "adapters/proxy/outcome.go", "case gone && t.gone(t.r) == Drained:", "case false:", "./adapters/proxy TestCoursesOfTheCut$")),
 		one("a tunnel is cut, and told of as finished", "what the end gave up is told", in, "k.course != nil && k.course.Cut()", "false", fates, "./cmd/macronode TestATunnelIsCutInOneLine$"),
 		alone("who is told that nobody knows is told so by one test that asks what he is settled as", one("nobody knows, and it is done", "what the end gave up is told", in, "k.told == event.Unknown", "false", fates)),
 		alone("the same of who is turned away", one("turned away, and it is done", "who is turned away in a drain is counted", in, "k.told == event.Unavailable", "false", fates)),
