@@ -66,7 +66,7 @@ func (*ear) Render(to []byte, _ words.Place) ([]byte, int, words.Tenant, error) 
 func (*ear) Balance(words.Tenant, []byte, []byte) event.Balance            { return event.Balance{} }
 func (*ear) AwaitSeq(context.Context, words.Tenant, words.Seq) bool        { return true }
 func (*ear) Endpoint(string, string) (func(time.Duration, []byte), func()) { return discard, func() {} }
-func (*ear) Refused(event.Problem)                                         {}
+func (*ear) Refused(words.Facet, event.Problem)                            {}
 func (*ear) Barred(words.Class, event.Why)                                 {}
 func (*ear) Settle(words.Ticket, uint64, event.Fate)                       {}
 func (*ear) Arrive(context.Context, event.Arrive) (event.Verdict, bool) {

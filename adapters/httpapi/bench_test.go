@@ -38,12 +38,12 @@ type still struct{}
 func (still) Endpoint(string, string) (func(time.Duration, []byte), func()) {
 	return func(time.Duration, []byte) {}, func() {}
 }
-func (still) Refused(event.Problem)         {}
-func (still) Barred(words.Class, event.Why) {}
-func (still) Decided(time.Duration)         {}
-func (still) Replayed()                     {}
-func (still) TimedOut(event.Problem)        {}
-func (still) Panicked()                     {}
+func (still) Refused(words.Facet, event.Problem) {}
+func (still) Barred(words.Class, event.Why)      {}
+func (still) Decided(time.Duration)              {}
+func (still) Replayed()                          {}
+func (still) TimedOut(event.Problem)             {}
+func (still) Panicked()                          {}
 
 // served is an API whose node says yes.
 func served(b *testing.B) http.Handler {

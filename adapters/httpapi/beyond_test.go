@@ -40,6 +40,11 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 			w.Header().Set("Retry-After", "9")
 			httpapi.Fail(w, r, event.Unavailable)
 		}
+	case "/late":
+		w.Serve = func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
+			*to = went("late")
+			httpapi.Fail(w, r, event.Deadline)
+		}
 	case "/cut-tunnel":
 		w.Serve = func(w http.ResponseWriter, _ *http.Request, to *httpapi.Course) {
 			*to = went("cut")
@@ -144,6 +149,35 @@ func TestBeyond(t *testing.T) {
 	}
 	if s.count.get("barred anon state") != 3 {
 		t.Error("who is refused by the end is not counted")
+	}
+}
+
+// TestRefusalsAreOfTheirPlane: what is refused on its way to another service, by the gate or
+// by what became of it there, rings no alarm of the node's own API, and the other way round.
+func TestRefusalsAreOfTheirPlane(t *testing.T) {
+	h := build(t)
+	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = far{} })
+	busy := &event.Verdict{Problem: event.Busy, Why: event.OverQuota}
+	for _, c := range []struct {
+		path    string
+		verdict *event.Verdict
+		status  int
+		counts  string
+	}{
+		{"/gone", nil, 503, "beyond refused unavailable"},
+		{"/a", busy, 429, "beyond refused busy"},
+		{"/late", nil, 504, "beyond refused deadline"},
+		{"/v1/nowhere", busy, 429, "money refused busy"},
+		{"/v1/nowhere", nil, 404, "money refused not_found"},
+	} {
+		h.verdict = c.verdict
+		before := s.count.get(c.counts)
+		if a := s.send(s.get(c.path)); a.status != c.status || s.count.get(c.counts) != before+1 {
+			t.Errorf("%s: %d %s, counted %v", c.path, a.status, a.body, s.count.of)
+		}
+	}
+	if s.count.get("beyond refused busy") != 1 || s.count.get("money refused busy") != 1 || s.count.get("timed out deadline") != 0 {
+		t.Errorf("%v", s.count.of)
 	}
 }
 

@@ -209,8 +209,11 @@ func (c *count) Endpoint(name, method string) (func(time.Duration, []byte), func
 		c.add(name + " " + method)
 	}, func() { c.add("busy " + name) }
 }
-func (c *count) Refused(p event.Problem) { c.add("refused " + p.Code()) }
-func (c *count) Decided(time.Duration)   { c.add("decided") }
+func (c *count) Refused(f words.Facet, p event.Problem) {
+	c.add("refused " + p.Code())
+	c.add(f.String() + " refused " + p.Code())
+}
+func (c *count) Decided(time.Duration) { c.add("decided") }
 func (c *count) Barred(of words.Class, why event.Why) {
 	c.add("barred " + of.String() + " " + why.String())
 }

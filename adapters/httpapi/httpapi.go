@@ -272,7 +272,9 @@ func (k *call) fail(err error) {
 	case event.Busy:
 		k.door.busy()
 	case event.Unknown, event.Deadline:
-		k.Meter.TimedOut(r.problem)
+		if k.door.facet != words.Beyond { // another service's is no wait of ours
+			k.Meter.TimedOut(r.problem)
+		}
 	case event.Internal:
 		k.Log.Error("a request failed", "decision", string(k.id[:]), "endpoint", k.door.name, "err", err)
 	default: // told, and that is all
@@ -280,7 +282,7 @@ func (k *call) fail(err error) {
 	if k.status > 0 {
 		panic(http.ErrAbortHandler) // a stream that is cut must not look whole
 	}
-	k.Meter.Refused(r.problem)
+	k.Meter.Refused(k.door.facet, r.problem)
 	k.tell(r)
 }
 

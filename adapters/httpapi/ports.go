@@ -94,11 +94,11 @@ type Views interface {
 type Meter interface {
 	// Endpoint counts one endpoint: what was answered, and who was told to come back.
 	Endpoint(name, method string) (answered func(took time.Duration, decision []byte), busy func())
-	Barred(words.Class, event.Why) // at the gate
-	Refused(event.Problem)         // in the place of an answer
-	Decided(took time.Duration)    // by the node
-	Replayed()                     // an outcome was shown again
-	TimedOut(event.Problem)        // at the deadline: Deadline of a read, Unknown of a write
+	Barred(words.Class, event.Why)      // at the gate
+	Refused(words.Facet, event.Problem) // in the place of an answer, to who asked for that part of the node
+	Decided(took time.Duration)         // by the node
+	Replayed()                          // an outcome was shown again
+	TimedOut(event.Problem)             // at the deadline: Deadline of a read, Unknown of a write; of the node's own
 	Panicked()
 }
 

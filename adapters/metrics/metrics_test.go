@@ -35,7 +35,7 @@ func used(status func() event.Status) *Metrics {
 	answered, busy := w.Endpoint("transfer", "POST")
 	answered(time.Millisecond, []byte("d_1"))
 	busy()
-	w.Refused(event.BadRequest)
+	w.Refused(words.Money, event.BadRequest)
 	w.Decided(time.Millisecond)
 	w.Replayed()
 	w.TimedOut(event.Unknown)
@@ -249,7 +249,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		answered(time.Millisecond, id)
 		busy()
-		w.Refused(event.Busy)
+		w.Refused(words.Money, event.Busy)
 		w.Decided(time.Millisecond)
 		w.Replayed()
 	}); n != 0 {
@@ -262,13 +262,17 @@ func TestAnswersAreNoRejections(t *testing.T) {
 	w := New(starting).Wallet()
 	before := testutil.CollectAndCount(w.of.counters["rejected_total"])
 	for p := event.None; p.Known() || p == event.None; p++ {
-		w.Refused(p)
+		for f := range words.Facets {
+			w.Refused(f, p)
+		}
 	}
-	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != len(registry.BeforeWork)+2 { // those of the listener
+	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != 2*len(registry.BeforeWork)+2 { // those of the listener
 		t.Fatalf("%d series before, %d after", before, after)
 	}
-	if n := testutil.ToFloat64(w.of.counter("rejected_total", "wallet", "busy")); n != 1 {
-		t.Fatalf("busy counted %v times", n)
+	for plane, want := range map[string]float64{"wallet": 2, "beyond": 1} {
+		if n := testutil.ToFloat64(w.of.counter("rejected_total", plane, "busy")); n != want {
+			t.Errorf("%s: busy counted %v times", plane, n)
+		}
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // Wallet is what the wallet's doors count, every series found beforehand.
 type Wallet struct {
 	of       *Metrics
-	rejected [256]prometheus.Counter // by problem; nil for those that are not
+	rejected [words.Facets][256]prometheus.Counter // by problem; nil for those that are not
 	barred   [words.Classes][event.Whys]prometheus.Counter
 	replays  prometheus.Counter
 	decision prometheus.Observer
@@ -27,7 +27,9 @@ func (m *Metrics) Wallet() *Wallet {
 	w := &Wallet{of: m, decision: m.histogram("decision_seconds", "wallet"), replays: m.counter("idempotency_replays_total"),
 		timeout: m.counter("io_timeouts_total", "reply"), await: m.counter("io_timeouts_total", "await_seq")}
 	for _, p := range registry.BeforeWork {
-		w.rejected[p] = m.counter("rejected_total", "wallet", p.Code())
+		for f := range words.Facets {
+			w.rejected[f][p] = m.counter("rejected_total", registry.Plane(f), p.Code())
+		}
 	}
 	for c := range words.Classes {
 		for why := event.Admitted + 1; why < event.Whys; why++ {
@@ -62,8 +64,8 @@ func (w *Wallet) Endpoint(name, method string) (answered func(took time.Duration
 }
 
 // Refused counts a problem, if it was met before any work.
-func (w *Wallet) Refused(p event.Problem) {
-	if c := w.rejected[p]; c != nil {
+func (w *Wallet) Refused(f words.Facet, p event.Problem) {
+	if c := w.rejected[f][p]; c != nil {
 		c.Inc()
 	}
 }

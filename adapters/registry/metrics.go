@@ -44,8 +44,8 @@ var Metrics = []Metric{
 		Labels: []Label{{"plane", []string{"wallet"}}}, Buckets: seconds},
 	{Name: "busy_rejections_total", Type: Counter, Help: "Requests told to come back because a queue was full.",
 		Labels: []Label{{"endpoint", firsts(Endpoints)}}},
-	{Name: "rejected_total", Type: Counter, Help: "What was refused before any work was done for it.",
-		Labels: []Label{{"plane", []string{"node", "wallet"}}, {"reason", append(codes(BeforeWork), "max_conns", "framing")}}, Series: rejections()},
+	{Name: "rejected_total", Type: Counter, Help: "What was refused before any work was done for it: by the listener, by the node's own API, on its way to another service.",
+		Labels: []Label{{"plane", []string{"node", "wallet", "beyond"}}, {"reason", append(codes(BeforeWork), "max_conns", "framing")}}, Series: rejections()},
 	{Name: "admission_refused_total", Type: Counter, Help: "Requests that were refused at the gate, by the bound that refused them.",
 		Labels: []Label{{"class", classes()}, {"why", whys()}}},
 	{Name: "fq_inflight", Type: Gauge, Help: "Requests that wait at the gate or are at work.", Labels: []Label{{"class", classes()}}, Sampled: true},
@@ -172,9 +172,18 @@ func codes(problems []event.Problem) (all []string) {
 func rejections() [][]string {
 	all := [][]string{{"node", "max_conns"}, {"node", "framing"}}
 	for _, code := range codes(BeforeWork) {
-		all = append(all, []string{"wallet", code})
+		all = append(all, []string{"wallet", code}, []string{"beyond", code})
 	}
 	return all
+}
+
+// Plane is what a facet is counted under: what is on its way to another service is nothing of
+// the wallet.
+func Plane(f words.Facet) string {
+	if f == words.Beyond {
+		return f.String()
+	}
+	return "wallet"
 }
 
 func queueNames() (names []string) {
