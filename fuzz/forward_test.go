@@ -29,7 +29,7 @@ type meek struct {
 func (m *meek) Pick(event.Pick) event.Picked           { return event.Picked{} }
 func (m *meek) Retry(event.Retry) event.Picked         { return event.Picked{} }
 func (m *meek) Failed(in event.Tried) (_ event.Onward) { m.Tell(in); return }
-func (m *meek) Probed(event.Probed)                    {}
+func (m *meek) Probed(event.Probed, proxy.Checkup)     {}
 func (m *meek) Tell(in event.Tried) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -46,14 +46,15 @@ type Decision struct {
 
 // A Leg is what became of a request, or of one part of its answer, at one upstream.
 type Leg struct {
-	Upstream string `json:"upstream"`
-	Part     string `json:"part,omitzero"`
-	Missing  string `json:"missing,omitzero"`   // why the part is
-	Stop     string `json:"stop,omitzero"`      // why it went nowhere: broken, sick, full, stale
-	Circuit  string `json:"circuit"`            // of the upstream, as it was found: closed, open, half-open
-	Halt     string `json:"not_again,omitzero"` // why there was no other try: method, body, tries, breaker, time, budget
-	Count    int    `json:"tries_total"`
-	Tries    []Try  `json:"tries,omitempty"` // the first ones, and the last
+	Upstream string   `json:"upstream"`
+	Part     string   `json:"part,omitzero"`
+	Missing  string   `json:"missing,omitzero"`   // why the part is
+	Stop     string   `json:"stop,omitzero"`      // why it went nowhere: broken, sick, full, stale
+	Circuit  string   `json:"circuit"`            // of the upstream, as it was found: closed, open, half-open
+	Halt     string   `json:"not_again,omitzero"` // why there was no other try: method, body, tries, breaker, time, budget
+	Sick     []string `json:"sick,omitempty"`     // where it went nowhere for that: the endpoints that checks call so, each with what the last met
+	Count    int      `json:"tries_total"`
+	Tries    []Try    `json:"tries,omitempty"` // the first ones, and the last
 }
 
 // A Try is one endpoint that was asked.

@@ -118,12 +118,12 @@ func TestHealth(t *testing.T) {
 		defer mu.Unlock()
 		w.WriteHeader(status)
 	})
-	hangs := speaks(t, func(_ net.Conn, r *bufio.Reader) { _, _ = r.ReadByte() })
+	hangs, gone := speaks(t, func(_ net.Conn, r *bufio.Reader) { _, _ = r.ReadByte() }), refuses(t)
 	h := build(t, func(c *proxy.Config) {
 		c.Upstreams[0].Check, c.Upstreams[0].Every, c.Upstreams[0].Wait = "/health", 5*time.Millisecond, 2*time.Second
 		c.Upstreams = append(c.Upstreams, proxy.Upstream{Name: "hangs", URLs: c.Upstreams[0].URLs[:0:0], Check: "/", Every: time.Millisecond, Wait: 20 * time.Millisecond})
 		c.Upstreams[1].URLs = append(c.Upstreams[1].URLs, link(hangs))
-	}, good+"/base", moody+"/base", refuses(t))
+	}, good+"/base", moody+"/base", gone)
 	ctx, end := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- h.proxy.Run(ctx) }()
@@ -148,6 +148,13 @@ func TestHealth(t *testing.T) {
 	status = 302
 	mu.Unlock()
 	is("it is well again", 0, "well well ill ")
+	h.port.mu.Lock()
+	for _, want := range []string{good + "/base  200", moody + "/base  200", moody + "/base status 500", moody + "/base  302", gone + " refused 0", hangs + " deadline 0"} {
+		if !h.port.met[want] {
+			t.Errorf("no check met %q, but %v", want, h.port.met)
+		}
+	}
+	h.port.mu.Unlock()
 	end()
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -30,8 +30,9 @@ type stepper struct {
 	m      upstream.Upstreams
 	told   []event.Tried
 	probed []event.Probed
-	heard  chan struct{} // a word was
-	quiet  bool          // nothing is noted
+	met    map[string]bool // what health checks met, endpoint for endpoint
+	heard  chan struct{}   // a word was
+	quiet  bool            // nothing is noted
 }
 
 func newStepper(rules ...upstream.Rules) *stepper {
@@ -72,9 +73,13 @@ func (s *stepper) note(in event.Tried) {
 	}
 }
 
-func (s *stepper) Probed(in event.Probed) {
+func (s *stepper) Probed(in event.Probed, met proxy.Checkup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.met == nil {
+		s.met = make(map[string]bool)
+	}
+	s.met[fmt.Sprint(met.Endpoint, " ", met.Symptom, " ", met.Status)] = true
 	s.probed = append(s.probed, in)
 	s.m.Probed(s.now(), in)
 	select {

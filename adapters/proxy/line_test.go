@@ -29,8 +29,8 @@ func (o *open) Failed(event.Tried) event.Onward {
 	o.failed.Add(1)
 	return event.Onward{}
 }
-func (*open) Tell(event.Tried)    {}
-func (*open) Probed(event.Probed) {}
+func (*open) Tell(event.Tried)             {}
+func (*open) Probed(event.Probed, Checkup) {}
 
 // wired is a proxy before an endpoint that is played by hand: over the n-th connection
 // that is made to it, from 0.

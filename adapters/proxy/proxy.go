@@ -37,8 +37,8 @@ type Port interface {
 	// Tell tells of all else, without waiting. Each Picked that was not stopped is told of
 	// until it is over: by Failed, or by Answered and then Whole, Cut or Left.
 	Tell(event.Tried)
-	// Probed tells of a health check.
-	Probed(event.Probed)
+	// Probed tells of a health check, and what it met.
+	Probed(event.Probed, Checkup)
 }
 
 // An Upstream is some endpoints that serve the same. Its number is its place, and that of

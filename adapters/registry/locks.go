@@ -36,6 +36,7 @@ var Locks = []Lock{
 	{Name: "tunnels", Where: "adapters/proxy.Tunnels.mu", Guards: "the connections that were taken from a server"},
 	{Name: "samples", Where: "adapters/metrics.samples.mu", Guards: "who is asked at a scrape; not held while he is"},
 	{Name: "board", Where: "cmd/macronode.board.mu", Guards: "the queues that are shown; not held while they are asked"},
+	{Name: "checks", Where: "cmd/macronode.checks.mu", Guards: "what health checks met last"},
 	{Name: "change", Where: "cmd/macronode.changes.one", Guards: "that one change is made at a time",
 		Blocks: "a whole change: files are read, and the node is waited for; who asks meanwhile waits his turn"},
 	{Name: "applied", Where: "cmd/macronode.changes.mu", Guards: "what is told of the configuration", Inside: []string{"change"}},

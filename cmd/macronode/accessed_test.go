@@ -5,15 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/bits"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/go-json-experiment/json"
-
-	"macronode/core/event"
 )
 
 // TestAccess: with log.access a request has one line, which tells what an operator asks, and
@@ -113,37 +110,6 @@ func TestAStreamIsCutByTheEnd(t *testing.T) {
 	if !strings.Contains(text, "outcome=left symptom=drained") || !strings.Contains(text, "finished=0 refused=0 aborted=1 ") {
 		t.Errorf("%s", text)
 	}
-}
-
-// TestTheSickAreTold: the log says when health checks call an endpoint sick, and when they do not
-// any more, each once.
-func TestTheSickAreTold(t *testing.T) {
-	var text strings.Builder
-	l := &life{log: slog.New(slog.NewTextHandler(&text, nil))}
-	for _, c := range []struct {
-		sick uint16 // of three, a bit each
-		says []string
-	}{{0, nil}, {1, []string{"WARN"}}, {1, nil}, {3, []string{"WARN"}}, {2, []string{"INFO"}}, {4, []string{"INFO", "WARN"}}, {0, []string{"INFO"}}, {0, nil}} {
-		text.Reset()
-		is := event.Standing{Which: c.sick, Sick: uint8(bits.OnesCount16(c.sick))}
-		is.Well = 3 - is.Sick
-		l.tellChecks(3, "app", &is)
-		got := text.String()
-		if strings.Count(got, "\n") != len(c.says) || len(c.says) > 0 && !contains(got, []string{"upstream=app", fmt.Sprintf("sick=%d well=%d", is.Sick, is.Well)}) {
-			t.Errorf("%+v: %q", c, got)
-		}
-		for _, level := range c.says {
-			if !strings.Contains(got, "level="+level) {
-				t.Errorf("%+v: %q", c, got)
-			}
-		}
-	}
-}
-
-// TestChecksAreTold: an endpoint that fails its checks is told of in the log of the node.
-func TestChecksAreTold(t *testing.T) {
-	p := serves(t, fmt.Sprintf(`upstreams={"app":{"url":%q,"health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}}}`, nobody(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
-	<-p.log.await("sick: nobody is sent there\" upstream=app sick=1 well=0")
 }
 
 // TestABreakerIsTold: who reads the log alone learns that an upstream is left alone, and

@@ -96,12 +96,12 @@ func ownPaths(c *config.Config) error {
 type asks struct {
 	*loop.Asks
 	say  func(context.Context, event.Event)
-	seen func(upstream uint16) // that a check was told
+	seen func(event.Probed, proxy.Checkup) // behind the word of it
 }
 
-func (a asks) Probed(saw event.Probed) {
+func (a asks) Probed(saw event.Probed, met proxy.Checkup) {
 	a.say(context.Background(), saw)
-	a.seen(saw.Upstream)
+	a.seen(saw, met)
 }
 
 // beyond is the proxy as the public API sees it.

@@ -88,6 +88,9 @@ func went(d *decisions.Decision, line func(name, format string, args ...any)) {
 		if why := stopped(l); why != "" {
 			line("stopped", "%s", why)
 		}
+		for _, at := range l.Sick {
+			line("sick", "%s", at)
+		}
 		if why := halted(l); why != "" {
 			line("no more", "It was not sent again: %s.", why)
 		}

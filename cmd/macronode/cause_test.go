@@ -190,7 +190,7 @@ func TestFromAFailureToItsCause(t *testing.T) {
 		return func(l *decisions.Leg) bool { return l.Stop == s.String() }
 	}
 	ejected := func(l *decisions.Leg) bool { return len(l.Tries) > 0 && l.Tries[0].Out }
-	<-p.log.await("sick: nobody is sent there\" upstream=sick")
+	<-p.log.await("nothing is sent to it until they do not\" upstream=sick")
 	for _, c := range []struct {
 		what, method, path string
 		atOnce             int // of which one is it: what is saved for retries comes again with the time, and second tries come later
@@ -202,7 +202,7 @@ func TestFromAFailureToItsCause(t *testing.T) {
 		{"a failure opens the breaker", "GET", "/opens/x", 24, halted(event.HaltOpen), 502, []string{notAgain + halts[event.HaltOpen]}},
 		{"all are ejected", "POST", "/two/x", 1, ejected, 502, []string{"upstream  two: 1 try", symptoms[proxy.Refused] + "; it was ejected for its failures, and asked because all were"}},
 		{"the breaker is open", "POST", "/two/x", 1, stopped(event.StopBroken), 503, []string{"503 unavailable", "its breaker open", "stopped   " + stops[event.StopBroken]}},
-		{"the checks fail", "GET", "/sick/x", 1, stopped(event.StopSick), 503, []string{"stopped   " + stops[event.StopSick]}},
+		{"the checks fail", "GET", "/sick/x", 1, stopped(event.StopSick), 503, []string{"stopped   " + stops[event.StopSick], "sick      " + down + ", refused"}},
 	} {
 		d := p.until(t, c.method, c.path, c.atOnce, c.is)
 		if got := p.why(t, d.ID); d.Status != c.status || !contains(got, c.says) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"macronode/adapters/decisions"
 	"macronode/adapters/proxy"
 	"macronode/core/event"
@@ -21,12 +23,31 @@ func (k keeps) leg(l *proxy.Leg) decisions.Leg {
 	if l.Stop != event.Through {
 		to.Stop = l.Stop.String()
 	}
+	if l.Stop == event.StopSick {
+		to.Sick = k.illOf(l.Upstream)
+	}
 	for i := range l.Tries {
 		t := &l.Tries[i]
 		to.Tries = append(to.Tries, decisions.Try{Endpoint: t.Endpoint, Out: t.Out, HTTP2: t.HTTP2, Outcome: t.Ending.String(), Symptom: string(t.Symptom),
 			Status: t.Status, TookUS: t.Took.Microseconds()})
 	}
 	return to
+}
+
+// illOf are the endpoints of an upstream that checks call sick, each with what the last met.
+func (l *life) illOf(upstream string) (all []string) {
+	e := l.edition.Load()
+	if e == nil {
+		return nil
+	}
+	if n := slices.Index(e.numbers.upstreams.names, upstream); n >= 0 {
+		for _, met := range l.checks.ill(n) {
+			if slices.Contains(e.numbers.endpoints[upstream].names, met.Endpoint) { // it is there yet
+				all = append(all, met.Endpoint+", "+metText(met))
+			}
+		}
+	}
+	return all
 }
 
 // count counts what a request met, by upstream.
@@ -75,27 +96,6 @@ func (l *life) showUpstreams() {
 		}
 		return event.Standing{}, false
 	})
-}
-
-// watchChecks looks at an upstream behind a check of it, and tells the operator when health
-// checks call endpoints of it sick that they did not before, or do not any more.
-func (l *life) watchChecks(upstream uint16) {
-	if names := l.edition.Load().numbers.upstreams.names; l.ear.hears() && int(upstream) < len(names) {
-		if is, ok := l.desk.Asks.Look(upstream); ok {
-			l.tellChecks(upstream, names[upstream], &is)
-		}
-	}
-}
-
-func (l *life) tellChecks(upstream uint16, name string, is *event.Standing) {
-	sick := uint32(is.Which)
-	was := l.sick[upstream].Swap(sick)
-	if was&^sick != 0 {
-		l.log.Info("health checks do not call some endpoints of an upstream sick any more", "upstream", name, "sick", is.Sick, "well", is.Well)
-	}
-	if sick&^was != 0 {
-		l.log.Warn("health checks call some endpoints of an upstream sick: nobody is sent there", "upstream", name, "sick", is.Sick, "well", is.Well)
-	}
 }
 
 // watchUpstreams tells the operator when a breaker has opened or closed, by the bits of the

@@ -74,7 +74,7 @@ type life struct {
 	decisions *decisions.Ring
 	access    *access.Log
 	tunnels   *proxy.Tunnels
-	sick      [proxy.MaxUpstreams]atomic.Uint32 // endpoints of each upstream that were last seen sick, a bit each
+	checks    checks
 	inflaters *proxy.Inflaters
 	endpoints proxy.Endpoints
 	edition   atomic.Pointer[edition]
