@@ -84,10 +84,17 @@ func TestHeldByAnother(t *testing.T) {
 		t.Fatalf("the second was told %q, want ... %q", err, want)
 	}
 
+	if who, want := fs.Holder(fs.Dir(dir)), fmt.Sprintf("process %d, macronode v0.0.1", first.Process.Pid); who != want {
+		t.Fatalf("held by %q, want %q", who, want)
+	}
+
 	if err := first.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = first.Wait() // it was killed, and says so
+	if who := fs.Holder(fs.Dir(dir)); who != "" {
+		t.Fatalf("held by %q, which is dead", who)
+	}
 	held, err := fs.Lock(fs.Dir(dir), "macronode v2")
 	if err != nil {
 		t.Fatalf("the lock outlived its process: %v", err)
@@ -109,8 +116,17 @@ func TestGivenBack(t *testing.T) {
 		if _, err := fs.Lock(d, "macronode"); !errors.Is(err, fs.ErrHeld) {
 			t.Fatalf("held twice: %v", err)
 		}
+		if who := fs.Holder(d); !strings.HasPrefix(who, "process ") {
+			t.Fatalf("held by %q", who)
+		}
 		if err := held.Close(); err != nil {
 			t.Fatal(err)
 		}
+		if who := fs.Holder(d); who != "" {
+			t.Fatalf("given back, and held by %q", who)
+		}
+	}
+	if who := fs.Holder(fs.Dir(t.TempDir())); who != "" {
+		t.Fatalf("nobody ever came, and it is held by %q", who)
 	}
 }

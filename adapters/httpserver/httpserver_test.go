@@ -136,12 +136,33 @@ func TestAnAddressThatCannotBeTakenIsOneSentence(t *testing.T) {
 	}{
 		{r.addr.String(), "cannot listen on " + r.addr.String() + ": another process listens there", ErrInUse},
 		{"nowhere", "cannot listen on nowhere: an address is host:port or unix:path", ErrAddress},
-		{"unix:" + file, "cannot listen on unix:" + file + ": another process listens there", ErrInUse},
+		{"unix:" + file, "cannot listen on unix:" + file + ": what is there is no socket, and is left alone", ErrNoSocket},
+		{"unix:" + dir, "cannot listen on unix:" + dir + ": what is there is no socket, and is left alone", ErrNoSocket},
 		{"unix:" + dir + "/none/sock", "cannot listen on unix:" + dir + "/none/sock: bind: no such file or directory", syscall.ENOENT},
 	} {
 		s := New(Default(c.address), saying(""), Hooks{}, quietly)
 		if err := s.Run(context.Background()); !errors.Is(err, c.is) || err.Error() != c.says {
 			t.Errorf("%s: %v", c.address, err)
+		}
+		if err := Free(t.Context(), "127.0.0.1:0", c.address); !errors.Is(err, c.is) || err.Error() != c.says {
+			t.Errorf("%s is free: %v", c.address, err)
+		}
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Errorf("what was no socket: %v", err)
+	}
+}
+
+// TestFreeIsOfAllAtOnce: one address by two names is not free for two, and what was found free
+// is so afterwards.
+func TestFreeIsOfAllAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	if err := Free(t.Context(), "unix:"+dir+"/sock", "unix:"+dir+"/./sock"); !errors.Is(err, ErrInUse) {
+		t.Errorf("one for two: %v", err)
+	}
+	for range 2 {
+		if err := Free(t.Context(), "unix:"+dir+"/sock", "unix:"+dir+"/other", "127.0.0.1:0", "127.0.0.1:0"); err != nil {
+			t.Error(err)
 		}
 	}
 }
@@ -165,6 +186,9 @@ func TestUnixSockets(t *testing.T) {
 	second := New(c, saying(""), Hooks{}, quietly)
 	if err := second.Run(context.Background()); !errors.Is(err, ErrInUse) {
 		t.Fatalf("a second one: %v", err)
+	}
+	if err := Free(t.Context(), c.Address); !errors.Is(err, ErrInUse) {
+		t.Fatalf("it is free: %v", err)
 	}
 	r.Stop()
 	if err := <-r.ended; err != nil {

@@ -17,18 +17,41 @@ import (
 
 // Why there is no listener.
 var (
-	ErrInUse   = errors.New("another process listens there")
-	ErrAddress = errors.New("an address is host:port or unix:path")
+	ErrInUse    = errors.New("another process listens there")
+	ErrNoSocket = errors.New("what is there is no socket, and is left alone")
+	ErrAddress  = errors.New("an address is host:port or unix:path")
 )
+
+// Free says in one sentence why nobody can listen at all of some addresses at once; nil:
+// somebody can. A socket that nobody listens on any more is taken away.
+func Free(ctx context.Context, addresses ...string) error {
+	for _, bound := range addresses {
+		l, err := taken(ctx, bound)
+		if err != nil {
+			return err
+		}
+		defer l.Close() //nolint:errcheck // nobody was let in
+	}
+	return nil
+}
+
+// taken is an address that is listened at. What fails is one sentence.
+func taken(ctx context.Context, bound string) (net.Listener, error) {
+	network, address := split(bound)
+	l, err := bind(ctx, network, address)
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", bound, err)
+	}
+	return l, nil
+}
 
 // listen takes the address. What fails is one sentence.
 func (s *Server) listen(ctx context.Context) (*listener, error) {
-	network, address := split(s.bound)
-	inner, err := bind(ctx, network, address)
+	inner, err := taken(ctx, s.bound)
 	if err != nil {
-		return nil, fmt.Errorf("cannot listen on %s: %w", s.bound, err)
+		return nil, err
 	}
-	if network == "tcp" {
+	if inner.Addr().Network() == "tcp" {
 		s.bound = inner.Addr().String()
 	}
 	return &listener{Listener: inner, most: s.config.MaxConns, refused: s.hooks.Refused, opened: s.hooks.Open,
@@ -46,7 +69,10 @@ func bind(ctx context.Context, network, address string) (net.Listener, error) {
 	var c net.ListenConfig
 	c.SetMultipathTCP(false) // takes no socket filter, and costs more
 	l, err := c.Listen(ctx, network, address)
-	if network == "unix" && errors.Is(err, syscall.EADDRINUSE) && abandoned(address) {
+	if network == "unix" && errors.Is(err, syscall.EADDRINUSE) {
+		if why := abandoned(address); why != nil {
+			return nil, why
+		}
 		if err := os.Remove(address); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -68,17 +94,28 @@ func bind(ctx context.Context, network, address string) (net.Listener, error) {
 	return nil, err
 }
 
-// abandoned reports that a socket file is there and nobody listens on it.
-func abandoned(path string) bool {
-	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSocket {
-		return false
+// abandoned is nil where a socket is there and nobody listens on it; else it says what is
+// there.
+func abandoned(path string) error {
+	switch info, err := os.Lstat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return ErrInUse // it has no file: it ends with who listens
+	case err != nil:
+		return err
+	case info.Mode().Type() != fs.ModeSocket:
+		return ErrNoSocket
 	}
 	c, err := net.Dial("unix", path)
-	if err == nil {
+	switch {
+	case err == nil:
 		_ = c.Close()
-		return false
+		return ErrInUse
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return nil
+	case errors.Is(err, syscall.EAGAIN): // who listens is behind
+		return ErrInUse
 	}
-	return errors.Is(err, syscall.ECONNREFUSED)
+	return fmt.Errorf("nobody can tell who listens there: %w", err)
 }
 
 // A listener holds at most so many connections, and knows them.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"macronode/adapters/client"
+	"macronode/adapters/fs"
 	"macronode/adapters/rundir"
 )
 
@@ -107,7 +108,10 @@ func (c *console) found() (dir string, is rundir.Run, err error) {
 		return "", is, err
 	}
 	is, err = rundir.Read(cfg.Data)
-	switch {
+	gone := errors.Is(err, rundir.ErrNobody) || errors.Is(err, rundir.ErrStale)
+	switch holder := fs.Holder(fs.Dir(cfg.Data)); {
+	case gone && holder != "":
+		err = fmt.Errorf("no node answers on %s, but %s works there: a node that starts or ends, or another command", cfg.Data, holder)
 	case errors.Is(err, rundir.ErrNobody):
 		err = fmt.Errorf("no node runs on %s: macronode serve starts one", cfg.Data)
 	case errors.Is(err, rundir.ErrStale):
@@ -138,6 +142,9 @@ func (t told) ok() bool { return t.status >= 200 && t.status < 300 }
 
 // admin asks the admin listener of the node that runs, once, by the token it left.
 func (c *console) admin(ctx context.Context, is rundir.Run, method, path string, limit time.Duration) (t told, err error) {
+	if is.Listen.Admin == "" {
+		return t, fmt.Errorf("the node (process %d) is starting: its admin listener is not up yet", is.PID)
+	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	wire, base := &http.Transport{DisableKeepAlives: true}, scheme(is.Listen.TLS.Admin)+is.Listen.Admin

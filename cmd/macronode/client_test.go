@@ -11,11 +11,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"macronode/adapters/fs"
 	"macronode/adapters/rundir"
 )
 
@@ -323,6 +325,49 @@ func TestHowAClientIsLetIn(t *testing.T) {
 		}
 		if code != c.code || said != c.want {
 			t.Errorf("%q: %d %q, not %d %q", c.args, code, said, c.code, c.want)
+		}
+	}
+}
+
+// TestADirectoryThatIsHeld: where nobody can be asked, but somebody works there, that is said.
+func TestADirectoryThatIsHeld(t *testing.T) {
+	none, starting := t.TempDir(), t.TempDir()
+	dead, _ := lives(t, -1, "", "")
+	if err := rundir.Write(starting, rundir.Run{PID: os.Getpid(), Listen: rundir.Listen{HTTP: "h:1"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		dir        string
+		held, free string
+	}{
+		{none, "no node answers on DIR, but process PID, v7 works there: a node that starts or ends, or another command",
+			"no node runs on DIR: macronode serve starts one"},
+		{dead, "no node answers on DIR, but process PID, v7 works there: a node that starts or ends, or another command",
+			"the node that ran on DIR (process -1) is dead: macronode serve starts it again"},
+		{starting, "the node (process PID) is starting: its admin listener is not up yet", "the node (process PID) is starting: its admin listener is not up yet"},
+	} {
+		status := func() string {
+			d := newDesk()
+			if code := run([]string{"status", "--data", c.dir}, d.console); code != refused {
+				t.Errorf("%s: %d", c.dir, code)
+			}
+			return d.err.String()
+		}
+		says := func(want string) string {
+			return "macronode: " + strings.NewReplacer("DIR", c.dir, "PID", strconv.Itoa(os.Getpid())).Replace(want) + "\n"
+		}
+		lock, err := fs.Lock(fs.Dir(c.dir), "v7")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := status(); got != says(c.held) {
+			t.Errorf("held: %s", got)
+		}
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if got := status(); got != says(c.free) {
+			t.Errorf("free: %s", got)
 		}
 	}
 }

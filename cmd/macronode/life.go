@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -246,19 +245,6 @@ func (l *life) told(change func(*rundir.Run)) {
 	if err := rundir.Write(string(l.dir), l.run); err != nil {
 		l.log.Error("run.json is not written", "err", err)
 	}
-}
-
-// free says why nobody can listen at an address, before anything is begun.
-func free(address string) error {
-	network := "tcp"
-	if len(address) > 5 && address[:5] == "unix:" {
-		return nil // its server takes away a dead socket
-	}
-	probe, err := net.Listen(network, address)
-	if err != nil {
-		return fmt.Errorf("%s: %w", address, err)
-	}
-	return probe.Close()
 }
 
 func random64() uint64 {

@@ -49,10 +49,8 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	l.changes.begin(first)
 	l.nameUpstreams(first)
 	l.children = children.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
-	for _, address := range []string{cfg.Listen.HTTP, cfg.Listen.Admin} {
-		if err := free(address); err != nil {
-			return cannot(err)
-		}
+	if err := httpserver.Free(ctx, cfg.Listen.HTTP, cfg.Listen.Admin); err != nil {
+		return cannot(err)
 	}
 	dir, err := fs.Make(cfg.Data)
 	if err != nil {

@@ -1,0 +1,18 @@
+package mutants
+
+// shell are bugs of what an operator is told, and of what he is kept from.
+func shell() []Mutant {
+	const (
+		server = "adapters/httpserver/"
+
+		taken  = "./adapters/httpserver TestAnAddressThatCannotBeTakenIsOneSentence$"
+		socket = "./adapters/httpserver TestUnixSockets$"
+		atOnce = "./adapters/httpserver TestFreeIsOfAllAtOnce$"
+		held   = "./cmd/macronode TestADirectoryThatIsHeld$"
+	)
+	return []Mutant{
+		alone("one table has all that stands at a path", one("a file taken for a socket", "what the node did not make it leaves alone", server+"listener.go", "return ErrNoSocket\n", "return nil\n", taken)),
+		one("a socket taken from who listens", "what the node did not make it leaves alone", server+"listener.go", "		_ = c.Close()\n\t\treturn ErrInUse\n", "		_ = c.Close()\n\t\treturn nil\n", atOnce, socket),
+		one("a lock that outlives its holder", "status tells who holds the directory", "adapters/fs/lock.go", "!errors.Is(err, syscall.EWOULDBLOCK)", "err != nil && !errors.Is(err, syscall.EWOULDBLOCK)", held, "./adapters/fs TestGivenBack$"),
+	}
+}
