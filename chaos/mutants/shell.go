@@ -3,7 +3,7 @@ package mutants
 // shell are bugs of what an operator is told, and of what he is kept from.
 func shell() []Mutant {
 	const (
-		server = "adapters/httpserver/"
+		server, shell = "adapters/httpserver/", "cmd/macronode/"
 
 		taken  = "./adapters/httpserver TestAnAddressThatCannotBeTakenIsOneSentence$"
 		socket = "./adapters/httpserver TestUnixSockets$"
@@ -14,5 +14,7 @@ func shell() []Mutant {
 		alone("one table has all that stands at a path", one("a file taken for a socket", "what the node did not make it leaves alone", server+"listener.go", "return ErrNoSocket\n", "return nil\n", taken)),
 		one("a socket taken from who listens", "what the node did not make it leaves alone", server+"listener.go", "		_ = c.Close()\n\t\treturn ErrInUse\n", "		_ = c.Close()\n\t\treturn nil\n", atOnce, socket),
 		one("a lock that outlives its holder", "status tells who holds the directory", "adapters/fs/lock.go", "!errors.Is(err, syscall.EWOULDBLOCK)", "err != nil && !errors.Is(err, syscall.EWOULDBLOCK)", held, "./adapters/fs TestGivenBack$"),
+		alone("a check is one verb", one("a check that reads no certificate", "what a check calls good a start takes", shell+"settings.go", "readCertificate(cfg); err != nil", "readCertificate(cfg); err != nil && false", "./cmd/macronode TestACheckReadsTheCertificate$")),
+		alone("nothing else is renewed without a key", one("a renewal that nobody counts", "what was applied is said", shell+"reload.go", "!next.shown.Same(l.tls.Shown())", "false", "./cmd/macronode TestARenewalIsCounted$")),
 	}
 }

@@ -24,12 +24,21 @@ func (v *diffCmd) Run(c *console) error {
 		return err
 	}
 	all, _ := compared(there, here) // what takes a start is told with the rest
-	if c.tree.JSON {
+	read, wrong := readCertificate(here)
+	if _, is, err := c.found(); err == nil && read != nil && is.Listen.TLS.HTTP && read.Print() != is.Listen.TLS.Certificate {
+		all = append(all, adminapi.Changed{Key: certificate, Old: short(is.Listen.TLS.Certificate), New: described(read), Hot: true})
+	}
+	switch {
+	case c.tree.JSON:
 		err = c.print(all)
-	} else {
+	case len(all) > 0 || wrong == nil:
 		err = c.sayChanged(all)
 	}
-	if err == nil && len(all) > 0 {
+	switch {
+	case err != nil:
+	case wrong != nil:
+		err = fmt.Errorf("it cannot be applied: %w", wrong)
+	case len(all) > 0:
 		err = errors.New("the node that runs has another configuration")
 	}
 	return err

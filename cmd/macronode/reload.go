@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -125,7 +126,7 @@ func (l *life) change(a *adminapi.Attempt) error {
 	if err != nil {
 		return err
 	}
-	if len(a.Changed) == 0 { // but the certificate may be another, under the same name
+	if sameText(a.Changed) {
 		l.present(next.shown)
 		return nil
 	}
@@ -156,7 +157,19 @@ func (l *life) proven(is *edition, a *adminapi.Attempt) (next *edition, err erro
 	if next, err = l.edit(c, is); err == nil && len(a.Changed) > 0 {
 		err = l.rehearsed(is, next)
 	}
+	if err == nil && next.shown != nil && !next.shown.Same(l.tls.Shown()) {
+		a.Changed = append(a.Changed, adminapi.Changed{Key: certificate, Old: described(l.tls.Shown()), New: described(next.shown), Hot: true})
+	}
 	return next, err
+}
+
+// certificate stands for the key in what changed, where the files of listen.tls say another
+// chain under the same names.
+const certificate = "certificate"
+
+// sameText reports that no key changed.
+func sameText(all []adminapi.Changed) bool {
+	return !slices.ContainsFunc(all, func(c adminapi.Changed) bool { return c.Key != certificate })
 }
 
 // compared is what differs. It fails where some of it takes effect at a start alone.

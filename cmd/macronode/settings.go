@@ -11,11 +11,14 @@ import (
 	"macronode/adapters/config"
 )
 
-// Run says whether the configuration can be used.
+// Run says whether the configuration can be used, and the files that it names.
 func (v *checkCmd) Run(c *console) error {
 	cfg, err := c.load()
 	if err != nil {
 		return err
+	}
+	if _, err := readCertificate(cfg); err != nil {
+		return cannot(err)
 	}
 	m := memoryBound(cfg)
 	if c.tree.JSON {

@@ -48,6 +48,14 @@ func (l *life) present(read *httpserver.Certificate) {
 	}
 }
 
+// described is a certificate in what changed: which one, and until when.
+func described(c *httpserver.Certificate) string {
+	return short(c.Print()) + " until " + c.Ends().UTC().Format(time.RFC3339)
+}
+
+// short is enough of a certificate's SHA-256 to know it again.
+func short(print string) string { return print[:min(16, len(print))] }
+
 // proves is what run.json says of it.
 func (l *life) proves() (t rundir.TLS) {
 	if l.tls != nil {

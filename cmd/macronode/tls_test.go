@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"macronode/adapters/adminapi"
+	"macronode/adapters/config"
 	"macronode/adapters/fs"
 	"macronode/adapters/rundir"
 )
@@ -189,6 +191,112 @@ func TestTheNodeProvesItself(t *testing.T) {
 	is.Listen.TLS.Certificate = strings.Repeat("0", 64)
 	if got, err := c.admin(t.Context(), is, http.MethodGet, "/readyz", time.Minute); err == nil || !strings.Contains(err.Error(), errStranger.Error()) {
 		t.Errorf("a stranger is believed: %+v, %v", got, err)
+	}
+}
+
+// TestACheckReadsTheCertificate: what serve refuses at its start, config check refuses in the
+// same words.
+func TestACheckReadsTheCertificate(t *testing.T) {
+	dir := t.TempDir()
+	certifies(t, dir, time.Now().Add(30*24*time.Hour))
+	var sets []string
+	for _, s := range append(proof(dir), "listen.http=127.0.0.1:0", "listen.admin=127.0.0.1:0") {
+		sets = append(sets, "--set", s)
+	}
+	says := func(args ...string) (code int, said string) {
+		d := newDesk()
+		code = run(append(args, sets...), d.console)
+		return code, d.out.String() + d.err.String()
+	}
+	if code, said := says("config", "check"); code != done || !strings.HasPrefix(said, "the configuration can be used") {
+		t.Fatalf("a good one: %d %s", code, said)
+	}
+	for name, spoil := range map[string]func(){
+		"certificate 1 of it is over since": func() { certifies(t, dir, time.Now()) },
+		"are no certificate and its key":    func() { spill(t, filepath.Join(dir, "key")) },
+		"key: no such file":                 func() { _ = os.Remove(filepath.Join(dir, "key")) },
+	} {
+		certifies(t, dir, time.Now().Add(30*24*time.Hour))
+		spoil()
+		data := filepath.Join(dir, "never")
+		startCode, start := says("serve", "--data", data)
+		code, said := says("config", "check")
+		if code != unable || startCode != unable || said != start || !strings.Contains(said, name) || !strings.HasPrefix(said, "macronode: listen.tls: ") {
+			t.Errorf("%s: %d %s, a start says %d %s", name, code, said, startCode, start)
+		}
+	}
+}
+
+// TestAnotherCertificateIsAChange: of the same configuration, with another certificate in its
+// file. It is compared, applied, counted and told like any change.
+func TestAnotherCertificateIsAChange(t *testing.T) {
+	dir, ends := t.TempDir(), time.Now().Add(30*24*time.Hour).Truncate(time.Second)
+	certifies(t, dir, ends)
+	c := startsWith(t, "listen: { tls: { cert: "+filepath.Join(dir, "cert")+", key: "+filepath.Join(dir, "key")+" } }\n")
+	first := c.applied()
+	if code, out, said := c.run("config", "diff"); code != done || out != "nothing differs\n" {
+		t.Errorf("the same: %d %s%s", code, out, said)
+	}
+	for n := range 2 {
+		certifies(t, dir, ends.Add(time.Duration(n+1)*time.Hour))
+		until := " until " + ends.Add(time.Duration(n+1)*time.Hour).UTC().Format(time.RFC3339)
+		if code, out, said := c.run("config", "diff"); code != refused || !strings.HasPrefix(out, "certificate: ") || !strings.HasSuffix(out, until+", while it runs\n") {
+			t.Errorf("before %d: %d %s%s", n, code, out, said)
+		}
+		if code, out, said := c.run("config", "reload"); code != done || !strings.Contains(out, fmt.Sprintf(", %d changes applied, 0 refused\n", n+1)) || !strings.Contains(out, until+", while it runs\n") {
+			t.Errorf("%d: %d %s%s", n, code, out, said)
+		}
+		if is := c.applied(); is.Version != first.Version || len(is.Last.Changed) != 1 || is.Last.Changed[0].Key != certificate || !is.Last.Changed[0].Hot {
+			t.Errorf("%d: %+v", n, is)
+		}
+	}
+	if code, out, said := c.run("config", "reload"); code != done || !strings.Contains(out, ", 2 changes applied, 0 refused\n") {
+		t.Errorf("the same again: %d %s%s", code, out, said)
+	}
+	// Another certificate, and another key of the configuration, at once.
+	certifies(t, dir, ends.Add(3*time.Hour))
+	text, err := os.ReadFile(c.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if is, status := c.reload(string(text) + "queue: { max_wait: 50ms }\n"); status != http.StatusOK || is.Changes != 3 || len(is.Last.Changed) != 2 {
+		t.Errorf("both: %d %+v", status, is)
+	}
+	spill(t, filepath.Join(dir, "key"))
+	if code, out, said := c.run("config", "diff"); code != refused || out != "" || !strings.HasPrefix(said, "macronode: it cannot be applied: listen.tls: ") {
+		t.Errorf("a wrong key: %d %s%s", code, out, said)
+	}
+	if code, out, said := c.run("config", "reload"); code != refused || !strings.Contains(out, ", 3 changes applied, 1 refused\n") {
+		t.Errorf("a wrong key: %d %s%s", code, out, said)
+	}
+}
+
+// TestARenewalIsCounted: where nothing but the certificate is another, and where nothing is.
+func TestARenewalIsCounted(t *testing.T) {
+	dir, far := t.TempDir(), time.Now().Add(30*24*time.Hour)
+	certifies(t, dir, far)
+	l := proven(t, dir, slog.New(slog.DiscardHandler))
+	l.changes = newChanges(func() (*config.Config, error) { return l.config, nil })
+	is, err := l.edit(l.config, &edition{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.edition.Store(is)
+	l.changes.begin(is)
+	l.changes.life = t.Context()
+	for n, renew := range []bool{false, true, false, true, false} {
+		if renew {
+			far = far.Add(time.Hour)
+			certifies(t, dir, far)
+		}
+		was := l.tls.Shown()
+		got := l.reload()
+		if want := uint64(n+1) / 2; got.Changes != want || got.Refused != 0 || (len(got.Last.Changed) == 1) != renew || got.Version != is.face.Version {
+			t.Errorf("%d: %+v, last %+v", n, got, got.Last)
+		}
+		if renew && got.Last.Changed[0] != (adminapi.Changed{Key: certificate, Old: described(was), New: described(l.tls.Shown()), Hot: true}) {
+			t.Errorf("%d: %+v", n, got.Last)
+		}
 	}
 }
 
