@@ -14,6 +14,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"macronode/core/event"
 	"macronode/core/receipt"
@@ -30,6 +31,7 @@ type Config struct {
 	Reload    func() Applied                          // reads it again, and applies it whole or not at all
 	Decision  func(id string) (decision any, ok bool) // that became of a request; false: it is not kept
 	Upstreams func(set uint64) []string               // the names of some, by their bits; nil: there are none
+	Proof     func() (Proof, bool)                    // of who the node is, right now; nil or false: it has none
 	Insecure  bool                                    // a listener beyond loopback serves without TLS; said aloud
 	Token     string                                  // of run.json; without one nothing that wants it is served
 	Boot      uint64                                  // random; half of the ids of decisions
@@ -44,6 +46,12 @@ type Queue struct {
 	Unit    string `json:"unit"`
 	Policy  string `json:"policy"`  // of a full one
 	Dropped uint64 `json:"dropped"` // by it, since the start
+}
+
+// Proof is how long the certificate is good for.
+type Proof struct {
+	Ends time.Time `json:"ends"`
+	Age  string    `json:"age"` // young; old: it ends within a week; over: clients refuse it
 }
 
 // API answers operators.

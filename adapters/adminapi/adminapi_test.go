@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -289,6 +290,24 @@ func TestAwaitedUpstreamsAreNamed(t *testing.T) {
 	}
 	d.status.Awaited = 0
 	if got := d.visit(get("/readyz?verbose")).Body.String(); strings.Contains(got, "awaited") {
+		t.Error(got)
+	}
+	d.status.Broken = 6
+	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"ailing":[],"broken_upstreams":["110"],`) {
+		t.Error(got)
+	}
+}
+
+// TestTheProofIsTold to who asks for more, where there is one; whether the node is ready does not
+// hang on it.
+func TestTheProofIsTold(t *testing.T) {
+	is, there := Proof{Ends: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Age: "over"}, true
+	d := build(func(c *Config) { c.Proof = func() (Proof, bool) { return is, there } })
+	if got := d.visit(get("/readyz?verbose")); got.Code != http.StatusOK || !strings.Contains(got.Body.String(), `"certificate":{"ends":"2026-01-02T03:04:05Z","age":"over"},`) {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	there = false
+	if got := d.visit(get("/readyz?verbose")).Body.String(); strings.Contains(got, "certificate") {
 		t.Error(got)
 	}
 }

@@ -26,6 +26,8 @@ type state struct {
 
 type more struct {
 	Awaited  []string          `json:"awaited_upstreams,omitempty"` // that were never well, and must be before anything is served
+	Broken   []string          `json:"broken_upstreams,omitempty"`  // whose breaker does not let everybody through
+	Proof    *Proof            `json:"certificate,omitempty"`       // absent: no listener has TLS
 	Insecure bool              `json:"insecure"`                    // served beyond loopback without TLS
 	Fault    string            `json:"journal_fault"`               // how the journal failed; empty: it has not
 	LSN      uint64            `json:"lsn"`
@@ -83,6 +85,14 @@ func (a *API) more(s *event.Status) *more {
 		Restarts: make(map[string]uint64), Report: report(s.Report)}
 	if s.Awaited != 0 && a.Upstreams != nil {
 		m.Awaited = a.Upstreams(s.Awaited)
+	}
+	if s.Broken != 0 && a.Upstreams != nil {
+		m.Broken = a.Upstreams(s.Broken)
+	}
+	if a.Proof != nil {
+		if is, ok := a.Proof(); ok {
+			m.Proof = &is
+		}
 	}
 	for c := range words.Children {
 		m.Restarts[c.String()] = s.Restarts[c]

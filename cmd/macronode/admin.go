@@ -11,7 +11,7 @@ import (
 // adminHandler is the node as its operators see it.
 func (l *life) adminHandler() http.Handler {
 	return adminapi.New(adminapi.Config{
-		Status: l.ear.status, Want: l.want, Metrics: l.metrics.Handler(), Queues: l.queues, Effective: func() string { return l.edition.Load().config.Effective() }, Applied: l.changes.applied, Reload: l.reload, Decision: l.decision, Upstreams: l.upstreamNames,
+		Status: l.ear.status, Want: l.want, Metrics: l.metrics.Handler(), Queues: l.queues, Effective: func() string { return l.edition.Load().config.Effective() }, Applied: l.changes.applied, Reload: l.reload, Decision: l.decision, Upstreams: l.upstreamNames, Proof: l.proof,
 		Insecure: l.config.Listen.Insecure && !l.config.Listen.TLS.Admin, Token: l.run.Token, Boot: random64(), Log: l.log,
 	})
 }

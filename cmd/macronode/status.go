@@ -10,7 +10,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"macronode/adapters/adminapi"
 	"macronode/adapters/rundir"
+	"macronode/core/words"
 )
 
 const look = 100 * time.Millisecond // between two looks whether a node is gone
@@ -48,6 +50,43 @@ type readyz struct {
 	LSN     uint64   `json:"lsn"`
 	Durable uint64   `json:"durable_lsn"`
 	Fault   string   `json:"journal_fault"`
+	Awaited []string `json:"awaited_upstreams"`
+	Broken  []string `json:"broken_upstreams"`
+
+	Certificate adminapi.Proof `json:"certificate"`
+}
+
+// closer are the names of conditions, each with what is known of it more closely.
+func (s *readyz) closer(names []string) string {
+	var all []string
+	for _, name := range names {
+		more := ""
+		switch name {
+		case words.NeedUpstreams.String():
+			more = strings.Join(s.Awaited, ", ")
+		case words.BreakerOpen.String():
+			more = strings.Join(s.Broken, ", ")
+		case words.JournalFailed.String():
+			more = s.Fault
+		}
+		if more != "" {
+			name += " (" + more + ")"
+		}
+		all = append(all, name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// expiry is a line of a certificate that is over, or soon will be.
+func (s *readyz) expiry() string {
+	ends := s.Certificate.Ends.Format(time.RFC3339)
+	switch s.Certificate.Age {
+	case over.String():
+		return "\nthe certificate is over since " + ends + ": clients refuse it until there is another"
+	case old.String():
+		return "\nthe certificate ends at " + ends
+	}
+	return ""
 }
 
 func (c *console) sayStatus(is rundir.Run, got told) error {
@@ -61,12 +100,12 @@ func (c *console) sayStatus(is rundir.Run, got told) error {
 		names []string
 	}{{"waits for", s.Unmet}, {"ails of", s.Ailing}} {
 		if len(more.names) > 0 {
-			text += ", " + more.word + " " + strings.Join(more.names, ", ")
+			text += ", " + more.word + " " + s.closer(more.names)
 		}
 	}
 	does := map[bool]string{true: "yes", false: "no"}
-	return c.say("%s: reads %s, writes %s, durable to %d of %d\nprocess %d, %s, http %s, admin %s", text, does[s.Reads], does[s.Writes],
-		s.Durable, s.LSN, is.PID, is.Version, is.Listen.HTTP, is.Listen.Admin)
+	return c.say("%s: reads %s, writes %s, durable to %d of %d\nprocess %d, %s, http %s, admin %s%s", text, does[s.Reads], does[s.Writes],
+		s.Durable, s.LSN, is.PID, is.Version, is.Listen.HTTP, is.Listen.Admin, s.expiry())
 }
 
 func (c *console) printStatus(is rundir.Run, got told) error {

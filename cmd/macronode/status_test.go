@@ -27,6 +27,18 @@ func TestStatus(t *testing.T) {
 		{`503 {"phase":"degraded","reads":true,"unmet":["http","key"],"ailing":["disk_full"]}`, "", 1,
 			"degraded, waits for http, key, ails of disk_full: reads yes, writes no, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n" +
 				"macronode: the node is not ready\n"},
+		{`200 {"phase":"degraded","reads":true,"writes":true,"unmet":[],"ailing":["clock","breaker"],"broken_upstreams":["app","more"]}`, "", 0,
+			"degraded, ails of clock, breaker (app, more): reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n"},
+		{`503 {"phase":"starting","unmet":["upstreams","key"],"ailing":["journal_failed"],"awaited_upstreams":["app"],"journal_fault":"damaged"}`, "", 1,
+			"starting, waits for upstreams (app), key, ails of journal_failed (damaged): reads no, writes no, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n" +
+				"macronode: the node is not ready\n"},
+		{`200 {"phase":"ready","reads":true,"writes":true,"unmet":[],"ailing":[],"certificate":{"ends":"2026-01-02T03:04:05Z","age":"over"}}`, "", 0,
+			"ready: reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n" +
+				"the certificate is over since 2026-01-02T03:04:05Z: clients refuse it until there is another\n"},
+		{`200 {"phase":"ready","reads":true,"writes":true,"unmet":[],"ailing":[],"certificate":{"ends":"2026-01-02T03:04:05Z","age":"old"}}`, "", 0,
+			"ready: reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\nthe certificate ends at 2026-01-02T03:04:05Z\n"},
+		{`200 {"phase":"ready","reads":true,"writes":true,"unmet":[],"ailing":[],"certificate":{"ends":"2026-01-02T03:04:05Z","age":"young"}}`, "", 0,
+			"ready: reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n"},
 		{"200 ok", "", 1, "macronode: what answers is no node of ours: 200 OK\n"},
 		{`200 {"ready": true}`, "--json", 0, `{"ready":true,"pid":PID,"version":"v1","listen":{"http":"h:1","admin":"ADMIN"},"readyz":{"ready":true}}` + "\n"},
 		{"503 <\"", "--json", 1, `{"ready":false,"pid":PID,"version":"v1","listen":{"http":"h:1","admin":"ADMIN"},"readyz":"<\""}` + "\nmacronode: the node is not ready\n"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"macronode/adapters/adminapi"
 	"macronode/adapters/config"
 	"macronode/adapters/httpserver"
 	"macronode/adapters/rundir"
@@ -103,6 +104,15 @@ func (l *life) watchCertificate(now time.Time) {
 		l.log.Warn("the certificate ends soon", "ends", ends, "left", ends.Sub(now).Round(time.Minute), "file", l.config.Listen.TLS.Cert)
 	case young:
 	}
+}
+
+// proof is how long the certificate that is shown is good for.
+func (l *life) proof() (is adminapi.Proof, ok bool) {
+	if l.tls == nil {
+		return is, false
+	}
+	ends := l.tls.Shown().Ends()
+	return adminapi.Proof{Ends: ends.UTC(), Age: ageOf(ends, time.Now()).String()}, true
 }
 
 var errStranger = errors.New("another certificate is shown there than that of the node: if it was just renewed, try again")

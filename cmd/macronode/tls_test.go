@@ -188,6 +188,9 @@ func TestTheNodeProvesItself(t *testing.T) {
 	if got, err := c.admin(t.Context(), is, http.MethodGet, "/readyz", time.Minute); err != nil || !got.ok() {
 		t.Errorf("the admin listener says %+v, %v", got, err)
 	}
+	if got, err := c.admin(t.Context(), is, http.MethodGet, "/readyz?verbose", time.Minute); err != nil || !strings.Contains(string(got.body), `"certificate":{"ends":"`+ends.UTC().Format(time.RFC3339)+`","age":"young"}`) {
+		t.Errorf("the admin listener says %s, %v", got.body, err)
+	}
 	is.Listen.TLS.Certificate = strings.Repeat("0", 64)
 	if got, err := c.admin(t.Context(), is, http.MethodGet, "/readyz", time.Minute); err == nil || !strings.Contains(err.Error(), errStranger.Error()) {
 		t.Errorf("a stranger is believed: %+v, %v", got, err)
