@@ -76,23 +76,6 @@ func (c *console) atAdmin(method, path string) (told, error) {
 	return c.admin(ctx, is, method, path, oneAttempt)
 }
 
-// sayChanged says what differs, a line for each key.
-func (c *console) sayChanged(all []adminapi.Changed) error {
-	if len(all) == 0 {
-		return c.say("nothing differs")
-	}
-	for _, d := range all {
-		when := "at its next start"
-		if d.Hot {
-			when = "while it runs"
-		}
-		if err := c.say("%s: %s -> %s, %s", d.Key, d.Old, d.New, when); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Run has the node read its configuration again.
 func (v *reloadCmd) Run(c *console) error { return c.tellApplied(http.MethodPost, "/config/reload") }
 

@@ -264,7 +264,7 @@ func TestAgentgateway3035(t *testing.T) {
 	if is := c.asks(t, "/readyz?verbose"); !strings.Contains(is, `"phase":"degraded"`) || !strings.Contains(is, `"ailing":["reload"]`) {
 		t.Error(is)
 	}
-	if code, out, said := c.run("config", "diff"); code != 1 || !strings.Contains(out, "node.drain: 3s -> 1s, at its next start") || !strings.Contains(out, "upstreams: ") {
+	if code, out, said := c.run("config", "diff"); code != 1 || !strings.Contains(out, "node.drain: 3s -> 1s, at its next start") || !strings.Contains(out, "\nupstreams.app.urls: [") {
 		t.Errorf("%d %s%s", code, out, said)
 	}
 	if code, out, said := c.run("config", "status"); code != 1 || !strings.Contains(out, "refused: node.drain takes effect") {
