@@ -37,6 +37,11 @@ func startsWith(t *testing.T, text string) *changing {
 	c := &changing{t: t, file: filepath.Join(t.TempDir(), "macronode.yaml")}
 	c.write(text)
 	c.process = starts(t, "--config", c.file)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the node says\n%s", c.log.String())
+		}
+	})
 	return c
 }
 
