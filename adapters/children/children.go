@@ -206,9 +206,9 @@ func (c *child) ended(asked bool, err error) {
 
 	switch {
 	case asked && (err == nil || errors.Is(err, context.Canceled)):
-		c.log.Info("child ended", "killed", killed)
+		c.log.Info("child ended, as it was told to", "at_once", killed)
 	case asked:
-		c.log.Warn("child ended badly", "killed", killed, "err", err)
+		c.log.Warn("child ended badly", "at_once", killed, "err", err)
 	case err == nil:
 		c.log.Error("child died", "err", errUnasked)
 	default:

@@ -103,6 +103,9 @@ func (v *revokeKeyCmd) Run(c *console) error {
 		if c.tree.JSON {
 			return c.say("%s", ended.Raw)
 		}
+		if ended.Name == "" { // the first one
+			return c.say("the key %s is revoked", ended.ID)
+		}
 		return c.say("the key %s, called %s, is revoked", ended.ID, ended.Name)
 	})
 }

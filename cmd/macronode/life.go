@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -82,10 +83,11 @@ type life struct {
 	level     *slog.LevelVar // of log
 	ear       ear
 	board     board
-	tls       *httpserver.TLS // nil: no listener has it
-	seen      event.Status    // by the sampler, when it last told of a change
-	broken    uint64          // upstreams whose breaker it last saw open, a bit each
-	aged      age             // of the certificate, the same
+	tls       *httpserver.TLS         // nil: no listener has it
+	seen      event.Status            // by the sampler, when it last told of a change
+	broken    uint64                  // upstreams whose breaker it last saw open, a bit each
+	aged      age                     // of the certificate, the same
+	watched   *httpserver.Certificate // which one that was; nil: none yet
 
 	mu  sync.Mutex // of run alone
 	run rundir.Run // as it is told to others
@@ -219,19 +221,30 @@ func (l *life) watch(free uint64) {
 		return
 	}
 	l.seen = s
-	var why []string
-	for c := range s.Unmet.Each {
-		why = append(why, "needs "+c.String())
-	}
-	for c := range s.Ailing.Each {
-		why = append(why, "has "+c.String())
-	}
 	level := slog.LevelInfo
 	if s.Phase == words.Degraded {
 		level = slog.LevelWarn
 	}
-	l.log.Log(context.Background(), level, "the node is "+s.Phase.String(), "why", why, "reads", s.Reads, "writes", s.Writes,
+	l.log.Log(context.Background(), level, "the node is "+s.Phase.String(), "why", hinders(s.Unmet, s.Ailing), "reads", s.Reads, "writes", s.Writes,
 		"fault", s.Fault.String(), "disk_free", free, "disk_reserve", int64(l.config.Journal.Reserve))
+}
+
+// hinders says what a node needs and what it has, that keep it from being ready.
+func hinders(unmet, ailing words.Conditions) string {
+	var all []string
+	for _, of := range [...]struct {
+		verb string
+		set  words.Conditions
+	}{{"needs ", unmet}, {"has ", ailing}} {
+		var names []string
+		for c := range of.set.Each {
+			names = append(names, c.String())
+		}
+		if len(names) > 0 {
+			all = append(all, of.verb+strings.Join(names, ", "))
+		}
+	}
+	return strings.Join(all, "; ")
 }
 
 // segments is where the journal is.

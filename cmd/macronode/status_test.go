@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"macronode/adapters/rundir"
+	"macronode/core/words"
 )
 
 func (p *peer) at() string { return p.Listener.Addr().String() }
@@ -53,6 +54,27 @@ func TestStatus(t *testing.T) {
 		}
 		if p.asked()[0] != "GET /readyz?verbose  Bearer token" {
 			t.Errorf("asked %q", p.asked())
+		}
+	}
+}
+
+// TestWhy: what the log says of why a node is not ready is read like a sentence.
+func TestWhy(t *testing.T) {
+	set := func(all ...words.Condition) (s words.Conditions) {
+		for _, c := range all {
+			s = s.With(c)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		unmet, ailing words.Conditions
+		want          string
+	}{
+		{set(), set(), ""}, {set(words.NeedKey, words.NeedSampler), set(), "needs key, sampler"}, {set(), set(words.DiskFull), "has disk_full"},
+		{set(words.NeedKey), set(words.LateStart, words.ReloadFailed), "needs key; has late_start, reload"},
+	} {
+		if got := hinders(c.unmet, c.ailing); got != c.want {
+			t.Errorf("%q, wants %q", got, c.want)
 		}
 	}
 }

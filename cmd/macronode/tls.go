@@ -86,12 +86,17 @@ func ageOf(ends, now time.Time) age {
 	return young
 }
 
-// watchCertificate says once that it ends soon, and once that it is over.
+// watchCertificate says of each certificate once that it ends soon, and once that it is over.
 func (l *life) watchCertificate(now time.Time) {
 	if l.tls == nil {
 		return
 	}
-	ends := l.tls.Shown().Ends()
+	shown := l.tls.Shown()
+	if l.watched == nil || !shown.Same(l.watched) {
+		l.aged = young
+	}
+	l.watched = shown
+	ends := shown.Ends()
 	is := ageOf(ends, now)
 	if is == l.aged {
 		return
@@ -101,7 +106,7 @@ func (l *life) watchCertificate(now time.Time) {
 	case over:
 		l.log.Error("the certificate is over: clients refuse it until there is another", "ended", ends, "file", l.config.Listen.TLS.Cert)
 	case old:
-		l.log.Warn("the certificate ends soon", "ends", ends, "left", ends.Sub(now).Round(time.Minute), "file", l.config.Listen.TLS.Cert)
+		l.log.Warn("the certificate ends soon", "ends", ends, "left", ends.Sub(now).Round(time.Second), "file", l.config.Listen.TLS.Cert)
 	case young:
 	}
 }

@@ -150,6 +150,19 @@ func TestACertificateIsWatched(t *testing.T) {
 	if said.Len() > 0 || l.aged != young {
 		t.Errorf("of a new one: %q", &said)
 	}
+	for n := range 2 { // each is warned of, though the one before it was; the same, read again, is not
+		certifies(t, dir, ends.Add(time.Duration(n)*time.Hour))
+		for again := range 2 {
+			if err := renews(l); err != nil {
+				t.Fatal(err)
+			}
+			said.Reset()
+			l.watchCertificate(ends.Add(-time.Minute))
+			if strings.Contains(said.String(), "ends soon") != (again == 0) {
+				t.Errorf("of another, %d, read %d times before: %q", n, again, &said)
+			}
+		}
+	}
 }
 
 // TestTheNodeProvesItself: to strangers by who signed, to who reads its directory by what it
