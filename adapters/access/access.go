@@ -18,7 +18,7 @@ import (
 // How much a log takes.
 const (
 	Room = 1024 // lines that wait; as many again may be on their way out
-	Rate = 1000 // lines a second of requests that went well, and as many of those that failed, about; beyond, ever fewer are written
+	Each = 500  // requests a second that went well, and as many that failed, of which each has its line; of more ever fewer have one
 )
 
 // Counts are what became of requests so far. The rest is on its way.
@@ -89,7 +89,7 @@ func (l *Log) Note(failed bool, says func() []slog.Attr) {
 }
 
 // takes reports that a request is one of those that are written. In a second the first
-// half of Rate are; from then on one of two, of four …, each for as many as came before.
+// Each are; from then on one of two, of four …, each for as many as came before.
 func (l *Log) takes(now time.Time, failed bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,7 +105,7 @@ func (l *Log) takes(now time.Time, failed bool) bool {
 	}
 	n := l.seen[kind]
 	l.seen[kind]++
-	if n&(1<<bits.Len64(n/(Rate/2))-1) == 0 {
+	if n&(1<<bits.Len64(n/Each)-1) == 0 {
 		return true
 	}
 	l.missing++

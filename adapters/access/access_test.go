@@ -102,7 +102,7 @@ func TestAFloodIsSampled(t *testing.T) {
 			}
 		}
 		c := l.Counts()
-		if len(ns) > 5*access.Rate || failed != most/100-1 || late < 100 || c.Lost != 0 || c.Written != uint64(len(ns)) || c.LeftOut != missing || c.Written+missing != most+most/100+1 {
+		if len(ns) > 10*access.Each || failed != most/100-1 || late < 100 || c.Lost != 0 || c.Written != uint64(len(ns)) || c.LeftOut != missing || c.Written+missing != most+most/100+1 {
 			t.Errorf("%d lines, %d of failures, %d late, %d missing, %+v", len(ns), failed, late, missing, c)
 		}
 	})
@@ -116,7 +116,7 @@ func TestNobodyWaits(t *testing.T) {
 		l, end := open(p)
 		came := 0
 		for range 5 { // seconds
-			for range access.Rate / 2 {
+			for range access.Each {
 				l.Note(false, says(came))
 				came++
 			}

@@ -83,6 +83,7 @@ type HTTP struct {
 	Streams         int            `key:"streams" default:"100" min:"1" max:"1000" change:"restart" doc:"Requests of one connection of HTTP/2 at once; those of all are at most listen.max_conns."`
 	Window          Bytes          `key:"window_bytes" default:"64KiB" min:"64KiB" max:"2MiB" change:"restart" doc:"Bytes of bodies that a connection of HTTP/2 may send before they are read; more is faster from far away, and takes room for each connection."`
 	RequestDeadline time.Duration  `key:"request_deadline" default:"5s" min:"1ms" max:"1m" change:"restart" doc:"Time after which a request is told that its outcome is not known yet."`
+	TunnelIdle      time.Duration  `key:"tunnel_idle" default:"1m" min:"1s" max:"24h" change:"hot" doc:"Time that a tunnel, a WebSocket, may stay open while neither end says anything."`
 	TrustedProxies  []netip.Prefix `key:"trusted_proxies" default:"[]" most:"64" takes:"networks" change:"hot" doc:"Networks of those whose word about who asks is taken; nobody else may say for whom he speaks."`
 }
 
@@ -184,7 +185,7 @@ type Rows struct {
 type Log struct {
 	Level  string `key:"level" default:"info" one:"debug info warn error" change:"hot" doc:"The least important lines that are written."`
 	Format string `key:"format" default:"text" one:"text json" change:"restart" doc:"How a line is written."`
-	Access bool   `key:"access" default:"false" change:"hot" doc:"A line for each request, of whatever level; of more than some thousand a second some are left out, and counted."`
+	Access bool   `key:"access" default:"false" change:"hot" doc:"A line for each request, of whatever level; of more than 500 a second, and as many that failed (5xx), ever fewer have one, and how many are left out is told."`
 }
 
 // A decided frame must fit into half of the smallest backlog: sweeps stop there.

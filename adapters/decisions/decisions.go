@@ -53,6 +53,7 @@ type Leg struct {
 	Circuit  string   `json:"circuit"`            // of the upstream, as it was found: closed, open, half-open
 	Halt     string   `json:"not_again,omitzero"` // why there was no other try: method, body, tries, breaker, time, budget
 	Sick     []string `json:"sick,omitempty"`     // where it went nowhere for that: the endpoints that checks call so, each with what the last met
+	Outcome  string   `json:"outcome,omitzero"`   // whole, how the last try ended, or Stop; empty: nothing was asked
 	Count    int      `json:"tries_total"`
 	Tries    []Try    `json:"tries,omitempty"` // the first ones, and the last
 }
@@ -62,9 +63,9 @@ type Try struct {
 	Endpoint string `json:"endpoint"`
 	Out      bool   `json:"ejected,omitzero"` // it was out for its failures, and so were the others
 	HTTP2    bool   `json:"http2,omitzero"`   // it was asked by that
-	Outcome  string `json:"outcome"`          // answered, turned, unsent, failed, late, left, whole, cut
-	Symptom  string `json:"symptom,omitzero"`
-	Status   int    `json:"status,omitzero"` // of its answer
+	Outcome  string `json:"outcome"`          // whole, or how it failed
+	Ending   string `json:"ending"`           // how far it came: answered, turned, unsent, failed, late, left, whole, cut
+	Status   int    `json:"status,omitzero"`  // of its answer
 	TookUS   int64  `json:"took_us"`
 }
 

@@ -46,7 +46,7 @@ func (m *Metrics) newUpstream(name string) *Upstream {
 	u := &Upstream{requests: make(map[string]prometheus.Counter), fails: make(map[string]prometheus.Counter),
 		up: m.counters["upstream_bytes_total"].WithLabelValues(name, "up"), down: m.counters["upstream_bytes_total"].WithLabelValues(name, "down"),
 		latency: m.histograms["downstream_latency_seconds"].WithLabelValues(name)}
-	for _, s := range registry.Symptoms {
+	for _, s := range registry.Fails {
 		u.fails[s] = m.counters["upstream_fail_total"].WithLabelValues(name, s)
 	}
 	for _, outcome := range slices.Concat([]string{"whole"}, registry.Symptoms, registry.Stops) {

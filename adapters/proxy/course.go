@@ -70,7 +70,8 @@ const (
 	Closed      Symptom = "closed"      // it closed or reset the connection
 	Malformed   Symptom = "malformed"   // it does not speak HTTP
 	BadStatus   Symptom = "status"      // it answered with 502, 503 or 504
-	Silent      Symptom = "silent"      // it began an answer or a tunnel, and nothing more was said
+	Silent      Symptom = "silent"      // it began an answer, and nothing more was said
+	Idle        Symptom = "idle"        // nobody said anything in a tunnel, and the node ended it: no fault of the upstream
 	Deadline    Symptom = "deadline"    // it had not answered when the route's time was over
 	Hurried     Symptom = "hurried"     // the same of the client's, which is shorter
 	Gone        Symptom = "gone"        // the client has left, or does not take the answer
@@ -84,7 +85,7 @@ const (
 
 // Symptoms are all but Fine.
 func Symptoms() []Symptom {
-	return []Symptom{Refused, Unreachable, Unnamed, Untrusted, Closed, Malformed, BadStatus, Silent, Deadline, Hurried, Gone, Body, Unfit, Removed, Drained, Held, Declined}
+	return []Symptom{Refused, Unreachable, Unnamed, Untrusted, Closed, Malformed, BadStatus, Silent, Deadline, Hurried, Gone, Body, Unfit, Removed, Drained, Held, Declined, Idle}
 }
 
 // picked notes where a try goes.
@@ -127,8 +128,13 @@ func (l *Leg) Outcome() string {
 	case len(l.Tries) == 0:
 		return ""
 	}
-	if s := l.Tries[len(l.Tries)-1].Symptom; s != Fine {
-		return string(s)
+	return l.Tries[len(l.Tries)-1].Outcome()
+}
+
+// Outcome is what became of it: whole, or how it failed.
+func (t *Try) Outcome() string {
+	if t.Symptom != Fine {
+		return string(t.Symptom)
 	}
 	return event.Whole.String()
 }

@@ -113,9 +113,9 @@ func TestCoursesOfTunnels(t *testing.T) {
 	if got := told(&(<-courses).Legs[0]); got != "whole drained 101, " {
 		t.Error(got)
 	}
-	h, courses = followed(t, func(c *proxy.Config) { c.Silence = 50 * time.Millisecond }, shouts(t))
+	h, courses = followed(t, func(c *proxy.Config) { c.Idle = 50 * time.Millisecond }, shouts(t))
 	h.opens()
-	if got := told(&(<-courses).Legs[0]); got != "whole silent 101, " {
+	if got := told(&(<-courses).Legs[0]); got != "whole idle 101, " {
 		t.Error(got)
 	}
 }

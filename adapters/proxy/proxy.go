@@ -81,7 +81,8 @@ type Config struct {
 	Trusted   []netip.Prefix // proxies whose word about their peers is taken
 	Deadline  time.Duration  // of a route that has none
 	Dial      time.Duration  // for a connection to an endpoint
-	Silence   time.Duration  // of an upstream within an answer, and of both ends of a tunnel
+	Silence   time.Duration  // of an upstream within an answer
+	Idle      time.Duration  // of both ends of a tunnel
 	Rate      int64          // bytes a second that a client takes or sends at least
 	Grace     time.Duration  // that it may be behind
 	TLS       *tls.Config    // to https endpoints; nil: the machine's roots
@@ -96,7 +97,7 @@ type Config struct {
 
 // Default is the contract's times.
 func Default() Config {
-	return Config{Deadline: 5 * time.Second, Dial: 2 * time.Second, Silence: time.Minute, Rate: 1 << 10, Grace: 5 * time.Second}
+	return Config{Deadline: 5 * time.Second, Dial: 2 * time.Second, Silence: time.Minute, Idle: time.Minute, Rate: 1 << 10, Grace: 5 * time.Second}
 }
 
 // Proxy serves routes. Its Run does the health checks; requests are served without it.
@@ -131,7 +132,7 @@ func New(c Config, port Port) (*Proxy, error) {
 	for _, t := range []struct {
 		to   *time.Duration
 		from time.Duration
-	}{{&c.Deadline, d.Deadline}, {&c.Dial, d.Dial}, {&c.Silence, d.Silence}, {&c.Grace, d.Grace}} {
+	}{{&c.Deadline, d.Deadline}, {&c.Dial, d.Dial}, {&c.Silence, d.Silence}, {&c.Idle, d.Idle}, {&c.Grace, d.Grace}} {
 		if *t.to == 0 {
 			*t.to = t.from
 		}

@@ -168,7 +168,7 @@ func (t *trip) through(res *http.Response) {
 		t.fail(t.w, t.r, event.Internal, 0)
 		return
 	}
-	u := &tunnel{near: near, far: far, meter: t.meter, quiet: t.config.Silence}
+	u := &tunnel{near: near, far: far, meter: t.meter, quiet: t.config.Idle}
 	defer u.close()
 	if !t.tunnels.add(u) {
 		how = Drained
@@ -176,11 +176,11 @@ func (t *trip) through(res *http.Response) {
 	}
 	defer t.tunnels.remove(u)
 	t.timer.Stop()
-	u.idle = time.AfterFunc(u.quiet, func() { u.end(Silent) })
+	u.idle = time.AfterFunc(u.quiet, func() { u.end(Idle) })
 	defer u.idle.Stop()
 	defer context.AfterFunc(t.ctx, func() { u.end(Drained) })() // its connection is not the server's: nothing else ends it
 	_ = near.SetDeadline(time.Time{})
-	if switched(with.Writer, res) != nil {
+	if switched(with.Writer, res, t.w.Header()["X-Request-Id"]) != nil {
 		return
 	}
 	ending, how = event.Whole, Fine
@@ -190,10 +190,14 @@ func (t *trip) through(res *http.Response) {
 	}
 }
 
-// switched writes the answer that is the last of this protocol.
-func switched(w *bufio.Writer, res *http.Response) error {
-	h := make(http.Header, len(res.Header)+2)
+// switched writes the answer that is the last of this protocol, with the id by which an operator
+// asks what became of it.
+func switched(w *bufio.Writer, res *http.Response, id []string) error {
+	h := make(http.Header, len(res.Header)+3)
 	pass(h, res.Header, nil)
+	if id != nil {
+		h["X-Request-Id"] = id
+	}
 	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, res.Header["Upgrade"]
 	if _, err := w.WriteString("HTTP/1.1 101 Switching Protocols\r\n"); err != nil {
 		return err

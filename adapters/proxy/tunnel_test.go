@@ -116,14 +116,35 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// A tunnel that nobody says anything in ends.
+// A tunnel that nobody says anything in ends, and that is no fault of its upstream.
 func TestASilentTunnelEnds(t *testing.T) {
 	t.Parallel()
-	h := build(t, func(c *proxy.Config) { c.Silence = time.Second }, shouts(t))
+	h, courses := followed(t, func(c *proxy.Config) { c.Idle = time.Second }, shouts(t))
 	_, in := h.opens()
 	if rest, err := io.ReadAll(in); len(rest) > 0 && string(rest) != "bye\n" {
 		t.Errorf("%q, %v", rest, err)
 	}
+	h.port.idle(t)
+	if got := told(&(<-courses).Legs[0]); got != "whole idle 101, " {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestATunnelHasAnID: the answer that opens a tunnel carries the id that was given to its
+// request, and not one of the upstream's.
+func TestATunnelHasAnID(t *testing.T) {
+	h := build(t, nil, speaks(t, func(c net.Conn, _ *bufio.Reader) {
+		_, _ = fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\nX-Request-Id: theirs\r\n\r\n")
+	}))
+	h.front.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Request-Id", "ours")
+		h.proxy.ServeHTTP(w, r)
+	})
+	c, in := h.raw(wants)
+	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != 101 || fmt.Sprint(res.Header["X-Request-Id"]) != "[ours]" {
+		t.Errorf("%+v, %v", res, err)
+	}
+	c.Close()
 	h.port.idle(t)
 }
 

@@ -21,6 +21,7 @@ var Limits = []Limit{
 
 	{"http.streams", "requests of a connection of HTTP/2 at once; one more is reset, and of too many the connection ends",
 		[]string{"adapters/httpserver.Server.server"}, "adapters/httpserver.TestStreamsAreBounded"},
+	{"http.tunnel_idle", "time in which a tunnel is open and nobody says anything; it ends", []string{"adapters/proxy.tunnel.idle"}, "adapters/proxy.TestASilentTunnelEnds"},
 	{"http.window_bytes", "bytes of such a connection that were not read; who sends more breaks the protocol, and ends",
 		[]string{"adapters/httpserver.Server.server"}, "adapters/httpserver.TestWhatIsNotReadIsBounded"},
 

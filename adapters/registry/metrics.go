@@ -19,16 +19,20 @@ var Endpoints = [][]string{
 	{"other", "GET"}, {"other", "POST"}, {"other", "other"},
 }
 
+const idle = "idle" // a tunnel that nobody said anything in
+
 // BeforeWork are the problems that a request meets before anything is done for it. The
 // others are answers.
 var BeforeWork = []event.Problem{event.BadRequest, event.Unauthorized, event.Forbidden, event.PayloadTooLarge,
 	event.UnsupportedMedia, event.MethodNotAllowed, event.Busy, event.IdempotencyFull, event.Unavailable}
 
-// Symptoms are the words for how a try of an upstream failed, Stops those for why a request
-// was sent nowhere. An outcome is one of them, or whole.
+// Symptoms are the words for how a try of an upstream ended otherwise than whole, Fails those of
+// them that count as a try that failed, Stops those for why a request was sent nowhere. An outcome
+// is one of them, or whole.
 var (
 	Symptoms = []string{"refused", "unreachable", "unnamed", "untrusted", "closed", "malformed", "status", "silent", "deadline", "hurried",
-		"gone", "body", "unfit", "removed", "drained", "held", "declined"}
+		"gone", "body", "unfit", "removed", "drained", "held", "declined", idle}
+	Fails    = slices.DeleteFunc(slices.Clone(Symptoms), func(s string) bool { return s == idle })
 	Stops    = stops()
 	outcomes = slices.Concat([]string{"whole"}, Symptoms, Stops)
 )
@@ -77,7 +81,7 @@ var Metrics = []Metric{
 
 	{Name: "upstream_requests_total", Type: Counter, Help: "Requests to an upstream that are over, by what became of them; of an answer that is made of parts, each part.",
 		Labels: []Label{{"upstream", nil}, {"outcome", outcomes}}},
-	{Name: "upstream_fail_total", Type: Counter, Help: "Tries that failed, by how.", Labels: []Label{{"upstream", nil}, {"symptom", Symptoms}}},
+	{Name: "upstream_fail_total", Type: Counter, Help: "Tries that failed, by how.", Labels: []Label{{"upstream", nil}, {"symptom", Fails}}},
 	{Name: "downstream_latency_seconds", Type: Histogram, Help: "Time from when a request was sent on until the header of its answer; where parts make one, until the last is there.",
 		Labels: []Label{{"upstream", nil}}, Buckets: seconds},
 	{Name: "upstream_bytes_total", Type: Counter, Help: "Bytes of bodies and tunnels: up to the upstream, down from it.",

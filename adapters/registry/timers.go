@@ -32,7 +32,7 @@ var Timers = []Timer{
 	{"adapters/proxy.trip.sleep.pause", "a request is sent again", "50 to 100 ms, doubling to 2 s"},
 	{"adapters/proxy.trip.timer", "a request to an upstream is given up", "the route's deadline, or the client's; within an answer Config.Silence, 1 min"},
 	{"adapters/proxy.trunks.sweep", "connections of HTTP/2 to an endpoint that nobody asked over are closed", "30 s"},
-	{"adapters/proxy.tunnel.idle", "a tunnel in which nothing is said ends", "Config.Silence, 1 min"},
+	{"adapters/proxy.tunnel.idle", "a tunnel in which nothing is said ends", "http.tunnel_idle"},
 	{"adapters/snapshot.Maker.Run.tick", "it is looked whether a snapshot is due", "1 s"},
 	{"adapters/snapshot.rest.t", "the making of a snapshot goes on", "as long as it has just worked"},
 	{"cmd/macronode.beat.t", "the service manager is told that the node lives", "half of what it allows"},

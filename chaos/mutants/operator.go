@@ -10,5 +10,8 @@ func operator() []Mutant {
 		alone("no other endpoint flaps", one("each change has its line", "a log that is filled tells nothing", "cmd/macronode/checks.go", " || now.Sub(e.at) < flapping {", " {", "./cmd/macronode TestTheSickAreTold$")),
 		alone("no other endpoint flaps", one("the last change is never told", "what is said last is so", "cmd/macronode/checks.go", "\t\treturn 0, false\n", "\t\te.changes = 0\n\t\treturn 0, false\n", "./cmd/macronode TestTheSickAreTold$")),
 		alone("one test has several ways to be ill", one("whatever a check met is no HTTP", "from a failure to its cause", "adapters/proxy/health.go", "\tif ctx.Err() != nil && (!errors", "\tif false && (!errors", "./adapters/proxy TestHealth$")),
+		one("a tunnel that nobody can ask about", "each answer carries its decision", "adapters/proxy/tunnel.go", "\tif id != nil {\n", "\tif false {\n", "./adapters/proxy TestATunnelHasAnID$", "./cmd/macronode TestATunnelIsCutInOneLine$"),
+		one("who says nothing is silent", "an idle tunnel is no failure", "adapters/proxy/tunnel.go", "u.end(Idle)", "u.end(Silent)", "./adapters/proxy TestASilentTunnelEnds$", "./adapters/proxy TestCoursesOfTunnels$"),
+		one("one word in the log, another in the metric", "one vocabulary for what became of a request", "cmd/macronode/accessed.go", "slog.String(\"outcome\", l.Outcome)", "slog.String(\"outcome\", l.Tries[0].Ending)", "./cmd/macronode TestAccess$", "./cmd/macronode TestATunnelIsCutInOneLine$"),
 	}
 }

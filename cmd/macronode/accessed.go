@@ -50,12 +50,11 @@ func accessed(d *decisions.Decision, in, out uint64) []slog.Attr {
 		}
 	}
 	all = append(all, slog.String("upstream", l.Upstream), slog.Int("tries", l.Count))
-	if l.Stop != "" {
-		all = append(all, slog.String("stop", l.Stop))
-	}
 	if n := len(l.Tries); n > 0 {
-		t := &l.Tries[n-1]
-		all = append(all, slog.String("endpoint", t.Endpoint), slog.String("outcome", t.Outcome), slog.String("symptom", t.Symptom))
+		all = append(all, slog.String("endpoint", l.Tries[n-1].Endpoint))
+	}
+	if l.Outcome != "" {
+		all = append(all, slog.String("outcome", l.Outcome))
 	}
 	return all
 }

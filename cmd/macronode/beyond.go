@@ -122,7 +122,7 @@ func (l *life) newBeyond(c *config.Config, n numbering) (*beyond, error) {
 	}
 	of := proxy.Default()
 	of.Trusted, of.Fail, of.Log, of.Tunnels, of.Endpoints, of.Inflaters = c.HTTP.TrustedProxies, httpapi.Fail, l.log, l.tunnels, &l.endpoints, l.inflaters
-	of.Cut = httpserver.ErrCut
+	of.Cut, of.Idle = httpserver.ErrCut, c.HTTP.TunnelIdle
 	of.Upstreams = make([]proxy.Upstream, len(n.upstreams.names))
 	for i := range c.Upstreams {
 		u := &c.Upstreams[i]

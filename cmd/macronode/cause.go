@@ -20,6 +20,7 @@ var symptoms = map[proxy.Symptom]string{
 	proxy.Malformed:   "what it said is no HTTP",
 	proxy.BadStatus:   "it answered that it is not able to",
 	proxy.Silent:      "it began its answer, and nothing more was said for a minute",
+	proxy.Idle:        "nobody said anything in the tunnel for http.tunnel_idle, and the node ended it: its upstream has not failed",
 	proxy.Deadline:    "no answer began within the deadline of the route",
 	proxy.Hurried:     "no answer began within the client's own deadline, X-Deadline-Ms",
 	proxy.Gone:        "the client left, or did not take the answer",
@@ -126,7 +127,7 @@ func tried(l *decisions.Leg, n int) string {
 	if t.Status > 0 {
 		fmt.Fprintf(&b, ", with status %d", t.Status)
 	}
-	if why := symptoms[proxy.Symptom(t.Symptom)]; why != "" {
+	if why := symptoms[proxy.Symptom(t.Outcome)]; why != "" {
 		b.WriteString(": " + why)
 	}
 	if t.Out {

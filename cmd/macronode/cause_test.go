@@ -43,10 +43,11 @@ func TestEveryCauseHasASentence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, word := range slices.Concat(registry.Symptoms, registry.Stops) {
-		if !strings.Contains(string(page), "`"+word+"`") {
-			t.Errorf("docs/operating.md does not tell of %s", word)
-		}
+	told, want := tabled(string(page), "| outcome, symptom |"), slices.Concat([]string{"whole"}, registry.Symptoms, registry.Stops)
+	slices.Sort(told)
+	slices.Sort(want)
+	if !slices.Equal(told, want) {
+		t.Errorf("docs/operating.md tells of %q, and there are %q", told, want)
 	}
 	for i, s := range proxy.Symptoms() {
 		if len(registry.Symptoms) != len(symptoms) || registry.Symptoms[i] != string(s) {
@@ -56,6 +57,21 @@ func TestEveryCauseHasASentence(t *testing.T) {
 	if len(symptoms) != len(proxy.Symptoms()) || len(halts) != int(event.Halts)-1 || len(stops) != int(event.Stops)-1 {
 		t.Error("there are more sentences than causes")
 	}
+}
+
+// tabled are the words in the first column of the table whose head begins so.
+func tabled(page, head string) (words []string) {
+	_, rest, _ := strings.Cut(page, "\n"+head)
+	rest, _, _ = strings.Cut(rest, "\n\n")
+	for line := range strings.SplitSeq(rest, "\n") {
+		first, _, _ := strings.Cut(strings.TrimPrefix(line, "|"), "|")
+		for i, word := range strings.Split(first, "`") {
+			if i%2 == 1 {
+				words = append(words, word)
+			}
+		}
+	}
+	return words
 }
 
 // nobody is an address at which nobody listens.
@@ -164,14 +180,14 @@ func TestFromAFailureToItsCause(t *testing.T) {
 		header             []string
 	}{
 		{"is well", "GET", "/list", 200, []string{"/list (routes[0])", "upstream  well: 1 try, its breaker closed", well + ", whole after", "with status 200", "its first byte came"}, nil},
-		{"is down", "GET", "/down/x", 502, []string{"502 bad_gateway", "upstream  down: 2 tries", "1: " + down + ", unsent", symptoms[proxy.Refused], notAgain + halts[event.HaltTries]}, nil},
+		{"is down", "GET", "/down/x", 502, []string{"502 bad_gateway", "upstream  down: 2 tries", "1: " + down + ", refused after", symptoms[proxy.Refused], notAgain + halts[event.HaltTries]}, nil},
 		{"is down, and the method is sent once", "POST", "/down/x", 502, []string{"1 try", notAgain + halts[event.HaltMethod]}, nil},
-		{"refuses", "GET", "/refuses", 503, []string{"whole after", "with status 503: " + symptoms[proxy.BadStatus], notAgain + halts[event.HaltTries]}, nil},
+		{"refuses", "GET", "/refuses", 503, []string{"status after", "with status 503: " + symptoms[proxy.BadStatus], notAgain + halts[event.HaltTries]}, nil},
 		{"says too much before its answer", "GET", "/hints", 502, []string{"1 try", notAgain + halts[event.HaltSaid]}, nil},
-		{"hangs", "GET", "/hangs", 504, []string{"504 deadline", well + ", late after", symptoms[proxy.Deadline], notAgain + halts[event.HaltTime]}, nil},
-		{"hangs for longer than the client waits", "GET", "/hangs", 504, []string{"left after", symptoms[proxy.Hurried]}, []string{"X-Deadline-Ms", "50"}},
-		{"breaks off midway", "GET", "/breaks", 200, []string{", cut after", "with status 200: " + symptoms[proxy.Closed], "its first byte came"}, nil},
-		{"closes without an answer", "GET", "/closes", 502, []string{", failed after", symptoms[proxy.Closed]}, nil},
+		{"hangs", "GET", "/hangs", 504, []string{"504 deadline", well + ", deadline after", symptoms[proxy.Deadline], notAgain + halts[event.HaltTime]}, nil},
+		{"hangs for longer than the client waits", "GET", "/hangs", 504, []string{"hurried after", symptoms[proxy.Hurried]}, []string{"X-Deadline-Ms", "50"}},
+		{"breaks off midway", "GET", "/breaks", 200, []string{", closed after", "with status 200: " + symptoms[proxy.Closed], "its first byte came"}, nil},
+		{"closes without an answer", "GET", "/closes", 502, []string{", closed after", symptoms[proxy.Closed]}, nil},
 		{"a part is missing", "GET", "/parts", 200, []string{"upstream  well, for the part list: 1 try", "upstream  down, for the part rest: ", "missing   rest, for: bad_gateway",
 			"missing   odd, for: no JSON", symptoms[proxy.Unfit]}, nil},
 	} {

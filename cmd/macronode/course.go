@@ -19,7 +19,7 @@ func (k keeps) went(to *decisions.Decision, c *proxy.Course) {
 
 func (k keeps) leg(l *proxy.Leg) decisions.Leg {
 	to := decisions.Leg{Upstream: l.Upstream, Part: l.Part, Missing: l.Missing, Circuit: l.Circuit.String(),
-		Halt: l.Halt.String(), Count: l.Count}
+		Halt: l.Halt.String(), Outcome: l.Outcome(), Count: l.Count}
 	if l.Stop != event.Through {
 		to.Stop = l.Stop.String()
 	}
@@ -28,7 +28,7 @@ func (k keeps) leg(l *proxy.Leg) decisions.Leg {
 	}
 	for i := range l.Tries {
 		t := &l.Tries[i]
-		to.Tries = append(to.Tries, decisions.Try{Endpoint: t.Endpoint, Out: t.Out, HTTP2: t.HTTP2, Outcome: t.Ending.String(), Symptom: string(t.Symptom),
+		to.Tries = append(to.Tries, decisions.Try{Endpoint: t.Endpoint, Out: t.Out, HTTP2: t.HTTP2, Outcome: t.Outcome(), Ending: t.Ending.String(),
 			Status: t.Status, TookUS: t.Took.Microseconds()})
 	}
 	return to
@@ -59,7 +59,7 @@ func (k keeps) count(c *proxy.Course) {
 			continue // it was taken out of the configuration meanwhile
 		}
 		for n := range l.Tries {
-			if s := l.Tries[n].Symptom; s != proxy.Fine {
+			if s := l.Tries[n].Symptom; s != proxy.Fine && s != proxy.Idle {
 				u.Failed(string(s))
 			}
 		}
