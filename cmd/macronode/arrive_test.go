@@ -13,6 +13,7 @@ import (
 	"macronode/adapters/httpserver"
 	"macronode/adapters/indexer"
 	"macronode/adapters/loop"
+	"macronode/adapters/proxy"
 	"macronode/adapters/registry"
 	"macronode/core/node"
 )
@@ -26,13 +27,14 @@ type carried struct {
 	audit         audit.Limits
 	snapshot      int64
 	trusted       []netip.Prefix
+	proxy         proxy.Config
 }
 
 func carry(t *testing.T, c *config.Config) carried {
 	t.Helper()
 	l := &life{config: c, log: slog.New(slog.DiscardHandler)}
 	first := firstGate(c)
-	return carried{nodeConfig(c).With(&first), door(c), passes(c), l.publicServer(), l.adminServer(), indexLimits(c), auditLimits(c), int64(c.Journal.Snapshot), c.HTTP.TrustedProxies}
+	return carried{nodeConfig(c).With(&first), door(c), passes(c), l.publicServer(), l.adminServer(), indexLimits(c), auditLimits(c), int64(c.Journal.Snapshot), c.HTTP.TrustedProxies, proxyOf(c)}
 }
 
 // TestEveryKeyArrives: a number or a time that the operator sets reaches whoever holds it;

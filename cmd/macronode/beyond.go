@@ -115,14 +115,21 @@ type beyond struct {
 // protocols are what endpoints are asked by, as the configuration calls it.
 var protocols = map[string]proxy.Protocol{"auto": proxy.Auto, "http1": proxy.HTTP1, "http2": proxy.HTTP2}
 
+// proxyOf is what a proxy is told that is of no route.
+func proxyOf(c *config.Config) proxy.Config {
+	of := proxy.Default()
+	of.Trusted, of.Idle = c.HTTP.TrustedProxies, c.HTTP.TunnelIdle
+	return of
+}
+
 // newBeyond is nil where nothing is sent on.
 func (l *life) newBeyond(c *config.Config, n numbering) (*beyond, error) {
 	if len(c.Routes) == 0 {
 		return nil, nil
 	}
-	of := proxy.Default()
-	of.Trusted, of.Fail, of.Log, of.Tunnels, of.Endpoints, of.Inflaters = c.HTTP.TrustedProxies, httpapi.Fail, l.log, l.tunnels, &l.endpoints, l.inflaters
-	of.Cut, of.Idle = httpserver.ErrCut, c.HTTP.TunnelIdle
+	of := proxyOf(c)
+	of.Fail, of.Log, of.Tunnels, of.Endpoints, of.Inflaters = httpapi.Fail, l.log, l.tunnels, &l.endpoints, l.inflaters
+	of.Cut = httpserver.ErrCut
 	of.Upstreams = make([]proxy.Upstream, len(n.upstreams.names))
 	for i := range c.Upstreams {
 		u := &c.Upstreams[i]
