@@ -36,12 +36,17 @@ type Decision struct {
 	TookUS   int64     `json:"took_us"`
 	Config   string    `json:"config"` // the version that decided
 
-	Full    string `json:"full,omitzero"` // the queue that had no place for it, though it was let in
-	Method  string `json:"method"`
-	Path    string `json:"path"`              // without its query; the first 128 bytes
-	Matched string `json:"matched,omitzero"`  // the route of the configuration
-	FirstUS int64  `json:"first_us,omitzero"` // from when it was sent on until the header of an answer; 0: none came
-	Legs    []Leg  `json:"legs,omitempty"`    // one for each upstream that was asked, at most three
+	Cut     bool     `json:"cut,omitzero"`         // its answer began, and is not whole
+	Because string   `json:"because,omitzero"`     // why it was refused behind the gate
+	Unmet   []string `json:"unmet,omitempty"`      // what the node waited for when it did not serve it
+	Ailing  []string `json:"ailing,omitempty"`     // what it ailed of then
+	Told    string   `json:"retry_after,omitzero"` // in seconds, as its client was told
+	Full    string   `json:"full,omitzero"`        // the queue that had no place for it, though it was let in
+	Method  string   `json:"method"`
+	Path    string   `json:"path"`              // without its query; the first 128 bytes
+	Matched string   `json:"matched,omitzero"`  // the route of the configuration
+	FirstUS int64    `json:"first_us,omitzero"` // from when it was sent on until the header of an answer; 0: none came
+	Legs    []Leg    `json:"legs,omitempty"`    // one for each upstream that was asked, at most three
 }
 
 // A Leg is what became of a request, or of one part of its answer, at one upstream.

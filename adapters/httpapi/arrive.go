@@ -48,6 +48,11 @@ type Decision struct {
 	Course  Course // nil: it was not sent on
 	Way     string // the route of the configuration; empty: none
 	Full    string // the queue that had no place for it behind the gate
+	Cut     bool   // its answer began, and is not whole
+	Lacks   string // why it was refused behind the gate, in a sentence; empty: the code says all
+	// Unmet and Ailing are the node's, when that was why it was not served.
+	Unmet, Ailing words.Conditions
+	Again         string // Retry-After, as it was told; empty: it was not
 }
 
 // A Policy is a quota, as callers are told of it.
@@ -313,7 +318,8 @@ func (k *call) decided() {
 	}
 	k.Decisions.Keep(Decision{ID: string(k.id[:]), At: k.at, Route: k.door.name, Class: k.of, Facet: k.door.facet, Tenant: k.key.Tenant, Key: k.key.ID,
 		Peer: k.who(), Verdict: k.verdict, Status: k.status, Code: k.code, In: uint64(k.meter.up.Load()), Out: k.sent, Took: time.Since(k.began),
-		Method: method(k.r.Method), Path: k.path(), Course: k.course, Full: k.full, Way: k.way, Under: &k.face.Face})
+		Method: method(k.r.Method), Path: k.path(), Course: k.course, Full: k.full, Way: k.way, Under: &k.face.Face,
+		Cut: k.cut, Lacks: k.lacks, Unmet: k.unmet, Ailing: k.ailing, Again: k.said[2]})
 }
 
 // method is a method as it is kept: one that is far too long is cut.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"macronode/core/event"
+	"macronode/core/words"
 )
 
 // Beyond sends requests on to other services.
@@ -61,6 +62,9 @@ func (a *API) sendOn(k *call) {
 	way, why := k.face.Beyond.Match(k.r)
 	if why != event.None {
 		err := problem(why)
+		if why == event.NotFound {
+			k.lacks = "No route fits its host, path, method and header."
+		}
 		if why != event.Unavailable {
 			err = cmp.Or(k.arrive(), err)
 		}
@@ -101,7 +105,16 @@ func (k *call) admit(d *door, way *Way) error {
 	return k.enter(0)
 }
 
-// Fail answers in the place of another service, to whoever Serve was told to.
+// away is what is told of a service that nobody is sent to now.
+const away = "The service behind this does not take requests now; this one was not sent to it."
+
+// Fail answers in the place of another service, to whoever Serve was told to. Who goes nowhere
+// because the node ends is told so, and not of the service.
 func Fail(w http.ResponseWriter, _ *http.Request, p event.Problem) {
-	w.(*call).fail(problem(p))
+	k := w.(*call)
+	if p == event.Unavailable && k.Node.Status().Phase < words.Draining {
+		k.fail(because(p, away))
+		return
+	}
+	k.fail(problem(p))
 }

@@ -59,9 +59,13 @@ type call struct {
 	changed bool          // something, for the first time
 	made    words.TxID
 	course  Course
-	way     string // the route of the configuration that it takes
-	came    bool   // it has asked to be let in
-	full    string // the queue, of those that the registry names, that had no place for it behind the gate
+	way     string           // the route of the configuration that it takes
+	came    bool             // it has asked to be let in
+	cut     bool             // its answer began, and is not whole
+	lacks   string           // what it is refused for behind the gate, as those who ask later are told it
+	unmet   words.Conditions // of the node, when it could not serve it
+	ailing  words.Conditions // the same
+	full    string           // the queue, of those that the registry names, that had no place for it behind the gate
 }
 
 // WriteHeader notes that the answer is on its way. What comes before it is none.

@@ -19,12 +19,28 @@ const (
 // enter refuses who has shown no key, or one that may not.
 func (k *call) enter(scope event.Scopes) error {
 	if k.key.ID == 0 || k.over {
+		k.lacks = k.keyless()
 		return problem(event.Unauthorized)
 	}
 	if k.key.Scopes&scope != scope {
+		k.lacks = "Its key lacks the scope that this wants."
 		return problem(event.Forbidden)
 	}
 	return nil
+}
+
+// keyless is why a call has no key that counts, for those who run the node: whoever asks is told
+// nothing of keys.
+func (k *call) keyless() string {
+	switch {
+	case k.key.Revoked:
+		return "The key that it showed was revoked."
+	case k.over:
+		return "The key that it showed had expired."
+	case len(k.r.Header["Authorization"]) == 0:
+		return "It showed no API key."
+	}
+	return "What it showed is no API key of this node."
 }
 
 // bounded reports that the key covers less than all of its tenant's names.

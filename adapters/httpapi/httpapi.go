@@ -204,6 +204,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if bug != nil && !cut {
 			cut = a.panicked(k, bug)
 		}
+		k.cut = cut && k.status > 0
 		k.heldBack()
 		k.door.answered(time.Since(k.began), k.id[:])
 		a.note(k)
@@ -252,6 +253,7 @@ func (a *API) refuse(err error, c echo.Context) {
 	k := c.Response().Writer.(*call)
 	r := reason(err)
 	if !k.came && (r.problem == event.NotFound || r.problem == event.MethodNotAllowed) {
+		k.lacks = "The API has no such operation."
 		if no := k.arriveNowhere(); no != nil {
 			k.fail(no)
 			return
@@ -278,6 +280,10 @@ func (k *call) fail(err error) {
 	case event.Internal:
 		k.Log.Error("a request failed", "decision", string(k.id[:]), "endpoint", k.door.name, "err", err)
 	default: // told, and that is all
+	}
+	if k.door.facet != words.Beyond && (r.problem == event.Unavailable || r.problem == event.Unknown) {
+		s := k.Node.Status()
+		k.unmet, k.ailing = s.Unmet, s.Ailing
 	}
 	if k.status > 0 {
 		panic(http.ErrAbortHandler) // a stream that is cut must not look whole

@@ -12,6 +12,10 @@ func operator() []Mutant {
 		alone("one test has several ways to be ill", one("whatever a check met is no HTTP", "from a failure to its cause", "adapters/proxy/health.go", "\tif ctx.Err() != nil && (!errors", "\tif false && (!errors", "./adapters/proxy TestHealth$")),
 		one("a tunnel that nobody can ask about", "each answer carries its decision", "adapters/proxy/tunnel.go", "\tif id != nil {\n", "\tif false {\n", "./adapters/proxy TestATunnelHasAnID$", "./cmd/macronode TestATunnelIsCutInOneLine$"),
 		one("who says nothing is silent", "an idle tunnel is no failure", "adapters/proxy/tunnel.go", "u.end(Idle)", "u.end(Silent)", "./adapters/proxy TestASilentTunnelEnds$", "./adapters/proxy TestCoursesOfTunnels$"),
+		alone("one table has every key", one("a key that was revoked was never one", "from a failure to its cause by one command", "adapters/httpapi/enter.go", "	case k.key.Revoked:\n", "	case false:\n", "./adapters/httpapi TestWhyIsKept$")),
+		alone("one test has a node that ails", one("no disk, and nobody says so", "from a failure to its cause by one command", api, "k.unmet, k.ailing = s.Unmet, s.Ailing", "_ = s", "./adapters/httpapi TestWhyIsKept$")),
+		one("half an answer is done", "from a failure to its cause by one command", api, "k.cut = cut && k.status > 0", "_ = cut", "./adapters/httpapi TestWhyIsKept$", "./cmd/macronode TestFromAFailureToItsCause$"),
+		alone("one test asks for a service that is away", one("a dead service is the node", "who is away is told", "adapters/httpapi/beyond.go", "if p == event.Unavailable && k.Node", "if false && k.Node", "./adapters/httpapi TestAServiceIsNotTheNode$")),
 		one("one word in the log, another in the metric", "one vocabulary for what became of a request", "cmd/macronode/accessed.go", "slog.String(\"outcome\", l.Outcome)", "slog.String(\"outcome\", l.Tries[0].Ending)", "./cmd/macronode TestAccess$", "./cmd/macronode TestATunnelIsCutInOneLine$"),
 	}
 }

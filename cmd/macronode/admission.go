@@ -118,7 +118,8 @@ func (k keeps) Keep(d httpapi.Decision) {
 	out := decisions.Decision{ID: d.ID, At: time.UnixMilli(int64(d.At)).UTC(), Route: d.Route, Class: d.Class.String(), Facet: d.Facet.String(),
 		Tenant: uint32(d.Tenant), Peer: d.Peer, Status: d.Status, Code: d.Code, Why: whyOf(&d), Left: v.Left,
 		ResetMS: v.Reset.Milliseconds(), RetryMS: v.Retry.Milliseconds(), Ahead: v.Ahead, WaitedUS: v.Waited.Microseconds(),
-		Bytes: d.In + d.Out, Full: d.Full, Matched: d.Way, TookUS: d.Took.Microseconds(), Config: d.Under.Version, Method: d.Method, Path: d.Path}
+		Bytes: d.In + d.Out, Full: d.Full, Matched: d.Way, TookUS: d.Took.Microseconds(), Config: d.Under.Version, Method: d.Method, Path: d.Path,
+		Cut: d.Cut, Because: d.Lacks, Unmet: namesOf(d.Unmet), Ailing: namesOf(d.Ailing), Told: d.Again}
 	for i, q := range d.Under.Quotas {
 		if int(v.Rule) == i+1 {
 			out.Rule = q.Name

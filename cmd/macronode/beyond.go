@@ -146,10 +146,19 @@ func (l *life) newBeyond(c *config.Config, n numbering) (*beyond, error) {
 	}
 	var names []string
 	for i := range c.Routes {
-		of.Routes, names = append(of.Routes, routeOf(c, n, &c.Routes[i])), append(names, fmt.Sprintf("routes[%d]", i))
+		of.Routes, names = append(of.Routes, routeOf(c, n, &c.Routes[i])), append(names, routeName(c, i))
 	}
 	p, err := proxy.New(of, asks{l.desk.Asks, l.ear.say, l.watchChecks})
 	return &beyond{p, c, n, names}, err
+}
+
+// routeName is what a route is called, from 0: its name, where it has one, beside its place.
+func routeName(c *config.Config, i int) string {
+	place := fmt.Sprintf("routes[%d]", i)
+	if name := c.Routes[i].Name; name != "" {
+		return name + ", " + place
+	}
+	return place
 }
 
 // routeOf is a route as the proxy knows it.

@@ -17,7 +17,7 @@ var symptoms = map[proxy.Symptom]string{
 	proxy.Unnamed:     "its name has no address",
 	proxy.Untrusted:   "it has no TLS, or shows a certificate that is not trusted",
 	proxy.Closed:      "it closed the connection before its answer was whole",
-	proxy.Malformed:   "what it said is no HTTP",
+	proxy.Malformed:   "what it said is no HTTP, or not the one of its protocol (upstreams.*.protocol)",
 	proxy.BadStatus:   "it answered that it is not able to",
 	proxy.Silent:      "it began its answer, and nothing more was said for a minute",
 	proxy.Idle:        "nobody said anything in the tunnel for http.tunnel_idle, and the node ended it: its upstream has not failed",

@@ -186,7 +186,7 @@ func TestFromAFailureToItsCause(t *testing.T) {
 		{"says too much before its answer", "GET", "/hints", 502, []string{"1 try", notAgain + halts[event.HaltSaid]}, nil},
 		{"hangs", "GET", "/hangs", 504, []string{"504 deadline", well + ", deadline after", symptoms[proxy.Deadline], notAgain + halts[event.HaltTime]}, nil},
 		{"hangs for longer than the client waits", "GET", "/hangs", 504, []string{"hurried after", symptoms[proxy.Hurried]}, []string{"X-Deadline-Ms", "50"}},
-		{"breaks off midway", "GET", "/breaks", 200, []string{", closed after", "with status 200: " + symptoms[proxy.Closed], "its first byte came"}, nil},
+		{"breaks off midway", "GET", "/breaks", 200, []string{"answer    200 cut off before its end", ", closed after", "with status 200: " + symptoms[proxy.Closed], "its first byte came"}, nil},
 		{"closes without an answer", "GET", "/closes", 502, []string{", closed after", symptoms[proxy.Closed]}, nil},
 		{"a part is missing", "GET", "/parts", 200, []string{"upstream  well, for the part list: 1 try", "upstream  down, for the part rest: ", "missing   rest, for: bad_gateway",
 			"missing   odd, for: no JSON", symptoms[proxy.Unfit]}, nil},

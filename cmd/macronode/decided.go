@@ -75,7 +75,10 @@ func explained(d *decisions.Decision) string {
 		line("key", "%s of tenant %d", d.Key, d.Tenant)
 	}
 	code := d.Code
-	if code == "" {
+	switch {
+	case d.Cut:
+		code = strings.TrimSpace(code + " cut off before its end")
+	case code == "":
 		code = "done"
 	}
 	line("answer", "%d %s, %d bytes both ways, after %v", d.Status, code, d.Bytes, time.Duration(d.TookUS)*time.Microsecond)
@@ -86,12 +89,26 @@ func explained(d *decisions.Decision) string {
 	if d.Full != "" {
 		line("full", "It was let in, and then had no place in %s: /debug/queues shows how full that is.", d.Full)
 	}
+	if d.Because != "" {
+		line("because", "%s", d.Because)
+	}
+	for _, of := range [...]struct {
+		verb  string
+		names []string
+	}{{"waited for", d.Unmet}, {"ailed of", d.Ailing}} {
+		if len(of.names) > 0 {
+			line("node", "It did not serve this: it %s %s. /readyz?verbose says how it is now.", of.verb, strings.Join(of.names, ", "))
+		}
+	}
 	went(d, line)
 	if d.Rule != "" {
 		line("quota", "%s has %d left, and all of it again in %v", d.Rule, d.Left, time.Duration(d.ResetMS)*time.Millisecond)
 	}
 	if d.RetryMS > 0 {
-		line("retry", "in %v", time.Duration(d.RetryMS)*time.Millisecond)
+		line("retry", "it may be let in after %v", time.Duration(d.RetryMS)*time.Millisecond)
+	}
+	if d.Told != "" {
+		line("retry", "told Retry-After: %s, in whole seconds; of a 429 strewn, so that those who were refused together do not come back together", d.Told)
 	}
 	for _, rule := range d.Shadow {
 		line("shadow", "%s would have refused it", rule)

@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"macronode/adapters/access"
+	"macronode/adapters/config"
 	"macronode/adapters/decisions"
 	"macronode/adapters/httpapi"
 	"macronode/core/event"
+	"macronode/core/words"
 )
 
 // TestEveryBoundHasASentence: whichever bound refuses, a person is told what it is.
@@ -26,7 +28,7 @@ func TestEveryBoundHasASentence(t *testing.T) {
 
 func TestExplained(t *testing.T) {
 	got := explained(&decisions.Decision{ID: "d_1", At: time.UnixMilli(0).UTC(), Config: "c0ffee", Route: "issue", Peer: "127.0.0.1:9", Class: "authed", Facet: "money",
-		Key: "00000000000000ff", Tenant: 7, Status: 429, Code: "busy", Method: "POST", Path: "/v1/issue", Why: "quota", Rule: "each", Left: 3, ResetMS: 1500, RetryMS: 200, Ahead: 2, Shadow: []string{"soon"}, TookUS: 80})
+		Key: "00000000000000ff", Tenant: 7, Status: 429, Code: "busy", Method: "POST", Path: "/v1/issue", Why: "quota", Rule: "each", Left: 3, ResetMS: 1500, RetryMS: 200, Told: "2", Ahead: 2, Shadow: []string{"soon"}, TookUS: 80})
 	want := strings.TrimPrefix(`
 decision  d_1, at 1970-01-01T00:00:00.000Z, by configuration c0ffee
 request   POST /v1/issue (issue) from 127.0.0.1:9, class authed, facet money
@@ -35,11 +37,40 @@ answer    429 busy, 0 bytes both ways, after 80µs
 gate      The quota was used up.
 queue     2 before it, waited 0s
 quota     each has 3 left, and all of it again in 1.5s
-retry     in 200ms
+retry     it may be let in after 200ms
+retry     told Retry-After: 2, in whole seconds; of a 429 strewn, so that those who were refused together do not come back together
 shadow    soon would have refused it
 `, "\n")
 	if got != want {
 		t.Errorf("%s", got)
+	}
+}
+
+// TestExplainedBehindTheGate: what was let in and refused all the same is told why, what was cut
+// is not done, and a route has its name.
+func TestExplainedBehindTheGate(t *testing.T) {
+	l := &life{decisions: decisions.New(), access: access.New(slog.DiscardHandler)}
+	ail := words.Conditions(0).With(words.DiskFull).With(words.Stalled)
+	for _, c := range []struct {
+		d    httpapi.Decision
+		says []string
+	}{
+		{httpapi.Decision{Status: 401, Code: "unauthorized", Lacks: "It showed no API key."}, []string{"gate      It was let in.\n", "because   It showed no API key.\n"}},
+		{httpapi.Decision{Status: 503, Code: "unavailable", Ailing: ail}, []string{"node      It did not serve this: it ailed of journal_stalled, disk_full."}},
+		{httpapi.Decision{Status: 503, Code: "unavailable", Unmet: words.Conditions(0).With(words.NeedJournal)}, []string{"node      It did not serve this: it waited for journal."}},
+		{httpapi.Decision{Status: 200, Cut: true}, []string{"answer    200 cut off before its end, "}},
+		{httpapi.Decision{Status: 200}, []string{"answer    200 done, "}},
+	} {
+		c.d.ID, c.d.Under = "d_1", new(httpapi.Face)
+		keeps{l}.Keep(c.d)
+		d, _ := l.decisions.Find("d_1")
+		if got := explained(&d); !contains(got, c.says) {
+			t.Errorf("%s\nwants %q", got, c.says)
+		}
+	}
+	c := &config.Config{Routes: []config.Route{{Name: "shop"}, {}}}
+	if routeName(c, 0) != "shop, routes[0]" || routeName(c, 1) != "routes[1]" {
+		t.Errorf("%s, %s", routeName(c, 0), routeName(c, 1))
 	}
 }
 

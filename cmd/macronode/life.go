@@ -236,15 +236,18 @@ func hinders(unmet, ailing words.Conditions) string {
 		verb string
 		set  words.Conditions
 	}{{"needs ", unmet}, {"has ", ailing}} {
-		var names []string
-		for c := range of.set.Each {
-			names = append(names, c.String())
-		}
-		if len(names) > 0 {
+		if names := namesOf(of.set); len(names) > 0 {
 			all = append(all, of.verb+strings.Join(names, ", "))
 		}
 	}
 	return strings.Join(all, "; ")
+}
+
+func namesOf(set words.Conditions) (names []string) {
+	for c := range set.Each {
+		names = append(names, c.String())
+	}
+	return names
 }
 
 // segments is where the journal is.
