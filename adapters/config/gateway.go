@@ -17,7 +17,7 @@ type Quota struct {
 	Bytes    Bytes         `key:"bytes_per_second" min:"1B" max:"1024GiB" either:"rate" doc:"Bytes that it gives back in a second."`
 	Burst    Burst         `key:"burst" min:"1" max:"1099511627776" doc:"What may be had at once by who was idle; when it is not set, what a second gives back, and at least 1."`
 	Classes  []words.Class `key:"classes" one:"internal authed anon" most:"3" takes:"classes" doc:"Whom it is for; when it is not set, all who have what it counts, or whom its route takes."`
-	Shadow   bool          `key:"shadow" default:"false" doc:"Refuses nobody, and counts whom it would have refused."`
+	Shadow   bool          `key:"shadow" default:"false" doc:"Refuses nobody; quota_refused_total counts whom it would have refused."`
 }
 
 // Unit is what q counts.

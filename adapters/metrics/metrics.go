@@ -24,6 +24,7 @@ type Metrics struct {
 	histograms map[string]*prometheus.HistogramVec
 	samples    *samples
 	upstreams  atomic.Pointer[upstreams] // of the configuration
+	quotas     atomic.Pointer[quotas]    // the same
 
 	sync    prometheus.Observer
 	frames  prometheus.Observer

@@ -113,6 +113,8 @@ func TestEverySeriesIsThere(t *testing.T) {
 	m := New(starting)
 	m.Name([]string{"gone", "app"})
 	m.Name([]string{"app", "more"})
+	m.NameQuotas([]string{"gone", "app"})
+	m.NameQuotas([]string{"app", "more"})
 	m.Standings(func(string) (event.Standing, bool) { return event.Standing{}, true })
 	for i := range registry.Metrics {
 		d := &registry.Metrics[i]

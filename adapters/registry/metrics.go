@@ -52,6 +52,8 @@ var Metrics = []Metric{
 		Labels: []Label{{"plane", []string{"node", "wallet", "beyond"}}, {"reason", append(codes(BeforeWork), "max_conns", "framing")}}, Series: rejections()},
 	{Name: "admission_refused_total", Type: Counter, Help: "Requests that were refused at the gate, by the bound that refused them.",
 		Labels: []Label{{"class", classes()}, {"why", whys()}}},
+	{Name: "quota_refused_total", Type: Counter, Help: "Requests that a quota refused, and those that it would have refused if it were not in shadow.",
+		Labels: []Label{{"quota", nil}, {"fate", []string{"refused", "shadow"}}}},
 	{Name: "fq_inflight", Type: Gauge, Help: "Requests that wait at the gate or are at work.", Labels: []Label{{"class", classes()}}, Sampled: true},
 	{Name: "fq_queued", Type: Gauge, Help: "Requests that wait for a permit.", Labels: []Label{{"facet", facets()}, {"class", classes()}}, Sampled: true},
 	{Name: "fq_tokens", Type: Gauge, Help: "Bytes that a class may still spend of its turns.", Labels: []Label{{"class", classes()}}, Sampled: true},

@@ -112,7 +112,7 @@ func labels(m *registry.Metric) string {
 	var all []string
 	for _, l := range m.Labels {
 		if l.Values == nil {
-			all = append(all, code(l.Name)+": the names in `upstreams`")
+			all = append(all, code(l.Name)+": the names in `"+l.Name+"s`")
 			continue
 		}
 		if len(l.Values) > 12 {

@@ -74,7 +74,7 @@ type Limit struct {
 }
 
 // A Label has the values that a metric may have under it: no other is possible. Nil are the
-// names of the upstreams that are configured.
+// names in the list of the configuration that is called so, of its upstreams or of its quotas.
 type Label struct {
 	Name   string
 	Values []string
@@ -101,14 +101,17 @@ type Metric struct {
 	Buckets []float64  // of a histogram
 }
 
-// OfUpstreams reports that m has series for each upstream.
-func (m *Metric) OfUpstreams() bool {
-	return slices.ContainsFunc(m.Labels, func(l Label) bool { return l.Values == nil })
+// OfUpstreams reports that m has series for each upstream, OfQuotas that it has for each quota.
+func (m *Metric) OfUpstreams() bool { return m.of("upstream") }
+func (m *Metric) OfQuotas() bool    { return m.of("quota") }
+
+func (m *Metric) of(name string) bool {
+	return slices.ContainsFunc(m.Labels, func(l Label) bool { return l.Values == nil && l.Name == name })
 }
 
 // All yields the values of each series of m, in the order of its labels, where these are the
-// upstreams.
-func (m *Metric) All(upstreams ...string) [][]string {
+// names in the list that it is of.
+func (m *Metric) All(names ...string) [][]string {
 	if m.Series != nil {
 		return m.Series
 	}
@@ -117,7 +120,7 @@ func (m *Metric) All(upstreams ...string) [][]string {
 		var longer [][]string
 		values := l.Values
 		if values == nil {
-			values = upstreams
+			values = names
 		}
 		for _, s := range all {
 			for _, v := range values {

@@ -16,6 +16,8 @@ func operator() []Mutant {
 		alone("one test has a node that ails", one("no disk, and nobody says so", "from a failure to its cause by one command", api, "k.unmet, k.ailing = s.Unmet, s.Ailing", "_ = s", "./adapters/httpapi TestWhyIsKept$")),
 		one("half an answer is done", "from a failure to its cause by one command", api, "k.cut = cut && k.status > 0", "_ = cut", "./adapters/httpapi TestWhyIsKept$", "./cmd/macronode TestFromAFailureToItsCause$"),
 		alone("one test asks for a service that is away", one("a dead service is the node", "who is away is told", "adapters/httpapi/beyond.go", "if p == event.Unavailable && k.Node", "if false && k.Node", "./adapters/httpapi TestAServiceIsNotTheNode$")),
+		alone("one node has a quota in shadow", one("shadows are not counted", "what a shadow would have refused is counted", "cmd/macronode/admission.go", "\t\t\tq.Shadowed()\n", "\t\t\t_ = q\n", "./cmd/macronode TestQuotasAreCounted$")),
+		alone("one test looks which quota it was", one("who is let in is refused", "a quota counts what it refused", "cmd/macronode/admission.go", "	if d.Why == event.OverQuota.String() {", "	if d.Rule != \"\" {", "./cmd/macronode TestQuotasAreCounted$")),
 		one("one word in the log, another in the metric", "one vocabulary for what became of a request", "cmd/macronode/accessed.go", "slog.String(\"outcome\", l.Outcome)", "slog.String(\"outcome\", l.Tries[0].Ending)", "./cmd/macronode TestAccess$", "./cmd/macronode TestATunnelIsCutInOneLine$"),
 	}
 }

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"time"
 
 	"macronode/adapters/access"
 	"macronode/adapters/decisions"
+	"macronode/core/event"
 )
 
 // startAccess has requests written into the log, where that is wanted. What it returns ends
@@ -39,6 +41,12 @@ func accessed(d *decisions.Decision, in, out uint64) []slog.Attr {
 		slog.Int("status", d.Status), slog.String("code", d.Code), slog.String("why", d.Why), slog.String("class", d.Class),
 		slog.Uint64("tenant", uint64(d.Tenant)), slog.String("peer", d.Peer), slog.Uint64("in", in), slog.Uint64("out", out),
 		slog.Int64("waited_us", d.WaitedUS), slog.Int64("took_us", d.TookUS)}
+	if d.Why == event.OverQuota.String() {
+		all = append(all, slog.String("quota", d.Rule))
+	}
+	if len(d.Shadow) > 0 {
+		all = append(all, slog.String("shadow", strings.Join(d.Shadow, ",")))
+	}
 	if len(d.Legs) == 0 {
 		return all
 	}

@@ -128,6 +128,7 @@ func (k keeps) Keep(d httpapi.Decision) {
 			out.Shadow = append(out.Shadow, q.Name)
 		}
 	}
+	k.countQuotas(&out)
 	if d.Key != 0 {
 		out.Key = fmt.Sprintf("%016x", uint64(d.Key))
 	}
@@ -141,6 +142,21 @@ func (k keeps) Keep(d httpapi.Decision) {
 		in, sent = max(in, c.Up.Load()), max(sent, c.Down.Load())
 	}
 	k.access.Note(d.Status >= http.StatusInternalServerError, func() []slog.Attr { return accessed(&out, in, sent) })
+}
+
+// countQuotas counts a request with the quota that refused it, and with those in shadow that
+// would have.
+func (k keeps) countQuotas(d *decisions.Decision) {
+	if d.Why == event.OverQuota.String() {
+		if q, ok := k.metrics.Quota(d.Rule); ok {
+			q.Refused()
+		}
+	}
+	for _, name := range d.Shadow {
+		if q, ok := k.metrics.Quota(name); ok {
+			q.Shadowed()
+		}
+	}
 }
 
 // whyOf is which bound refused a request; of one whose client did not wait for that, that it

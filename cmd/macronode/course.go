@@ -77,8 +77,15 @@ func (k keeps) count(c *proxy.Course) {
 	}
 }
 
-// nameUpstreams has those of an edition counted, and no others.
-func (l *life) nameUpstreams(e *edition) {
+// nameCounted has the upstreams and the quotas of an edition counted, and no others.
+func (l *life) nameCounted(e *edition) {
+	var rules []string
+	for _, q := range e.face.Quotas {
+		if q.Name != "" {
+			rules = append(rules, q.Name)
+		}
+	}
+	l.metrics.NameQuotas(rules)
 	var names []string
 	for i := range e.config.Upstreams {
 		names = append(names, e.config.Upstreams[i].Name)

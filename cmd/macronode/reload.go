@@ -214,7 +214,7 @@ func (l *life) renew(next *edition) error {
 func (l *life) swap(is, next *edition) {
 	next.run(l.changes.life)
 	limitMemory(next.config)
-	l.nameUpstreams(next)
+	l.nameCounted(next)
 	l.edition.Store(next)
 	l.api.Load().Change(next.face)
 	l.present(next.shown)

@@ -112,7 +112,7 @@ func (p process) asks(t *testing.T, path string) string {
 // TestTheRunningNodeIsTheRegistry: what the program shows is declared, and what is
 // declared is shown: each queue with its limit and policy, each series of each metric.
 func TestTheRunningNodeIsTheRegistry(t *testing.T) {
-	p := serves(t, "node.in_flight=80", "index.frames=12345", `upstreams={"app":{"url":"http://127.0.0.1:9"},"more":{"url":"http://127.0.0.1:9"}}`)
+	p := serves(t, "node.in_flight=80", "index.frames=12345", `quotas=[{"name":"app","scope":"peer","requests_per_second":9000},{"name":"more","scope":"peer","requests_per_second":9000,"shadow":true}]`, `upstreams={"app":{"url":"http://127.0.0.1:9"},"more":{"url":"http://127.0.0.1:9"}}`)
 	var queues []adminapi.Queue
 	if err := json.Unmarshal([]byte(p.asks(t, "/debug/queues")), &queues); err != nil {
 		t.Fatal(err)
@@ -244,10 +244,10 @@ func shownSeries(text string) (all []string) {
 	return all
 }
 
-func declaredSeries(upstreams ...string) (all []string) {
+func declaredSeries(names ...string) (all []string) {
 	for i := range registry.Metrics {
 		m := &registry.Metrics[i]
-		for _, values := range m.All(upstreams...) {
+		for _, values := range m.All(names...) {
 			var labels []string
 			for at, v := range values {
 				labels = append(labels, m.Labels[at].Name+"="+strconv.Quote(v))

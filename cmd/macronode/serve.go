@@ -47,7 +47,7 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	l.tls = newTLS(cfg, first.shown)
 	l.run.Listen.TLS = l.proves()
 	l.changes.begin(first)
-	l.nameUpstreams(first)
+	l.nameCounted(first)
 	l.children = children.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
 	if err := httpserver.Free(ctx, cfg.Listen.HTTP, cfg.Listen.Admin); err != nil {
 		return cannot(err)
