@@ -182,7 +182,7 @@ func TestWhatASecondSaysIsTold(t *testing.T) {
 		says         []string
 	}{
 		{"GET", "/", 200, []string{"1: " + well + " by HTTP/2, whole after", "with status 200"}},
-		{"GET", "/bad", 502, []string{"2 tries", "1: " + bad + " by HTTP/2, unsent", symptoms[proxy.Declined], halts[event.HaltTries]}},
+		{"GET", "/bad", 502, []string{"2 tries", "1: " + bad + " by HTTP/2, declined", symptoms[proxy.Declined], halts[event.HaltTries]}},
 		{"POST", "/bad", 502, []string{"1 try", symptoms[proxy.Declined], halts[event.HaltMethod]}},
 	} {
 		status, id := p.asked(t, c.method, c.path)
