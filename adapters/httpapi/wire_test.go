@@ -66,6 +66,20 @@ func TestTypesAreTheDocuments(t *testing.T) {
 	}
 }
 
+// Each operation says what the gate may say to whoever asks for it.
+func TestEachOperationMayBeRefused(t *testing.T) {
+	doc, _ := contract()
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			for _, status := range []string{"429", "503"} {
+				if op.Responses.Value(status) == nil {
+					t.Errorf("%s %s: no %s", method, path, status)
+				}
+			}
+		}
+	}
+}
+
 // The document lists the problems that there are, but for that of upstreams, of which the
 // wallet has none.
 func TestCodesAreTheDocuments(t *testing.T) {
