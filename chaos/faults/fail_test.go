@@ -58,7 +58,7 @@ func TestFails(t *testing.T) {
 			h.stays(failed)
 			h.wants(h.issue(waits.key, waits.to), http.StatusGatewayTimeout, "unknown")
 			h.says("the journal failed", fmt.Sprintf("fault=%q", c.fault), c.line)
-			h.says("the node is degraded", "has journal_failed", "reads=true", "writes=false", fmt.Sprintf("fault=%q", c.fault))
+			h.says("the node is degraded", "journal_failed", "reads=true", "writes=false", fmt.Sprintf("fault=%q", c.fault))
 			if n := h.metric(`io_errors_total{op="journal"}`); n < 1 {
 				t.Fatalf("%v failures are counted", n)
 			}

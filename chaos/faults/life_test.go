@@ -63,7 +63,7 @@ func TestFirstStart(t *testing.T) {
 			h.ready()
 			h.await(c.row)
 			h.is(c.row)
-			h.says("the node is "+c.phase, "needs key", "has "+c.ailing[len(c.ailing)-1])
+			h.says("the node is "+c.phase, "needs key", c.ailing[len(c.ailing)-1])
 			held.End()
 			h.starts()
 			h.stop()

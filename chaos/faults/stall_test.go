@@ -96,7 +96,7 @@ func TestGivenUp(t *testing.T) {
 	}
 	h.is(given)
 	h.ages()
-	h.says("the node is degraded", "has journal_failed", `fault="too slow"`)
+	h.says("the node is degraded", "journal_failed", `fault="too slow"`)
 	held.End()
 	after := readOnly("journal_failed", "too slow")
 	h.await(after) // it has answered, late
