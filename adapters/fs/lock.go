@@ -39,14 +39,17 @@ func Lock(d Dir, version string) (io.Closer, error) {
 	return f, nil
 }
 
-// Hold is Lock for who only reads. On a disk that takes no writes there may be no file to
-// lock, and nobody who writes beside.
+// Hold is Lock for who only reads. Where a disk takes no writes nobody can be kept out, and
+// nobody has to be: but one who works in the directory by another way to it is not read beside.
 func Hold(d Dir, version string) (io.Closer, error) {
 	held, err := Lock(d, version)
-	if errors.Is(err, syscall.EROFS) {
-		return io.NopCloser(nil), nil
+	if !errors.Is(err, syscall.EROFS) {
+		return held, err
 	}
-	return held, err
+	if who := Holder(d); who != "" {
+		return nil, fmt.Errorf("%w: %s is held by %s", ErrHeld, d, who)
+	}
+	return io.NopCloser(nil), nil
 }
 
 // Holder is who works in a directory right now; empty: nobody, as far as can be told. Whoever

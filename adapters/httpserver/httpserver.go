@@ -206,14 +206,11 @@ func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) erro
 }
 
 // hear waits until no request has begun to come whose header is not read: a server of net/http
-// that shuts down drops those.
+// that shuts down drops those. It gives up with ctx; false when the end is to be at once.
 func (s *Server) hear(ctx context.Context, l *listener) bool {
-	for l.asked() && ctx.Err() == nil {
-		if !s.wait(ctx, time.Millisecond, nil) {
-			return ctx.Err() != nil && !s.dead()
-		}
+	for l.asked() && s.wait(ctx, time.Millisecond, nil) {
 	}
-	return true
+	return !s.dead()
 }
 
 // wait lets d pass, or until done; false when the end is to be at once.

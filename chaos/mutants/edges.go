@@ -15,7 +15,7 @@ func edges() []Mutant {
 		one("guests who come behind the last call", "an end comes", server+"guests.go", "	if !g.over {\n\t\tg.in++\n\t}\n\treturn !g.over\n", "	g.in++\n\treturn true\n", guests, "./adapters/httpserver TestAStopCutsNoRequest$"),
 		one("answer that keeps its connection", "an end cuts no request", server+"httpserver.go", "if !a.begun && a.ending.Load() {", "if false {", "./adapters/httpserver TestTheGraceServes$", "./adapters/httpserver TestAStopCutsNoRequest$"),
 		alone("a time that passes is waited for by one test", one("cut, and nobody is told", "what was cut is said", server+"httpserver.go", "		return ErrCut\n", "		return nil\n", "./adapters/httpserver TestTheDeadlineCuts$")),
-		alone("one test begins and waits", one("asked, and dropped by net/http", "an end cuts no request", server+"httpserver.go", "for l.asked() && ctx.Err() == nil {", "for false {", asking)),
+		alone("one test begins and waits", one("asked, and dropped by net/http", "an end cuts no request", server+"httpserver.go", "for l.asked() && s.wait(ctx, time.Millisecond, nil) {", "for false {", asking)),
 		alone("one test lets it lie", one("what lies unread was not asked", "an end cuts no request", server+"listener.go", "(c.heard.Load() || unread(c.Conn))", "c.heard.Load()", unread)),
 		one("what was read in part was not asked", "an end cuts no request", server+"listener.go", "(c.heard.Load() || unread(c.Conn))", "unread(c.Conn)", asking, unread),
 		alone("a new connection is met by one test", one("a connection that has not asked yet", "an end cuts no request", server+"listener.go", "is == http.StateNew || is == http.StateIdle", "is == http.StateIdle", unread)),
