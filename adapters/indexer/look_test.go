@@ -294,6 +294,9 @@ func TestLooksBeside(t *testing.T) {
 // TestBound: however large the frames and however slow the disk, the tails take no more
 // memory than they were given.
 func TestBound(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine takes in 45,000 records: without -short")
+	}
 	w := newWorld(diced(1))
 	const frames = 90
 	for n := range frames {
