@@ -159,6 +159,9 @@ func TestOthersRead(t *testing.T) {
 // TestCrashes: a crash of either disk at any operation, whatever it leaves: the file is
 // where it was, or moved, or both; and the move can be done again.
 func TestCrashes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, some hundred disks in memory: without -short")
+	}
 	want := text(3000)
 	begin := func() (live, kept *world.Disk) {
 		live, kept = world.NewDisk(), world.NewDisk()
@@ -299,6 +302,9 @@ func (f *forgets) WriteAt(p []byte, off int64) (int, error) {
 // TestDamage: whichever byte of a kept file is another, its other blocks are read as they
 // were: what is not, is zeros. With the table gone as well, the blocks before it are.
 func TestDamage(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine, some hundred disks in memory: without -short")
+	}
 	want := text(3*block + 1000)
 	live, kept := world.NewDisk(), world.NewDisk()
 	put(t, live, "a.seg", want)

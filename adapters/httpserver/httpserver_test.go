@@ -185,7 +185,9 @@ func TestUnixSockets(t *testing.T) {
 		t.Fatalf("answered %q, %v", body, err)
 	}
 	second := New(c, saying(""), Hooks{}, quietly)
-	if err := second.Run(context.Background()); !errors.Is(err, ErrInUse) {
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := second.Run(soon); !errors.Is(err, ErrInUse) {
 		t.Fatalf("a second one: %v", err)
 	}
 	if err := Free(t.Context(), c.Address); !errors.Is(err, ErrInUse) {

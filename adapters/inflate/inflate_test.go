@@ -104,6 +104,9 @@ func TestWhatIsHonestComesOut(t *testing.T) {
 		} {
 			for i, p := range packed {
 				for _, size := range []int{1, 1000, 1 << 20} {
+					if len(plain) > 1<<20 && testing.Short() {
+						continue // it is the same, and more of it
+					}
 					if size == 1 && len(plain) > 1<<17 {
 						continue
 					}
@@ -169,6 +172,9 @@ func TestBombs(t *testing.T) {
 // TestTheRatioIsHeldAllAlong: not only of the whole: at no moment is more out than what was
 // read by then lets.
 func TestTheRatioIsHeldAllAlong(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine inflates 32 MiB: without -short")
+	}
 	plain := append(even(8<<20), noise(8<<20)...) // in the mean it is honest
 	for of, packed := range map[inflate.Coding][]byte{inflate.Gzip: gz(plain), inflate.Zstd: zs(t, plain)} {
 		if n, err := all(packed, of, inflate.Limits{Window: window}, 1<<20); !errors.Is(err, inflate.ErrLarge) || len(n) > 1<<20 {

@@ -106,6 +106,7 @@ func (c Check) draws(root string) bool {
 func Build(root, overlay, pkg, to string) error {
 	cmd := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", overlay, "-o", to, pkg)
 	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOGC=400") // a compiler ends before it would pay to collect what it leaves
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("compile %s: %w\n%s", pkg, err, out)
 	}

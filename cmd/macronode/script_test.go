@@ -32,6 +32,7 @@ func TestScripts(t *testing.T) {
 		ContinueOnError: true,
 		Setup: func(e *testscript.Env) error {
 			e.Values["node"] = new(background)
+			e.Setenv("GORACE", os.Getenv("GORACE")) // how the race detector, if there is one, behaves in all processes
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
