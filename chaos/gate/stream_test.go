@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"sync"
 	"testing"
@@ -55,6 +56,16 @@ type endless struct{}
 
 func (endless) Read(p []byte) (int, error) { return len(p), nil }
 
+// abrupt dials a connection at whose end nothing that is under way is read any more: as much as the
+// kernels keep would be half a minute of some quotas.
+func abrupt(ctx context.Context, network, address string) (net.Conn, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return conn, conn.(*net.TCPConn).SetLinger(0)
+}
+
 // uploads has callers send bodies without an end, of which nobody knows how long they are,
 // for a time, and gives them all up midway then.
 func (h *house) uploads(span time.Duration, callers map[string]string) (all int64, by map[string]int64, took time.Duration) {
@@ -63,7 +74,7 @@ func (h *house) uploads(span time.Duration, callers map[string]string) (all int6
 	var wg sync.WaitGroup
 	for path, key := range callers {
 		wg.Go(func() {
-			client := &http.Client{Transport: &http.Transport{MaxIdleConns: 1}}
+			client := &http.Client{Transport: &http.Transport{MaxIdleConns: 1, DialContext: abrupt}}
 			defer client.CloseIdleConnections()
 			req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.HTTP+path, io.NopCloser(endless{}))
 			if err != nil {
