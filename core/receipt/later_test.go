@@ -224,7 +224,7 @@ func TestBatchShowsItsItems(t *testing.T) {
 }
 
 // TestBatchOfAThousand: the largest that there may be is shown whole, and nothing is
-// allocated for it where there is room.
+// allocated for it where there is room: ten times, because what the runtime takes for itself counts too.
 func TestBatchOfAThousand(t *testing.T) {
 	items := make([]record.Record, words.MaxItems)
 	for i := range items {
@@ -243,7 +243,7 @@ func TestBatchOfAThousand(t *testing.T) {
 			t.Fatalf("item %d is alone %s, %v, and in its batch %s", i, alone, err, shown[i])
 		}
 	}
-	if room := make([]byte, 0, len(answer)); len(shown) != words.MaxItems || testing.AllocsPerRun(1, func() {
+	if room := make([]byte, 0, len(answer)); len(shown) != words.MaxItems || testing.AllocsPerRun(10, func() {
 		if _, _, _, err := receipt.Render(room, sealed, 0); err != nil {
 			t.Fatal(err)
 		}
