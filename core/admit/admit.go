@@ -72,22 +72,28 @@ type row struct {
 //	A4  of each route, what is counted is its rows that are queued or at work, lost ones too
 //	A5  a part stands in the line if and only if it is lined, and only who has a permit has one
 type Admit struct {
-	limits Limits
-	most   [words.Facets]uint32 // permits: the limit, or those that were out when it became less
+	plain
+
 	rows   []row
 	queues [words.Facets]fair.Queue
 	line   fair.Queue // of parts of bodies, of all facets
-	passed bool       // a part went last, and no request since
-	out    [words.Facets]uint32
 	routes []uint32
 	dues   []uint32 // a heap of places
+}
+
+// plain is what of it is copied as it stands: it owns no memory.
+type plain struct {
+	limits Limits
+	most   [words.Facets]uint32 // permits: the limit, or those that were out when it became less
+	out    [words.Facets]uint32
+	passed bool // a part went last, and no request since
 	turn   words.Facet
 	taken  uint64 // permits that were taken back from those who kept them too long
 }
 
 // New is an empty house.
 func New(l Limits, seed words.Hash64) Admit {
-	a := Admit{limits: l, rows: make([]row, l.Places), routes: make([]uint32, len(l.Routes)), dues: make([]uint32, 0, l.Places)}
+	a := Admit{plain: plain{limits: l}, rows: make([]row, l.Places), routes: make([]uint32, len(l.Routes)), dues: make([]uint32, 0, l.Places)}
 	for f := range a.queues {
 		a.queues[f] = fair.New(queueLimits(&l, words.Facet(f)), seed)
 		a.most[f] = uint32(l.Facets[f].Permits)

@@ -39,15 +39,12 @@ func (a *Admit) Mix(h words.Hash64) words.Hash64 {
 
 // CopyTo overwrites dst, reusing its memory.
 func (a *Admit) CopyTo(dst *Admit) {
-	rows, routes, dues, queues := append(dst.rows[:0], a.rows...), append(dst.routes[:0], a.routes...), append(dst.dues[:0], a.dues...), dst.queues
+	dst.plain = a.plain
+	dst.rows, dst.routes, dst.dues = append(dst.rows[:0], a.rows...), append(dst.routes[:0], a.routes...), append(dst.dues[:0], a.dues...)
 	for f := range a.queues {
-		a.queues[f].CopyTo(&queues[f])
+		a.queues[f].CopyTo(&dst.queues[f])
 	}
-	line := dst.line
-	a.line.CopyTo(&line)
-	*dst = *a
-	dst.line = line
-	dst.rows, dst.routes, dst.dues, dst.queues = rows, routes, dues, queues
+	a.line.CopyTo(&dst.line)
 }
 
 // Check returns the first invariant that does not hold.

@@ -59,17 +59,25 @@ type Config struct {
 //	N5  crowd is, of each tenant, the number of its replies that are held
 //	N6  nobody waits for a permit that is there, where the instance's quota lets him go
 type Node struct {
-	config Config
+	plain
+
 	state  state.State // changed by open and record only
-	clock  clock.Clock
-	ready  ready.Ready
-	super  supervise.Supervisor
-	drain  drain.Drain
 	quota  quota.Quota
 	admit  admit.Admit
 	beyond upstream.Upstreams
 	held   queue.Queue[waiting]
 	crowd  table.Table[words.Tenant, count] // of held
+
+	rec record.Record // of the step at hand: nothing of it is read in another, so it is not copied
+}
+
+// plain is what of a node is copied as it stands: it owns no memory.
+type plain struct {
+	config Config // shared: nobody changes what it points to
+	clock  clock.Clock
+	ready  ready.Ready
+	super  supervise.Supervisor
+	drain  drain.Drain
 
 	durable  words.LSN
 	folded   words.LSN
@@ -86,8 +94,6 @@ type Node struct {
 	begun    bool // the step at hand has its frame
 	report   event.Report
 	gaveUp   uint64 // replies, at an abort
-
-	rec record.Record // of the step at hand
 }
 
 // New makes a node of what recovery folded; s is the node's own from now on.
@@ -98,12 +104,12 @@ func New(c Config, s state.State, now words.Instant, dice words.Dice) *Node {
 	seed := dice
 	slots := words.Hash64(seed.Below(1 << 62))
 	c.Subjects.Places = c.Admit.Places
-	return &Node{config: c, state: s, clock: clock.From(s.At), ready: ready.New(now, c.Start, c.Awaited),
-		super: supervise.New(dice), drain: drain.New(c.Drain), held: queue.New[waiting](c.Held, queue.Reject),
+	return &Node{state: s, held: queue.New[waiting](c.Held, queue.Reject),
 		crowd: table.New[words.Tenant, count](c.State.Ledger.Tenants, slots),
 		quota: quota.New(c.Quotas, c.Subjects, slots), admit: admit.New(c.Admit, slots),
-		beyond:  upstream.New(max(1, c.Calls), seed, c.Beyond...),
-		durable: s.LSN, folded: s.LSN, idle: true}
+		beyond: upstream.New(max(1, c.Calls), seed, c.Beyond...),
+		plain: plain{config: c, clock: clock.From(s.At), ready: ready.New(now, c.Start, c.Awaited), super: supervise.New(dice),
+			drain: drain.New(c.Drain), durable: s.LSN, folded: s.LSN, idle: true}}
 }
 
 // Step carries one event to its effects: at most one frame, no allocation once out

@@ -82,17 +82,13 @@ func (n *Node) Hash() words.Hash64 {
 
 // CopyTo overwrites dst, reusing its memory.
 func (n *Node) CopyTo(dst *Node) {
-	st, held, crowd, quotas, house := dst.state, dst.held, dst.crowd, dst.quota, dst.admit
-	beyond := dst.beyond
-	n.state.CopyTo(&st)
-	n.held.CopyTo(&held)
-	n.crowd.CopyTo(&crowd)
-	n.quota.CopyTo(&quotas)
-	n.admit.CopyTo(&house)
-	n.beyond.CopyTo(&beyond)
-	*dst = *n
-	dst.state, dst.held, dst.crowd, dst.quota, dst.admit = st, held, crowd, quotas, house
-	dst.beyond = beyond
+	dst.plain = n.plain
+	n.state.CopyTo(&dst.state)
+	n.quota.CopyTo(&dst.quota)
+	n.admit.CopyTo(&dst.admit)
+	n.beyond.CopyTo(&dst.beyond)
+	n.held.CopyTo(&dst.held)
+	n.crowd.CopyTo(&dst.crowd)
 }
 
 // Check returns the invariants that do not hold.
