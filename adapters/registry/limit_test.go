@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -57,7 +58,7 @@ func leaves(section reflect.Type, prefix string, to *[]string) {
 // Type.name, types, variables and constants.
 func names(t *testing.T, dir, like string) map[string]bool {
 	t.Helper()
-	found := make(map[string]bool)
+	found, within := make(map[string]bool), make(map[string]string)
 	files, err := filepath.Glob(filepath.Join(root, dir, like))
 	if err != nil {
 		t.Fatal(err)
@@ -77,15 +78,22 @@ func names(t *testing.T, dir, like string) map[string]bool {
 				found[name] = true
 			case *ast.GenDecl:
 				for _, spec := range d.Specs {
-					declares(spec, found)
+					declares(spec, found, within)
 				}
+			}
+		}
+	}
+	for inner, outer := range within { // what is embedded has its fields where it stands
+		for name := range maps.Clone(found) {
+			if field, of := strings.CutPrefix(name, inner+"."); of {
+				found[outer+"."+field] = true
 			}
 		}
 	}
 	return found
 }
 
-func declares(spec ast.Spec, found map[string]bool) {
+func declares(spec ast.Spec, found map[string]bool, within map[string]string) {
 	switch s := spec.(type) {
 	case *ast.ValueSpec:
 		for _, n := range s.Names {
@@ -95,6 +103,9 @@ func declares(spec ast.Spec, found map[string]bool) {
 		found[s.Name.Name] = true
 		if is, ok := s.Type.(*ast.StructType); ok {
 			for _, f := range is.Fields.List {
+				if inner, ok := f.Type.(*ast.Ident); ok && len(f.Names) == 0 {
+					within[inner.Name] = s.Name.Name
+				}
 				for _, n := range fieldNames(f) {
 					found[s.Name.Name+"."+n] = true
 				}

@@ -24,9 +24,6 @@ func gateway() []Mutant {
 
 		one("permit given back twice", "A1: given back exactly once", admit, "\tr.state = free\n", "", house, houseTwin, sim),
 		one("an earlier use gives it back", "a stale word changes nothing", admit, "if r.ticket != t || r.state == free {\n\t\treturn", "if r.state == free {\n\t\treturn", house, houseTwin, told),
-		one("a copy with the permits of another", "CopyTo", "core/admit/check.go", "\tdst.plain = a.plain\n", "", houseTwin, sim),
-		alone("no hall calls anybody, and no story copies a node", one("a copy that calls as before", "CopyTo", "core/node/view.go", "\tn.beyond.CopyTo(&dst.beyond)\n", "", sim)),
-		one("a copy with the answers of another", "CopyTo", "core/node/view.go", "\tn.held.CopyTo(&dst.held)\n", "", sim, "./chaos/explore TestScopes/same"),
 		one("kept for ever", "a ticket nobody settles is reclaimed", admit, "\t\t\tr.state = lost\n\t\t\ta.out[r.facet]--", "\t\t\tr.state = lost", house, houseTwin, sim),
 		one("waits for ever", "a queued request waits at most so long", admit, "until: now.Plus(min(a.limits.Wait, in.Patience/4))", "until: now.Plus(in.Patience)", house, houseTwin, sim),
 		one("a quarter of nothing", "never more than a quarter of its deadline", admit, "min(a.limits.Wait, in.Patience/4)", "a.limits.Wait", houseTwin, sim),
