@@ -150,5 +150,13 @@ func TestAwait(t *testing.T) {
 		if f.AwaitSeq(ctx, 1, 3) {
 			t.Fatal("told of what is not there")
 		}
+		go func() { got <- f.AwaitSeq(t.Context(), 1, 3) }() // in the room of who waits no longer
+		synctest.Wait()
+		if err := f.Fold(all[2:]); err != nil {
+			t.Fatal(err)
+		}
+		if !<-got {
+			t.Fatal("who waits no longer keeps his room")
+		}
 	})
 }

@@ -30,6 +30,8 @@ type diary struct {
 	stop  bool
 	due   words.Instant
 	ticks int
+
+	dawdles time.Duration // over every second request; then a tick is due
 }
 
 func (d *diary) note(format string, args ...any) {
@@ -54,6 +56,12 @@ func (d *diary) Step(now words.Now, in event.Event, out *event.Effects) {
 		out.Arena = append(out.Arena, byte(d.lsn))
 		out.Frames = append(out.Frames, event.Frame{LSN: d.lsn, Off: off, Len: 1})
 		d.held = append(d.held, event.Reply{Ticket: in.Ticket, After: d.lsn})
+		if d.dawdles > 0 && d.lsn%2 == 0 {
+			time.Sleep(d.dawdles)
+			d.due = now.Mono
+		}
+	case event.Durable:
+		d.note("durable %v", in.Upto)
 	case event.Folded:
 		for len(d.held) > 0 && d.held[0].After <= in.Upto {
 			out.Replies = append(out.Replies, d.held[0])
@@ -71,6 +79,7 @@ func (d *diary) Step(now words.Now, in event.Event, out *event.Effects) {
 		d.stop = true
 	case event.Tick:
 		if d.due > 0 && now.Mono >= d.due {
+			d.note("tick")
 			d.ticks++
 			d.due = 0
 		}
@@ -246,6 +255,33 @@ func TestDue(t *testing.T) {
 		time.Sleep(2*time.Hour + time.Second)
 		if err := end(); err != nil || d.ticks != 1 {
 			t.Fatalf("%v, %d ticks", err, d.ticks)
+		}
+	})
+}
+
+// TestATickComesBehindWhatTheDiskSaid: where a tick is due and the disk has spoken meanwhile, the node hears
+// the disk first: it was in time.
+func TestATickComesBehindWhatTheDiskSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &diary{slow: time.Second, dawdles: 3 * time.Second}
+		_, k, end := run(t, d, loop.Door{2, 8, 2})
+		for round := range 40 { // chance says what the loop wakes for
+			d.mu.Lock()
+			d.said = nil
+			d.mu.Unlock()
+			var wg sync.WaitGroup
+			for range 2 {
+				wg.Go(func() { k.Submit(t.Context(), words.Authed, &event.Request{}) })
+				synctest.Wait()
+			}
+			wg.Wait()
+			durable, tick := d.at(fmt.Sprintf("durable %v", words.LSN(2*round+1))), d.at("tick")
+			if durable < 0 || tick < durable {
+				t.Errorf("round %d: %q", round, d.said)
+			}
+		}
+		if err := end(); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

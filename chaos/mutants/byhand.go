@@ -30,3 +30,23 @@ func byHand() []Mutant {
 		one("share never given back", "a tenant's replies", waits, "\tn.crowds(w.of, -1)\n", "", stories, sim),
 	}
 }
+
+// byAnother are those of twenty breaks of another reader, some weeks later, that nothing saw when he made them, and
+// those that one technique alone saw.
+func byAnother() []Mutant {
+	return []Mutant{
+		alone("only the loop's own timer can be beside what the disk says", one("a tick before what the disk has said", "a flush in time is not slow", "adapters/loop/loop.go",
+			"\tfor len(l.late) > 0 && len(l.events) < l.batch {", "\tif ticks {\n\t\tl.events, ticks = append(l.events, event.Tick{}), false\n\t}\n\tfor len(l.late) > 0 && len(l.events) < l.batch {",
+			"./adapters/loop TestATickComesBehindWhatTheDiskSaid$")),
+		alone("the follower's room is its own", one("room of who waits no longer", "room to wait is given back", "adapters/follower/follower.go",
+			"\t\tcase <-ctx.Done():\n\t\t\tf.leave()\n", "\t\tcase <-ctx.Done():\n", "./adapters/follower TestAwait$")),
+		alone("no life gives a rule another route", one("another route pays for the one before", "what is counted is of one route", "core/quota/renew.go",
+			"was.Unit == is.Unit && was.Route == is.Route && fresh", "was.Unit == is.Unit && fresh", "./core/quota TestAgrees$")),
+		alone("the twin of the house knows no turns behind a settlement", one("who moves nothing pays nothing", "a request costs at least so much", "core/admit/admit.go",
+			"min(max(bytes, a.limits.Least), 1<<40)", "min(bytes, 1<<40)", "./core/admit TestNothingIsCheaperThanTheLeast$")),
+		alone("lives ask too seldom", one("part of a second that is lost", "one spare retry a second", "core/upstream/budget.go",
+			"b.filled = b.filled.Plus(time.Duration(n) * refill)", "b.filled = b.filled.Plus(time.Duration(n) * refill)\n\tb.filled = now", "./core/upstream TestSpareRetriesComeBackByTheSecond$")),
+		one("a ref of one operation is not looked up again", "a ref is for ever", "core/node/request.go", "Fresh(in.Upto, at, rows > 1)", "Fresh(in.Upto, at, rows > 2)", sim, "./chaos/sim TestCertificateRefuses$"),
+		one("a drain ends with answers that wait", "D2", "core/node/node.go", "n.held.Len() == 0 && !n.outstanding()", "!n.outstanding()", sim, "./chaos/trace TestLegal"),
+	}
+}

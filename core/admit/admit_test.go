@@ -314,6 +314,29 @@ func TestAgrees(t *testing.T) {
 }
 
 // BenchmarkArrive: a request comes, goes at once, and is settled.
+// TestNothingIsCheaperThanTheLeast: who says in the end that he moved nothing has no more turns than who moved what is
+// charged at least.
+func TestNothingIsCheaperThanTheLeast(t *testing.T) {
+	l := admit.Limits{Places: 40, Quantum: 100, Weights: [words.Classes]uint64{1, 1, 1}, Least: 100, Wait: time.Hour}
+	for f := range l.Facets {
+		l.Facets[f] = admit.Facet{Permits: 1, Queue: 40, Class: [words.Classes]int{40, 40, 40}, Flow: 40}
+	}
+	a := admit.New(l, 1)
+	for n := range uint32(l.Places) {
+		tenant := words.Tenant(1 + n%2)
+		a.Arrive(1, &event.Arrive{Ticket: words.NewTicket(n, 1), Class: words.Authed, Facet: words.Money, Tenant: tenant, Key: words.KeyID(tenant), Patience: 8 * time.Hour})
+	}
+	went := map[uint32]int{}
+	for range l.Places / 2 {
+		ticket, _ := a.Next(2)
+		went[ticket.Slot()%2]++
+		a.Settle(ticket, uint64(ticket.Slot()%2)*l.Least)
+	}
+	if went[0] != went[1] {
+		t.Errorf("who moved nothing went %d times, the other %d times", went[0], went[1])
+	}
+}
+
 func BenchmarkArrive(b *testing.B) {
 	l := limits()
 	l.Places = 2000

@@ -95,7 +95,7 @@ func (q *Queue) checkClass(of words.Class, there uint32, queued []uint32) error 
 	case c.queued != there || int(there) > q.most.class[of]:
 		return fmt.Errorf("F1, F2: %d of class %v are queued, counted %d, at most %d", there, of, c.queued, q.most.class[of])
 	case there == 0 && (c.deficit != 0 || c.visited || c.begun):
-		return fmt.Errorf("F3: class %v has nothing queued and %d saved", of, c.deficit)
+		return fmt.Errorf("F3: class %v has nothing queued, and saved %d, was visited %v, has begun %v", of, c.deficit, c.visited, c.begun)
 	case c.deficit > (weight+1)*q.limits.Quantum:
 		return fmt.Errorf("F4: class %v has saved %d", of, c.deficit)
 	case weight == 0 && there > 0:

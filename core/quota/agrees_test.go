@@ -232,7 +232,7 @@ func TestAgrees(t *testing.T) {
 			"enter": w.enter, "upload": w.upload, "upload again": w.upload, "body": w.body, "body again": w.body, "settle": w.settle,
 		})
 	})
-	for _, corner := range []string{"admitted", "refused", "never", "beyond the burst", "shadow", "shared", "paced", "back", "route", "tuned", "emptied",
+	for _, corner := range []string{"admitted", "refused", "never", "beyond the burst", "shadow", "shared", "paced", "back", "route", "tuned", "of another route", "emptied",
 		"held", "refused a part", "given back", "owed", "undone", "dropped", "came beside what is held"} {
 		if saw[corner] == 0 {
 			t.Errorf("never saw: %s", corner)

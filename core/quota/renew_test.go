@@ -45,6 +45,10 @@ func (w *twins) change(*rapid.T) {
 			} else {
 				w.saw["tuned"]++
 			}
+			if how == 6 && r.Scope == words.OfRoute {
+				r.Route = 3 - r.Route
+				w.saw["of another route"]++
+			}
 		}
 		if next = append(next, r); rapid.IntRange(0, 7).Draw(w.T, "fresh") == 0 {
 			fresh[i], mask = true, mask|1<<i

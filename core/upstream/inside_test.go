@@ -108,6 +108,21 @@ func TestRetriesAreFew(t *testing.T) {
 	}
 }
 
+// TestSpareRetriesComeBackByTheSecond: each a whole second behind the one before, however often they are asked for
+// between.
+func TestSpareRetriesComeBackByTheSecond(t *testing.T) {
+	u := &upstream{rules: Rules{Spare: 3, Hoard: 10}}
+	for _, c := range []struct {
+		at   time.Duration
+		pays bool
+	}{{900 * time.Millisecond, false}, {1900 * time.Millisecond, true}, {1999 * time.Millisecond, false}, {2000 * time.Millisecond, true},
+		{2900 * time.Millisecond, false}, {time.Hour, true}, {time.Hour, true}, {time.Hour, true}, {time.Hour, false}} {
+		if got := u.spend(words.Instant(c.at)); got != c.pays {
+			t.Errorf("at %v: %v, want %v", c.at, got, c.pays)
+		}
+	}
+}
+
 // TestWaits: backoff keeps its bounds, and chance uses all of the room between them.
 func TestWaits(t *testing.T) {
 	for tries, want := range [][2]time.Duration{{50e6, 100e6}, {100e6, 200e6}, {200e6, 400e6}, {400e6, 800e6}, {800e6, 1600e6}, {1600e6, 2e9}, {2e9, 2e9}} {
