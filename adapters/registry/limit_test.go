@@ -58,7 +58,7 @@ func leaves(section reflect.Type, prefix string, to *[]string) {
 // Type.name, types, variables and constants.
 func names(t *testing.T, dir, like string) map[string]bool {
 	t.Helper()
-	found, within := make(map[string]bool), make(map[string]string)
+	found, within := make(map[string]bool), make(map[string][]string)
 	files, err := filepath.Glob(filepath.Join(root, dir, like))
 	if err != nil {
 		t.Fatal(err)
@@ -83,17 +83,16 @@ func names(t *testing.T, dir, like string) map[string]bool {
 			}
 		}
 	}
-	for inner, outer := range within { // what is embedded has its fields where it stands
-		for name := range maps.Clone(found) {
-			if field, of := strings.CutPrefix(name, inner+"."); of {
-				found[outer+"."+field] = true
-			}
+	for name := range maps.Clone(found) { // what is embedded has its fields where it stands
+		inner, field, _ := strings.Cut(name, ".")
+		for _, outer := range within[inner] {
+			found[outer+"."+field] = true
 		}
 	}
 	return found
 }
 
-func declares(spec ast.Spec, found map[string]bool, within map[string]string) {
+func declares(spec ast.Spec, found map[string]bool, within map[string][]string) {
 	switch s := spec.(type) {
 	case *ast.ValueSpec:
 		for _, n := range s.Names {
@@ -104,7 +103,7 @@ func declares(spec ast.Spec, found map[string]bool, within map[string]string) {
 		if is, ok := s.Type.(*ast.StructType); ok {
 			for _, f := range is.Fields.List {
 				if inner, ok := f.Type.(*ast.Ident); ok && len(f.Names) == 0 {
-					within[inner.Name] = s.Name.Name
+					within[inner.Name] = append(within[inner.Name], s.Name.Name)
 				}
 				for _, n := range fieldNames(f) {
 					found[s.Name.Name+"."+n] = true

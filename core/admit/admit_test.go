@@ -313,7 +313,6 @@ func TestAgrees(t *testing.T) {
 	}
 }
 
-// BenchmarkArrive: a request comes, goes at once, and is settled.
 // TestNothingIsCheaperThanTheLeast: who says in the end that he moved nothing has no more turns than who moved what is
 // charged at least.
 func TestNothingIsCheaperThanTheLeast(t *testing.T) {
@@ -337,6 +336,7 @@ func TestNothingIsCheaperThanTheLeast(t *testing.T) {
 	}
 }
 
+// BenchmarkArrive: a request comes, goes at once, and is settled.
 func BenchmarkArrive(b *testing.B) {
 	l := limits()
 	l.Places = 2000
