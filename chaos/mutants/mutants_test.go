@@ -120,10 +120,11 @@ func TestMutantsDie(t *testing.T) {
 					t.Parallel()
 					overlay, number := schema.Overlay, i+1
 					if !schema.Has[number] {
-						if overlay, err = m.Lay(s.root, t.TempDir()); err != nil {
+						alone, err := m.Lay(s.root, t.TempDir())
+						if err != nil {
 							t.Fatal(err)
 						}
-						number = 0
+						overlay, number = alone, 0
 					}
 					v := mutants.Try(s.root, s.built(t, overlay, c.Package), c, number)
 					rows[i].verdicts[n] = v
