@@ -243,7 +243,7 @@ func TestBatchOfAThousand(t *testing.T) {
 			t.Fatalf("item %d is alone %s, %v, and in its batch %s", i, alone, err, shown[i])
 		}
 	}
-	if room := make([]byte, 0, len(answer)); len(shown) != words.MaxItems || testing.AllocsPerRun(10, func() {
+	if room := make([]byte, 0, len(answer)); len(shown) != words.MaxItems || testing.AllocsPerRun(100, func() {
 		if _, _, _, err := receipt.Render(room, sealed, 0); err != nil {
 			t.Fatal(err)
 		}

@@ -443,7 +443,7 @@ func TestNoAnswer(t *testing.T) {
 func TestRenderAllocatesNothing(t *testing.T) {
 	for _, s := range scenes() {
 		sealed, room, v := seal(s.journal, s.prev, s.body()), make([]byte, 0, 8192), vector{Index: s.index}
-		if n := testing.AllocsPerRun(10, func() {
+		if n := testing.AllocsPerRun(1000, func() {
 			if _, _, _, err := v.show(room, &sealed); err != nil {
 				t.Fatal(err)
 			}

@@ -373,7 +373,7 @@ func TestRoomIsTakenOnce(t *testing.T) {
 	pool, poolCopy := table.NewPool[number, number](limit, 1), table.NewPool[number, number](limit, 1)
 	tab.Log(limit)
 	tabCopy.Log(limit)
-	taken := testing.AllocsPerRun(10, func() {
+	taken := testing.AllocsPerRun(100, func() {
 		for i := range number(limit) {
 			tab.Put(i, i+1)
 			fifo.Push(i, i+1)
