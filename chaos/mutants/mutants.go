@@ -85,12 +85,15 @@ func lay(dir string, text map[string]string) (overlay string, err error) {
 }
 
 // A Check is tests of one package.
-type Check struct{ Package, Tests string }
+type Check struct {
+	Package, Tests string
+	CPU            time.Duration // who takes more goes round in circles; 0 is no limit
+}
 
 // Split reads "package tests"; all of its tests, where none are named.
 func Split(check string) Check {
 	pkg, tests, _ := strings.Cut(check, " ")
-	return Check{pkg, tests}
+	return Check{Package: pkg, Tests: tests}
 }
 
 // draws reports that its package uses rapid, whose flags are there only then.
@@ -126,25 +129,44 @@ var complaint = regexp.MustCompile(`(?m)^\s*(\S+_test\.go:\d+: .*|panic: .*|\S+\
 // Calm runs one check, that was built to a file, with no mutant on.
 func Calm(root, built string, c Check) Verdict { return c.run(root, built) }
 
-// Try runs one check, that was built to a file, with a mutant on; 0 is the one that it was
-// built with. What draws at random draws more than usual, and ten times as much again before
-// it is believed to see nothing.
-func Try(root, built string, c Check, mutant int) (v Verdict) {
-	var args []string
-	if mutant > 0 {
-		args = append(args, "-mutant="+strconv.Itoa(mutant))
-	}
+// Glance is Try, but what draws at random does so once.
+func Glance(root, built string, c Check, mutant int) Verdict {
 	if !c.draws(root) {
-		return c.run(root, built, args...)
+		return c.once(root, built, mutant, 0)
 	}
-	for n, draws := range [...]int{400, 4000} { // a counterexample need not be small to be one
-		v = c.run(root, built, append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks="+strconv.Itoa(draws))...)
-		v.Dead = v.Dead && (n == 0 || !strings.HasPrefix(v.Why, "panic: test timed out")) // which is no complaint of so many
+	return c.once(root, built, mutant, draws[0])
+}
+
+// draws is how often what draws at random draws, more than usual, and ten times as often
+// before it is believed to see nothing, and once more.
+var draws = [...]int{400, 4000, 40000}
+
+// Try runs one check, that was built to a file, with a mutant on; 0 is the one that it was
+// built with.
+func Try(root, built string, c Check, mutant int) (v Verdict) {
+	if !c.draws(root) {
+		return c.once(root, built, mutant, 0)
+	}
+	for i, n := range draws { // a counterexample need not be small to be one
+		v = c.once(root, built, mutant, n)
+		v.Dead = v.Dead && (i == 0 || !strings.HasPrefix(v.Why, "panic: test timed out")) // which is no complaint of so many
 		if v.Dead {
 			break
 		}
 	}
 	return v
+}
+
+// once runs one check with a mutant on; it draws so often, if it draws.
+func (c Check) once(root, built string, mutant, draws int) Verdict {
+	var args []string
+	if mutant > 0 {
+		args = append(args, "-mutant="+strconv.Itoa(mutant))
+	}
+	if draws > 0 {
+		args = append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks="+strconv.Itoa(draws))
+	}
+	return c.run(root, built, args...)
 }
 
 func (c Check) run(root, built string, args ...string) Verdict {
@@ -153,6 +175,10 @@ func (c Check) run(root, built string, args ...string) Verdict {
 		args = append(args, "-test.run="+c.Tests)
 	}
 	cmd := exec.Command(built, args...)
+	if c.CPU > 0 {
+		limit := fmt.Sprintf(`ulimit -t %d; exec "$0" "$@"`, int(c.CPU.Seconds())+1)
+		cmd = exec.Command("sh", append([]string{"-c", limit, built}, args...)...)
+	}
 	cmd.Dir = filepath.Join(root, c.Package)
 	out, err := cmd.CombinedOutput()
 	v := Verdict{Dead: err != nil, Blind: strings.Contains(string(out), "flag provided but not defined: -mutant")}

@@ -80,15 +80,20 @@ func Lay(root, dir string, all []Mutant) (Schema, error) {
 			f.add(number, t)
 		}
 	}
+	var err error
+	s.Overlay, err = laid(root, dir, files)
+	return s, err
+}
+
+// laid writes the overlay of files with broken twins, over the tree at root, into dir.
+func laid(root, dir string, files map[string]*schemed) (overlay string, err error) {
 	text := map[string]string{filepath.Join(root, selectorDir, "on.go"): selector}
 	for path, f := range files { //nolint:maporder // each goes to a place of its own
 		if len(f.broken) > 0 {
 			text[filepath.Join(root, path)] = f.text()
 		}
 	}
-	var err error
-	s.Overlay, err = lay(dir, text)
-	return s, err
+	return lay(dir, text)
 }
 
 // errAlone says that a mutant breaks more than bodies of functions.

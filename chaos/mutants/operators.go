@@ -1,0 +1,266 @@
+package mutants
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A Slip is a bug that nobody thought of: what a mutation operator makes of one place.
+type Slip struct {
+	Number  int // of it among those of its overlay, from 1 on
+	Package string
+	Name    string // file, function, and the line with what is in the place of what; no number, which would move
+	twin    twin
+	in      *schemed
+}
+
+// Slips are all that mutation operators make of some packages, and the overlay that has
+// them. What no compiler takes is no slip.
+func Slips(root, dir string, packages []string) (all []Slip, overlay string, err error) {
+	for _, pkg := range packages {
+		slips, err := slipsOf(root, pkg)
+		if err != nil {
+			return nil, "", err
+		}
+		if slips, err = compiled(root, dir, pkg, slips); err != nil {
+			return nil, "", err
+		}
+		all = append(all, slips...)
+	}
+	overlay, err = numbered(root, dir, all)
+	return all, overlay, err
+}
+
+// numbered numbers slips, and writes their overlay.
+func numbered(root, dir string, slips []Slip) (overlay string, err error) {
+	files := map[string]*schemed{}
+	for i := range slips {
+		s := &slips[i]
+		s.Number = i + 1
+		s.in.add(s.Number, []twin{s.twin})
+		files[s.in.path] = s.in
+	}
+	defer func() {
+		for _, f := range files { //nolint:maporder // each is emptied
+			clear(f.broken)
+		}
+	}()
+	return laid(root, dir, files)
+}
+
+// slipsOf are all slips of a package, those that no compiler takes among them.
+func slipsOf(root, pkg string) (slips []Slip, err error) {
+	names, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
+	if err != nil {
+		return nil, err
+	}
+	again := map[string]int{}
+	for _, name := range names {
+		path, err := filepath.Rel(root, name)
+		if err != nil {
+			return nil, err
+		}
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := load(root, path)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range f.tree.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok || fn.Body == nil || spared[fn.Name.Name] {
+				continue
+			}
+			start := f.offset(fn.Body.Lbrace)
+			body := f.raw[start : f.offset(fn.Body.Rbrace)+1]
+			ast.Walk(slipper{f, func(from, to token.Pos, now string) {
+				a, b := f.offset(from), f.offset(to)
+				name := fmt.Sprintf("%s %s: %s", path, f.named(fn), f.marked(a, b, now))
+				if again[name]++; again[name] > 1 {
+					name += fmt.Sprintf(" (%d)", again[name])
+				}
+				slips = append(slips, Slip{Package: pkg, Name: name, in: f,
+					twin: twin{of: fn, body: string(body[:a-start]) + now + string(body[b-start:])}})
+			}}, fn.Body)
+		}
+	}
+	return slips, nil
+}
+
+// spared are functions in which nothing is broken: a schema has no twin of them, or they
+// look only whether all is well, and have mutants of their own.
+var spared = map[string]bool{"init": true, "main": true, "Check": true, "check": true}
+
+// swaps are the operators that are mistaken for each other.
+var swaps = map[token.Token]string{
+	token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">", token.EQL: "!=", token.NEQ: "==",
+	token.ADD: "-", token.SUB: "+", token.MUL: "/", token.QUO: "*", token.REM: "*",
+	token.SHL: ">>", token.SHR: "<<", token.AND: "|", token.OR: "&", token.XOR: "&", token.AND_NOT: "&",
+	token.ADD_ASSIGN: "-=", token.SUB_ASSIGN: "+=", token.MUL_ASSIGN: "/=", token.OR_ASSIGN: "&=", token.AND_ASSIGN: "|=", token.XOR_ASSIGN: "|=",
+	token.INC: "--", token.DEC: "++",
+}
+
+// twisted are names that are mistaken for each other.
+var twisted = map[string]string{"min": "max", "max": "min", "true": "false", "false": "true"}
+
+// A slipper collects the slips of a function.
+type slipper struct {
+	f    *schemed
+	made func(from, to token.Pos, now string)
+}
+
+// Visit makes of one node what operators make of it.
+func (s slipper) Visit(n ast.Node) ast.Visitor {
+	switch n := n.(type) {
+	case *ast.BinaryExpr:
+		if now, ok := swaps[n.Op]; ok {
+			s.made(n.OpPos, n.OpPos+token.Pos(len(n.Op.String())), now)
+		}
+		if n.Op == token.LAND || n.Op == token.LOR { // one of them forgotten
+			s.made(n.Pos(), n.Y.Pos(), "")
+			s.made(n.X.End(), n.End(), "")
+		}
+	case *ast.IfStmt: // a rule forgotten
+		s.made(n.Cond.Pos(), n.Cond.End(), "false && ("+s.f.slice(n.Cond.Pos(), n.Cond.End())+")")
+	case *ast.UnaryExpr:
+		if n.Op == token.NOT {
+			s.made(n.Pos(), n.X.Pos(), "")
+		}
+	case *ast.AssignStmt:
+		if now, ok := swaps[n.Tok]; ok {
+			s.made(n.TokPos, n.TokPos+token.Pos(len(n.Tok.String())), now)
+		}
+	case *ast.IncDecStmt:
+		s.made(n.TokPos, n.End(), swaps[n.Tok])
+	case *ast.CallExpr:
+		if s.asserts(n) {
+			return nil
+		}
+		if name, ok := n.Fun.(*ast.Ident); ok && twisted[name.Name] != "" {
+			s.made(name.Pos(), name.End(), twisted[name.Name])
+		}
+	case *ast.ReturnStmt:
+		for _, r := range n.Results {
+			if name, ok := r.(*ast.Ident); ok && twisted[name.Name] != "" {
+				s.made(name.Pos(), name.End(), twisted[name.Name])
+			}
+		}
+	case *ast.BlockStmt:
+		s.without(n.List)
+	case *ast.CaseClause:
+		s.without(n.Body)
+	}
+	return s
+}
+
+// asserts reports a call that has nothing to show while all is well.
+func (s slipper) asserts(call *ast.CallExpr) bool {
+	switch s.f.slice(call.Fun.Pos(), call.Fun.End()) {
+	case "panic", "words.Assert", "Assert":
+		return true
+	}
+	return false
+}
+
+// without forgets statements, each alone.
+func (s slipper) without(list []ast.Stmt) {
+	for _, n := range list {
+		switch n := n.(type) {
+		case *ast.AssignStmt:
+			if n.Tok == token.DEFINE {
+				continue
+			}
+		case *ast.ExprStmt:
+			if call, ok := n.X.(*ast.CallExpr); ok && s.asserts(call) {
+				continue
+			}
+		case *ast.BranchStmt:
+			if n.Tok == token.FALLTHROUGH || n.Tok == token.GOTO {
+				continue
+			}
+		case *ast.IncDecStmt, *ast.DeferStmt:
+		default:
+			continue
+		}
+		s.made(n.Pos(), n.End(), "{}")
+	}
+}
+
+// marked is the line, or lines, of some bytes, with what is put in their place.
+func (f *schemed) marked(from, to int, now string) string {
+	first := bytes.LastIndexByte(f.raw[:from], '\n') + 1
+	last := to + bytes.IndexByte(f.raw[to:], '\n')
+	old := string(f.raw[from:to])
+	if now == "false && ("+old+")" {
+		now = "false"
+	}
+	line := fmt.Sprintf("%s[%s -> %s]%s", f.raw[first:from], old, now, f.raw[to:last])
+	return strings.Join(strings.Fields(line), " ")
+}
+
+// named is a function with its receiver's type.
+func (f *schemed) named(fn *ast.FuncDecl) string {
+	if fn.Recv == nil {
+		return fn.Name.Name
+	}
+	kind, _, _ := strings.Cut(strings.TrimPrefix(f.slice(fn.Recv.List[0].Type.Pos(), fn.Recv.List[0].Type.End()), "*"), "[")
+	return kind + "." + fn.Name.Name
+}
+
+// compiled are those slips of a package that a compiler takes.
+func compiled(root, dir, pkg string, slips []Slip) ([]Slip, error) {
+	for {
+		overlay, err := numbered(root, dir, slips)
+		if err != nil {
+			return nil, err
+		}
+		cmd := exec.Command("go", "build", "-gcflags=-e", "-overlay", overlay, pkg)
+		cmd.Dir = root
+		out, err := cmd.CombinedOutput()
+		if err == nil {
+			return slips, nil
+		}
+		bad, e := refused(string(out))
+		if e != nil || len(bad) == 0 {
+			return nil, fmt.Errorf("compile %s: %w\n%s", pkg, errors.Join(err, e), out)
+		}
+		slips = slices.DeleteFunc(slips, func(s Slip) bool { return bad[s.Number] })
+	}
+}
+
+var (
+	said  = regexp.MustCompile(`(?m)^(\S+\.go):(\d+):\d+: `)
+	begun = regexp.MustCompile(`^func .*Mutant(\d+)[\[(]`)
+)
+
+// refused are the numbers of those slips of which a compiler complains.
+func refused(out string) (map[int]bool, error) {
+	bad := map[int]bool{}
+	for _, m := range said.FindAllStringSubmatch(out, -1) {
+		raw, err := os.ReadFile(m[1])
+		if err != nil {
+			return nil, err
+		}
+		lines := strings.Split(string(raw), "\n")
+		line, _ := strconv.Atoi(m[2])
+		for _, text := range slices.Backward(lines[:line]) { // from the complaint up to where its twin begins
+			if b := begun.FindStringSubmatch(text); b != nil {
+				n, _ := strconv.Atoi(b[1])
+				bad[n] = true
+				break
+			}
+		}
+	}
+	return bad, nil
+}

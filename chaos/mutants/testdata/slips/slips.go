@@ -1,0 +1,29 @@
+// Package slips has something for each mutation operator.
+package slips
+
+type counter struct{ n, most int }
+
+func (c *counter) add(n int, quiet bool) (over bool) {
+	if n < 0 || quiet && n > c.most {
+		panic("no number")
+	}
+	for i := 0; i < n; i++ {
+		c.n += min(i, 1)
+	}
+	switch {
+	case !quiet:
+		c.n = c.n * 2
+		return true
+	}
+	return false
+}
+
+func name(n int) string {
+	text := "a" + "b"
+	if text == "" {
+		return text
+	}
+	return "n"
+}
+
+func (c *counter) Check() bool { return c.n < c.most }
