@@ -87,6 +87,7 @@ func lay(dir string, text map[string]string) (overlay string, err error) {
 // A Check is tests of one package.
 type Check struct {
 	Package, Tests string
+	Draws          int           // of what draws at random, by rapid; 0 is as many as it takes
 	CPU            time.Duration // who takes more goes round in circles; 0 is no limit
 }
 
@@ -127,28 +128,23 @@ type Verdict struct {
 var complaint = regexp.MustCompile(`(?m)^\s*(\S+_test\.go:\d+: .*|panic: .*|\S+\.go:\d+:\d+: .*|.*: broken: .*)$`)
 
 // Calm runs one check, that was built to a file, with no mutant on.
-func Calm(root, built string, c Check) Verdict { return c.run(root, built) }
+func Calm(root, built string, c Check) Verdict { return c.run(root, built, 0, 0) }
 
-// Glance is Try, but what draws at random does so once.
-func Glance(root, built string, c Check, mutant int) Verdict {
-	if !c.draws(root) {
-		return c.once(root, built, mutant, 0)
-	}
-	return c.once(root, built, mutant, draws[0])
-}
-
-// draws is how often what draws at random draws, more than usual, and ten times as often
+// draws is how often what draws at random draws: more than usual, and ten times as often
 // before it is believed to see nothing, and once more.
 var draws = [...]int{400, 4000, 40000}
 
-// Try runs one check, that was built to a file, with a mutant on; 0 is the one that it was
-// built with.
+// Try runs one check, that was built to a file, with a mutant on; 0 is none, or the one that
+// it was built with.
 func Try(root, built string, c Check, mutant int) (v Verdict) {
 	if !c.draws(root) {
-		return c.once(root, built, mutant, 0)
+		return c.run(root, built, mutant, 0)
+	}
+	if c.Draws > 0 {
+		return c.run(root, built, mutant, c.Draws)
 	}
 	for i, n := range draws { // a counterexample need not be small to be one
-		v = c.once(root, built, mutant, n)
+		v = c.run(root, built, mutant, n)
 		v.Dead = v.Dead && (i == 0 || !strings.HasPrefix(v.Why, "panic: test timed out")) // which is no complaint of so many
 		if v.Dead {
 			break
@@ -157,20 +153,14 @@ func Try(root, built string, c Check, mutant int) (v Verdict) {
 	return v
 }
 
-// once runs one check with a mutant on; it draws so often, if it draws.
-func (c Check) once(root, built string, mutant, draws int) Verdict {
-	var args []string
+func (c Check) run(root, built string, mutant, draws int) Verdict {
+	args := []string{"-test.timeout=180s", "-test.failfast"}
 	if mutant > 0 {
 		args = append(args, "-mutant="+strconv.Itoa(mutant))
 	}
 	if draws > 0 {
 		args = append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile", "-rapid.checks="+strconv.Itoa(draws))
 	}
-	return c.run(root, built, args...)
-}
-
-func (c Check) run(root, built string, args ...string) Verdict {
-	args = append(args, "-test.timeout=180s", "-test.failfast")
 	if c.Tests != "" {
 		args = append(args, "-test.run="+c.Tests)
 	}

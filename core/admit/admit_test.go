@@ -174,6 +174,9 @@ func TestAgrees(t *testing.T) {
 				g.Flow.Of = uint64(e.Tenant)
 			}
 			used[e.Ticket] = true
+			if alone := m.Waits(g.Facet, g.Flow) == 0; a.Alone(&e) != alone {
+				t.Fatalf("%+v alone: %v, the twin says %v", e, !alone, alone)
+			}
 			err := a.Would(&e)
 			if want := m.Would(g); name(err) != want {
 				t.Fatalf("%+v: %v, the twin says %q", e, err, want)
@@ -191,7 +194,7 @@ func TestAgrees(t *testing.T) {
 				return
 			}
 			ticket, waited := a.Next(now)
-			if !m.May(ticket) {
+			if !m.May(ticket) || !m.Turn(ticket) {
 				t.Fatalf("%v goes, who may not", ticket)
 			}
 			if since := m.Go(ticket); waited != time.Duration(now)+since {
@@ -214,20 +217,23 @@ func TestAgrees(t *testing.T) {
 				return
 			}
 		}
+		settle := func(t *rapid.T, ticket words.Ticket, bytes uint64) {
+			ended, worked := a.Settle(ticket, bytes)
+			if e, w := m.Settle(ticket); ended != e || worked != w {
+				t.Fatalf("%v ended: %v, worked: %v; the twin says %v, %v", ticket, ended, worked, e, w)
+			}
+		}
 		t.Repeat(map[string]func(*rapid.T){
 			"arrive": arrive, "arrive again": arrive, "arrive more": arrive, "next": next,
 			"settle": func(t *rapid.T) { // also twice, and of an earlier use
 				if len(used) > 0 {
 					ticket := words.NewTicket(rapid.Uint32Range(0, uint32(l.Places)-1).Draw(t, "slot"), rapid.Uint32Range(1, uint32(len(used))).Draw(t, "use"))
-					a.Settle(ticket, rapid.Uint64Range(0, 3*quantum).Draw(t, "bytes"))
-					m.Settle(ticket)
+					settle(t, ticket, rapid.Uint64Range(0, 3*quantum).Draw(t, "bytes"))
 				}
 			},
 			"leave": func(t *rapid.T) {
 				if len(m.Guests) > 0 {
-					ticket := m.Guests[rapid.IntRange(0, len(m.Guests)-1).Draw(t, "guest")].Ticket
-					a.Settle(ticket, 0)
-					m.Settle(ticket)
+					settle(t, m.Guests[rapid.IntRange(0, len(m.Guests)-1).Draw(t, "guest")].Ticket, 0)
 				}
 			},
 			"part": func(t *rapid.T) {
@@ -263,9 +269,6 @@ func TestAgrees(t *testing.T) {
 					}
 					saw[what]++
 				}
-				if due, any := a.Due(); any && due <= now {
-					t.Fatalf("due at %d, it is %d", due, now)
-				}
 			},
 			"change": func(t *rapid.T) { change(t, now, &a, &m, &l) },
 			"copy": func(t *rapid.T) {
@@ -293,10 +296,21 @@ func TestAgrees(t *testing.T) {
 				if a.Lined() != m.Lined() {
 					t.Fatalf("%d parts are lined, the twin says %d", a.Lined(), m.Lined())
 				}
+				due, any := a.Due()
+				if first, is := m.Due(); due != first || any != is {
+					t.Fatalf("due at %d, %v, the twin says %d, %v", due, any, first, is)
+				}
+				if a.First() == m.Passed {
+					t.Fatalf("a part is next: %v, not so for the twin", a.First())
+				}
 				for i := range uint32(len(used)) {
 					for slot := range uint32(l.Places) {
-						if ticket := words.NewTicket(slot, i+1); a.Works(ticket) != m.Works(ticket) {
+						ticket := words.NewTicket(slot, i+1)
+						if a.Works(ticket) != m.Works(ticket) {
 							t.Fatalf("%v works: %v, not so for the twin", ticket, a.Works(ticket))
+						}
+						if is := m.State(ticket); a.Holds(ticket) != (is != "") || a.Lost(ticket) != (is == "lost") {
+							t.Fatalf("%v is in: %v, lost: %v, the twin says %q", ticket, a.Holds(ticket), a.Lost(ticket), is)
 						}
 					}
 				}
@@ -309,6 +323,57 @@ func TestAgrees(t *testing.T) {
 	for _, corner := range []string{"waited", "paused", "lined", "passed"} {
 		if saw[corner] == 0 {
 			t.Errorf("never saw: %s", corner)
+		}
+	}
+}
+
+// TestWhatIsCharged: beside those who cost the least, whoever costs three times as much has a third of their turns,
+// whether that is what he declares, what he is told, what moves meanwhile or what he says in the end.
+func TestWhatIsCharged(t *testing.T) {
+	const least = 100
+	for name, c := range map[string]struct {
+		bytes                   int64
+		answer, passed, settled uint64
+		quantum                 uint64
+		want                    int // turns of the other for one of his
+	}{
+		"nothing":             {want: 1, quantum: 1000},
+		"declared":            {bytes: 3 * least, settled: 3 * least, quantum: 1000, want: 3},
+		"an answer":           {bytes: least, answer: 2 * least, settled: 3 * least, quantum: 1000, want: 3},
+		"moved meanwhile":     {passed: 2 * least, settled: 3 * least, quantum: 1000, want: 3},
+		"said in the end":     {settled: 3 * least, quantum: 1000, want: 3},
+		"no more than moved":  {bytes: 3 * least, settled: least, quantum: 1000, want: 1},
+		"no length, a turn":   {bytes: -1, settled: 3 * least, quantum: 3 * least, want: 3},
+		"more than a quantum": {bytes: 90 * least, answer: 90 * least, settled: 3 * least, quantum: 3 * least, want: 3},
+	} {
+		l := admit.Limits{Places: 240, Quantum: c.quantum, Weights: [words.Classes]uint64{1, 1, 1}, Least: least, Wait: time.Hour}
+		for f := range l.Facets {
+			l.Facets[f] = admit.Facet{Permits: 1, Queue: 240, Class: [words.Classes]int{240, 240, 240}, Flow: 240}
+		}
+		a := admit.New(l, 1)
+		for n := range uint32(l.Places) {
+			tenant := words.Tenant(1 + n%2)
+			in := event.Arrive{Ticket: words.NewTicket(n, 1), Class: words.Authed, Facet: words.Money, Tenant: tenant, Key: words.KeyID(tenant), Patience: 8 * time.Hour}
+			if tenant == 1 {
+				in.Bytes, in.Answer = c.bytes, uint32(c.answer)
+			}
+			a.Arrive(1, &in)
+		}
+		went := [2]int{}
+		for range l.Places / 2 {
+			ticket, _ := a.Next(2)
+			his := ticket.Slot()%2 == 0
+			if went[ticket.Slot()%2]++; !his {
+				a.Settle(ticket, least)
+				continue
+			}
+			if c.passed > 0 {
+				a.Pass(ticket, c.passed)
+			}
+			a.Settle(ticket, c.settled)
+		}
+		if most := 3 * c.want; went[1]-c.want*went[0] > most || c.want*went[0]-went[1] > most {
+			t.Errorf("%s: he went %d times, the other %d times, want %d for one", name, went[0], went[1], c.want)
 		}
 	}
 }

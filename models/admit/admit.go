@@ -33,7 +33,9 @@ type House struct {
 	Wait, Grace          time.Duration
 	Guests               []Guest
 	Taken                int
-	lined                int
+	Passed               bool                // a part went, and nobody was given a permit since
+	went                 map[words.Facet]int // the how manieth it was that was given the last permit of a facet
+	lined, gone          int
 }
 
 func (h *House) count(which func(*Guest) bool) (n int) {
@@ -60,7 +62,7 @@ func (h *House) Working() int { return h.count(func(g *Guest) bool { return g.St
 // Would says which bound refuses a guest.
 func (h *House) Would(g Guest) string {
 	queue := h.count(func(o *Guest) bool { return o.Facet == g.Facet && o.State == "queued" })
-	flow := h.count(func(o *Guest) bool { return o.Facet == g.Facet && o.Flow == g.Flow && o.State == "queued" })
+	flow := h.Waits(g.Facet, g.Flow)
 	route := h.count(func(o *Guest) bool { return o.Route == g.Route })
 	switch {
 	case g.Route < len(h.Routes) && h.Routes[g.Route] > 0 && route >= h.Routes[g.Route]:
@@ -110,10 +112,36 @@ func (h *House) May(t words.Ticket) bool {
 	return t == 0
 }
 
+// Turn reports that it is the turn of a guest's facet: of those that may give a permit, the
+// one that gave none for longest.
+func (h *House) Turn(t words.Ticket) bool {
+	ripe := map[words.Facet]bool{}
+	of := words.Facets
+	for _, g := range h.Guests {
+		if g.State == "queued" && h.Out(g.Facet) < h.Permits {
+			ripe[g.Facet] = true
+		}
+		if g.Ticket == t {
+			of = g.Facet
+		}
+	}
+	for f := range words.Facets {
+		if ripe[f] && h.went[f] < h.went[of] {
+			return false
+		}
+	}
+	return true
+}
+
 // Go gives a permit.
 func (h *House) Go(t words.Ticket) time.Duration {
+	if h.went == nil {
+		h.went = map[words.Facet]int{}
+	}
 	for i := range h.Guests {
 		if g := &h.Guests[i]; g.Ticket == t {
+			h.gone++
+			h.went[g.Facet], h.Passed = h.gone, false
 			g.State, g.Until = "out", g.End.Plus(h.Grace)
 			return time.Duration(-g.Since)
 		}
@@ -121,14 +149,40 @@ func (h *House) Go(t words.Ticket) time.Duration {
 	return -1
 }
 
-// Settle lets a guest go.
-func (h *House) Settle(t words.Ticket) {
+// Settle lets a guest go, who had worked or waited; false, when there is none.
+func (h *House) Settle(t words.Ticket) (ended, worked bool) {
 	for i := range h.Guests {
-		if h.Guests[i].Ticket == t {
+		if g := h.Guests[i]; g.Ticket == t {
 			h.Guests = append(h.Guests[:i:i], h.Guests[i+1:]...)
-			return
+			return true, g.State != "queued"
 		}
 	}
+	return false, false
+}
+
+// State is how a guest is in, empty when he is not.
+func (h *House) State(t words.Ticket) string {
+	for _, g := range h.Guests {
+		if g.Ticket == t {
+			return g.State
+		}
+	}
+	return ""
+}
+
+// Waits counts those of a flow who wait for a permit of a facet.
+func (h *House) Waits(f words.Facet, of words.Flow) int {
+	return h.count(func(g *Guest) bool { return g.Facet == f && g.Flow == of && g.State == "queued" })
+}
+
+// Due is when Overdue has something to do.
+func (h *House) Due() (first words.Instant, any bool) {
+	for _, g := range h.Guests {
+		if due := g.due(); g.State != "lost" && (!any || due < first) {
+			first, any = due, true
+		}
+	}
+	return first, any
 }
 
 // Works reports that a guest has a permit, and no part of it waits.
@@ -159,7 +213,7 @@ func (h *House) GoPart(t words.Ticket, bytes uint64) bool {
 		if h.count(func(o *Guest) bool { return o.Part == "lined" && o.Flow == g.Flow && o.Nth < g.Nth }) > 0 {
 			return false
 		}
-		g.Part = ""
+		g.Part, h.Passed = "", true
 		return true
 	}
 	return false
