@@ -79,16 +79,20 @@ func TestSlips(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := unseen(t)
-	looks := map[string][]mutants.Check{}
+	looks, took := map[string][]mutants.Check{}, map[string]time.Duration{}
 	for _, pkg := range packages {
 		looks[pkg] = looksAt(pkg)
 		for i := range looks[pkg] {
 			c := &looks[pkg][i]
-			v := mutants.Try(s.root, s.built(t, overlay, c.Package), *c, 0)
-			if v.Dead {
-				t.Fatalf("%s complains of the house as it is: %s", c.Package, v.Why)
+			name := fmt.Sprint(c.Package, c.Draws)
+			if took[name] == 0 {
+				v := mutants.Try(s.root, s.built(t, overlay, c.Package), *c, 0)
+				if v.Dead {
+					t.Fatalf("%s complains of the house as it is: %s", c.Package, v.Why)
+				}
+				took[name] = v.CPU
 			}
-			c.CPU = time.Second + 5*v.CPU
+			c.CPU = time.Second + 5*took[name]
 		}
 	}
 	var mu sync.Mutex

@@ -33,21 +33,6 @@ func TestHashForgetsNothing(t *testing.T) {
 	}
 }
 
-// TestBytes: a state takes what it says, and what it says follows its limits.
-func TestBytes(t *testing.T) {
-	few := limits()
-	many := few
-	many.Ledger.Accounts += 1_000_000
-	for part, grown := range map[string]state.Limits{
-		"accounts": many,
-		"API keys": {Ledger: few.Ledger, Idem: few.Idem, Keys: few.Keys + 1_000_000},
-	} {
-		if more := state.Bytes(grown) - state.Bytes(few); more < 40_000_000 || more > 800_000_000 {
-			t.Errorf("a million more %s take %d bytes", part, more)
-		}
-	}
-}
-
 // TestCheckSees: it asks all of its machines.
 func TestCheckSees(t *testing.T) {
 	for what, breaks := range map[string]func(*state.State){
