@@ -78,14 +78,9 @@ func (w *walk) into(v reflect.Value, path string) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			name := "." + v.Type().Field(i).Name
-			switch {
-			case name == "._":
-				continue
-			case v.Type().Field(i).Anonymous:
-				name = "" // its fields are those of what it stands in
+			if f := v.Type().Field(i); f.Name != "_" {
+				w.into(v.Field(i), joined(path, f))
 			}
-			w.into(v.Field(i), strings.TrimPrefix(path+name, "."))
 		}
 	case reflect.Slice, reflect.Array:
 		if v.Len() == 0 {

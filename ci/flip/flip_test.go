@@ -120,3 +120,27 @@ func TestUnsteadyHash(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// TestApart: the fields in which two differ are named, the first of many.
+func TestApart(t *testing.T) {
+	type inner struct{ n, m int }
+	type outer struct {
+		inner
+		list [3]inner
+		some []byte
+		name string
+	}
+	was := outer{inner: inner{1, 2}, some: []byte{1, 2}, name: "a"}
+	is := was
+	if said := Apart(&was, &is); said != "" {
+		t.Errorf("the same are apart: %s", said)
+	}
+	is.m, is.list[1].n, is.some, is.name = 3, 4, []byte{1}, "b"
+	if said, want := Apart(&was, &is), "m is 2 and 3, list[1].n is 0 and 4, some has 2 elements and 1, name is a and b"; said != want {
+		t.Errorf("%s, want %s", said, want)
+	}
+	is.some, is.n = []byte{3, 4}, 5
+	if said, want := Apart(&was, &is), "n is 1 and 5, m is 2 and 3, list[1].n is 0 and 4, some[0] is 1 and 3"; said != want {
+		t.Errorf("%s, want %s", said, want)
+	}
+}

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"macronode/ci/flip"
 	"macronode/ci/story"
 	"macronode/core/admit"
 	"macronode/core/event"
@@ -274,7 +275,7 @@ func TestAgrees(t *testing.T) {
 			"copy": func(t *rapid.T) {
 				a.CopyTo(&spare)
 				if a.Mix(0) != spare.Mix(0) {
-					t.Fatal("a copy has another hash")
+					t.Fatalf("a copy has another hash: %s", flip.Apart(&a, &spare))
 				}
 				for ok := true; ok; {
 					_, ok = a.Evict()

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"macronode/ci/flip"
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/idem"
@@ -223,7 +224,7 @@ func (w *twins) step() {
 		w.copy()
 		left = w.copied.Hash()
 		if left != w.live.Hash() {
-			w.Fatalf("a copy hashes to %x, not to %x", w.live.Hash(), left)
+			w.Fatalf("a copy has another hash: %s", flip.Apart(&w.live, &w.copied))
 		}
 	case 4:
 		w.mark += words.LSN(w.pick(int(w.last.LSN-w.mark) + 1))

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"macronode/ci/flip"
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/ledger"
@@ -190,7 +191,7 @@ func (w *twins) moves() {
 	case what < 9 && !w.marked:
 		w.live.CopyTo(&w.copied)
 		if w.copied.Hash() != w.live.Hash() {
-			w.Fatalf("a copy hashes to %x, not to %x", w.copied.Hash(), w.live.Hash())
+			w.Fatalf("a copy has another hash: %s", flip.Apart(&w.live, &w.copied))
 		}
 		w.live, w.copied = w.copied, w.live // what was copied stays behind, and lives
 	case what == 9 && !w.marked:

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"macronode/ci/flip"
 	"macronode/ci/story"
 	"macronode/core/queue"
 	"macronode/core/words"
@@ -84,7 +85,7 @@ func TestAgrees(t *testing.T) {
 			"copy": func(*rapid.T) { // the copy lives on, what was copied is spoilt
 				q.CopyTo(&spare)
 				if q.Mix(0) != spare.Mix(0) {
-					t.Fatal("a copy has another hash")
+					t.Fatalf("a copy has another hash: %s", flip.Apart(&q, &spare))
 				}
 				for range limit {
 					q.Pop()

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"macronode/ci/flip"
 	"macronode/core/quota"
 	"macronode/core/words"
 	model "macronode/models/quota"
@@ -197,7 +198,7 @@ func (w *twins) copy(*rapid.T) {
 	w.live.CopyTo(&w.stays)
 	w.live, w.stays = w.stays, w.live
 	if w.live.Hash() != w.stays.Hash() {
-		w.Fatalf("a copy hashes to %x, not to %x", w.live.Hash(), w.stays.Hash())
+		w.Fatalf("a copy has another hash: %s", flip.Apart(&w.live, &w.stays))
 	}
 }
 
