@@ -18,6 +18,7 @@ import (
 
 var (
 	slip    = flag.String("slips", "", "the packages of core that mutation operators break everywhere, by commas; all of them: core")
+	near    = flag.Bool("near", false, "show slips to their own package and to the stories of the house alone, not to the simulator")
 	rewrite = flag.Bool("rewrite", false, "write what nobody saw to "+unseenPath+", with the reasons that are there")
 )
 
@@ -58,12 +59,11 @@ func broken(t *testing.T) (packages []string) {
 
 // looksAt are those who look for slips in a package, the quickest first.
 func looksAt(pkg string) []mutants.Check {
-	return []mutants.Check{
-		{Package: pkg, Draws: 100},
-		{Package: "./core/node", Draws: 100},
-		{Package: pkg, Draws: 1000},
-		{Package: "./chaos/sim", Tests: "TestSeeds$"},
+	checks := []mutants.Check{{Package: pkg, Draws: 100}, {Package: "./core/node", Draws: 100}}
+	if !*near {
+		checks = append(checks, mutants.Check{Package: pkg, Draws: 1000}, mutants.Check{Package: "./chaos/sim", Tests: "TestSeeds$"})
 	}
+	return checks
 }
 
 // TestSlips: what mutation operators break in core somebody sees: its own package, the

@@ -47,16 +47,26 @@ func TestLoadsWhatCouldBe(t *testing.T) {
 		ring, ids, first := keyring.New(8, 1), map[words.KeyID]bool{}, false
 		for range rapid.IntRange(1, 8).Draw(r, "rows") {
 			k := event.Key{ID: words.KeyID(rapid.IntRange(1, 4).Draw(r, "id")), Tenant: 1, Scopes: event.AllScopes,
-				Boot: rapid.Bool().Draw(r, "first"), Revoked: rapid.Bool().Draw(r, "over")}
+				Revoked: rapid.Bool().Draw(r, "over"), Expires: words.Time(max(0, rapid.IntRange(-8, 1).Draw(r, "ends")))}
+			boot := rapid.Bool().Draw(r, "first")
+			named := rapid.IntRange(0, 8).Draw(r, "named") == 8
+			if named {
+				k.Label = words.NewLabel("a:name")
+			}
 			one := keyring.New(1, 1)
 			one.Add(k)
-			fits := !ids[k.ID] && (!k.Boot || k.Revoked || !first)
-			err := ring.Load(1, dumped(&one)[0][1:])
+			whole := k.Expires == 0 && !named // as the first key is
+			fits := !ids[k.ID] && (!boot || whole && (k.Revoked || !first))
+			row := dumped(&one)[0][1:]
+			if boot { // which Add takes of no other
+				row[8+4+32+2] |= 1
+			}
+			err := ring.Load(1, row)
 			if (err == nil) != fits || err != nil && !errors.Is(err, keyring.ErrRow) {
-				r.Fatalf("key %d, first %v, over %v: %v, behind %v, a first one %v", k.ID, k.Boot, k.Revoked, err, ids, first)
+				r.Fatalf("key %d, first %v, over %v: %v, behind %v, a first one %v", k.ID, boot, k.Revoked, err, ids, first)
 			}
 			if fits {
-				ids[k.ID], first = true, first || k.Boot && !k.Revoked
+				ids[k.ID], first = true, first || boot && !k.Revoked
 			}
 			if err := ring.Check(); err != nil || ring.Len() != len(ids) {
 				r.Fatalf("%d keys of %d: %v", ring.Len(), len(ids), err)

@@ -56,18 +56,33 @@ func TestGives(t *testing.T) {
 	if !r.Ruled(9) {
 		t.Error("three keys rule")
 	}
-	if !r.Shares(2) || !r.Shares(1) {
-		t.Error("there is room for both")
-	}
-	r.Add(event.Key{ID: 6, Tenant: 2})
-	r.Add(event.Key{ID: 7, Tenant: 2})
-	if r.Shares(2) || r.Shares(1) || r.Admit() != nil {
-		t.Error("a quarter of eight is two, and the last is for the node's own")
-	}
 	for id := range words.KeyID(2) {
 		r.Revoke(id + 1)
 	}
 	if !r.Ruled(9) || r.Ruled(10) {
 		t.Error("the last one that rules ends at 10")
+	}
+}
+
+// TestShares: of all keys that there may be no tenant but the default one has more than a
+// quarter, or one where that is none, and the last is for the node's own.
+func TestShares(t *testing.T) {
+	for _, c := range []struct{ all, tenants, quarter, rest int }{{16, 2, 4, 7}, {16, 1, 4, 11}, {3, 1, 1, 1}, {2, 1, 1, 0}, {1, 1, 0, 0}} {
+		r, id := keyring.New(c.all, 1), words.KeyID(0)
+		fill := func(of words.Tenant) (n int) {
+			for ; r.Shares(of); n++ {
+				id++
+				r.Add(event.Key{ID: id, Tenant: of})
+			}
+			return n
+		}
+		for n := range c.tenants {
+			if got := fill(words.DefaultTenant + 1 + words.Tenant(n)); got != c.quarter {
+				t.Errorf("of %d keys tenant %d had %d, want %d", c.all, n, got, c.quarter)
+			}
+		}
+		if got := fill(words.DefaultTenant); got != c.rest || r.Admit() != nil {
+			t.Errorf("of %d keys the default tenant had %d, want %d; and then: %v", c.all, got, c.rest, r.Admit())
+		}
 	}
 }

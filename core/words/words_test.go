@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +106,19 @@ func TestConditions(t *testing.T) {
 		}
 		if c > words.NeedKey {
 			t.Fatal("a set yields on after it was told to stop")
+		}
+	}
+}
+
+// TestEveryWordHasItsName, which logs and metrics show; what is none has a name too.
+func TestEveryWordHasItsName(t *testing.T) {
+	for want, words := range map[string][]fmt.Stringer{
+		"internal authed anon ? ?":           {words.Internal, words.Authed, words.Anon, words.Classes, words.Class(200)},
+		"money lists beyond ? ?":             {words.Money, words.Lists, words.Beyond, words.Facets, words.Facet(200)},
+		"instance peer key tenant route ? ?": {words.OfInstance, words.OfPeer, words.OfKey, words.OfTenant, words.OfRoute, words.Scopes, words.Scope(200)},
+	} {
+		if got := strings.Trim(fmt.Sprint(words), "[]"); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }
