@@ -1,6 +1,7 @@
 package admit_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -90,5 +91,43 @@ func TestRenewOfTheLine(t *testing.T) {
 		if got, bytes := a.NextPart(); got != want || bytes != 4*quantum {
 			t.Errorf("%v goes with %d bytes, want %v", got, bytes, want)
 		}
+	}
+}
+
+// TestWhatWaitsPaysByTheNewQuantum: who waits with what was a quantum is charged a new one,
+// and given back no more than that; so he goes as often as whoever costs what he really moved.
+func TestWhatWaitsPaysByTheNewQuantum(t *testing.T) {
+	l := admit.Limits{Places: 200, Quantum: 1000, Weights: [words.Classes]uint64{1, 1, 1}, Least: 1, Wait: time.Hour}
+	for f := range l.Facets {
+		l.Facets[f] = admit.Facet{Permits: 1, Queue: 200, Class: [words.Classes]int{200, 200, 200}, Flow: 200}
+	}
+	a := admit.New(l, 1)
+	for n := range uint32(l.Places) {
+		tenant, bytes := words.Tenant(1+n%2), []int64{-1, 50}[n%2]
+		a.Arrive(1, &event.Arrive{Ticket: words.NewTicket(n, 1), Class: words.Authed, Facet: words.Money, Tenant: tenant, Key: words.KeyID(tenant), Bytes: bytes, Patience: 8 * time.Hour})
+	}
+	l.Quantum = 100
+	a.Renew(l)
+	went := [2]int{}
+	for range l.Places / 2 {
+		ticket, _ := a.Next(2)
+		went[ticket.Slot()%2]++
+		a.Settle(ticket, 50)
+	}
+	if went[0] < went[1]-3 || went[0] > went[1]+3 {
+		t.Errorf("who said nothing went %d times, who said 50 %d times; both moved 50", went[0], went[1])
+	}
+}
+
+// TestRenewKeepsItsOwn: what is changed in the routes that it was told changes nothing.
+func TestRenewKeepsItsOwn(t *testing.T) {
+	l := limits()
+	a, in := admit.New(l, 1), event.Arrive{Ticket: words.NewTicket(0, 1), Class: words.Authed, Tenant: 1, Key: 1, Route: 1, Patience: time.Second}
+	l.Routes = []int{0, 1}
+	a.Renew(l)
+	a.Arrive(1, &in)
+	l.Routes[1] = 5
+	if err := a.Would(&in); !errors.Is(err, admit.ErrRoute) {
+		t.Errorf("a route of one takes another: %v", err)
 	}
 }
