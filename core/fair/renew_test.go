@@ -40,11 +40,14 @@ func TestRenewOfNothing(t *testing.T) {
 		l := limits(12)
 		q := fair.New(l, 1)
 		for place := range uint32(12) {
+			f := words.Flow{Class: words.Class(rapid.IntRange(0, 2).Draw(t, "class")), Of: rapid.Uint64Range(1, 3).Draw(t, "of")}
 			if !q.Queued(place) {
-				f := words.Flow{Class: words.Class(rapid.IntRange(0, 2).Draw(t, "class")), Of: rapid.Uint64Range(1, 3).Draw(t, "of")}
 				if err := q.Offer(f, place, rapid.Uint64Range(1, quantum).Draw(t, "cost")); err != nil {
 					t.Fatal(err)
 				}
+			}
+			for range rapid.IntRange(0, 2).Draw(t, "corrections") {
+				q.Correct(f, rapid.Int64Range(-2*quantum, 4*quantum).Draw(t, "by"))
 			}
 			if rapid.Bool().Draw(t, "serve") {
 				q.Next()
