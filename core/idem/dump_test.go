@@ -2,8 +2,10 @@ package idem_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -178,5 +180,44 @@ func TestLoadRefuses(t *testing.T) {
 		if err := w.Check(); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// TestEachRowIsItsOwn: no row is taken for one of another kind, none is cut or drawn out, and
+// there is one mark, of a frame that can be.
+func TestEachRowIsItsOwn(t *testing.T) {
+	refused := func(what string, behind []row, r row) {
+		t.Helper()
+		w := idem.New(idem.Limits{Keys: 3, Tenants: 2}, 3)
+		for _, b := range behind {
+			if err := w.Load(b.kind, b.b); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+		before := w.Hash()
+		if err := w.Load(r.kind, r.b); !errors.Is(err, idem.ErrRow) || w.Hash() != before {
+			t.Errorf("%s: %v, the same: %v", what, err, w.Hash() == before)
+		}
+	}
+	all := full()
+	for n, r := range all {
+		for kind := range 256 {
+			if uint8(kind) != r.kind {
+				refused(fmt.Sprintf("row %d as of kind %d", n, kind), all[:n], row{uint8(kind), r.b})
+			}
+		}
+		for size := range r.b {
+			refused(fmt.Sprintf("%d bytes of row %d", size, n), all[:n], row{r.kind, r.b[:size]})
+		}
+		refused(fmt.Sprintf("a byte behind row %d", n), all[:n], row{r.kind, append(bytes.Clone(r.b), 0)})
+	}
+	refused("a mark again", all[:1], all[0])
+	mark := func(forgot words.LSN) row {
+		return row{all[0].kind, append(binary.LittleEndian.AppendUint64(nil, uint64(forgot)), make([]byte, 8)...)}
+	}
+	refused("a mark beyond all", nil, mark(words.MaxLSN+1))
+	w := idem.New(idem.Limits{Keys: 3, Tenants: 2}, 3)
+	if err := w.Load(all[0].kind, mark(words.MaxLSN).b); err != nil || w.Forgot() != words.MaxLSN {
+		t.Errorf("a mark of the last frame that can be: %v", err)
 	}
 }
