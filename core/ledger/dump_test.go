@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"reflect"
@@ -200,4 +201,17 @@ func TestDamagedDumps(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestLoadsTheMost: the largest seq and the largest nonce that there may be are loaded.
+func TestLoadsTheMost(t *testing.T) {
+	l, most := New(Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 1, Holds: 1}, 3), hex.EncodeToString(binary.LittleEndian.AppendUint64(nil, words.MaxNonce))
+	for _, r := range []row{{1, bytesOf(t, "01000000", most)}, {2, bytesOf(t, "01000000", hex.EncodeToString(id("ann")), most, "01")}} {
+		if err := l.Load(r.kind, r.b); err != nil {
+			t.Errorf("kind %d: %v", r.kind, err)
+		}
+	}
+	if err := l.Check(); err != nil {
+		t.Error(err)
+	}
 }

@@ -2,6 +2,7 @@ package state_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"testing"
@@ -189,6 +190,7 @@ func TestOwnRow(t *testing.T) {
 	for what, edit := range map[string]func([]byte){
 		"no frame":       func(b []byte) { clear(b[2:10]) },
 		"beyond all":     func(b []byte) { b[9] = 1 },
+		"just beyond":    func(b []byte) { binary.LittleEndian.PutUint64(b[2:], words.MaxLSN+1) },
 		"before time":    func(b []byte) { b[17] = 0x80 },
 		"another kind":   func(b []byte) { b[1] = 1 },
 		"another part":   func(b []byte) { b[0] = 9 },
@@ -200,5 +202,10 @@ func TestOwnRow(t *testing.T) {
 		if err := s.Load(b); !errors.Is(err, state.ErrRow) || s.LSN != 0 {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+	last, s := bytes.Clone(rows[0]), state.New(limits(), 1)
+	binary.LittleEndian.PutUint64(last[2:], words.MaxLSN)
+	if err := s.Load(last); err != nil || s.LSN != words.MaxLSN {
+		t.Errorf("the last frame that can be: %v", err)
 	}
 }
