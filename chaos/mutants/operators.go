@@ -24,21 +24,13 @@ type Slip struct {
 	in      *schemed
 }
 
-// Slips are all that mutation operators make of some packages, and the overlay that has
-// them. What no compiler takes is no slip.
-func Slips(root, dir string, packages []string) (all []Slip, overlay string, err error) {
-	for _, pkg := range packages {
-		slips, err := slipsOf(root, pkg)
-		if err != nil {
-			return nil, "", err
-		}
-		if slips, err = compiled(root, dir, pkg, slips); err != nil {
-			return nil, "", err
-		}
-		all = append(all, slips...)
+// Slips are all that mutation operators make of a package, and the overlay that has them,
+// in dir. What no compiler takes is no slip.
+func Slips(root, dir, pkg string) (slips []Slip, overlay string, err error) {
+	if slips, err = slipsOf(root, pkg); err != nil {
+		return nil, "", err
 	}
-	overlay, err = numbered(root, dir, all)
-	return all, overlay, err
+	return compiled(root, dir, pkg, slips)
 }
 
 // numbered numbers slips, and writes their overlay.
@@ -214,22 +206,22 @@ func (f *schemed) named(fn *ast.FuncDecl) string {
 	return kind + "." + fn.Name.Name
 }
 
-// compiled are those slips of a package that a compiler takes.
-func compiled(root, dir, pkg string, slips []Slip) ([]Slip, error) {
+// compiled are those slips of a package that a compiler takes, and their overlay.
+func compiled(root, dir, pkg string, slips []Slip) ([]Slip, string, error) {
 	for {
 		overlay, err := numbered(root, dir, slips)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
 		cmd := exec.Command("go", "build", "-gcflags=-e", "-overlay", overlay, pkg)
 		cmd.Dir = root
 		out, err := cmd.CombinedOutput()
 		if err == nil {
-			return slips, nil
+			return slips, overlay, nil
 		}
 		bad, e := refused(string(out))
 		if e != nil || len(bad) == 0 {
-			return nil, fmt.Errorf("compile %s: %w\n%s", pkg, errors.Join(err, e), out)
+			return nil, "", fmt.Errorf("compile %s: %w\n%s", pkg, errors.Join(err, e), out)
 		}
 		slips = slices.DeleteFunc(slips, func(s Slip) bool { return bad[s.Number] })
 	}

@@ -48,6 +48,12 @@ func TestCheckFinds(t *testing.T) {
 		{"F1: ", func(q *Queue) { q.items[2].flow = 0 }},
 		{"F1: ", func(q *Queue) { q.items[1].flow = 0 }},
 		{"F1, F2: ", func(q *Queue) { q.queued-- }},
+		{"F1, F2: ", func(q *Queue) { q.most.queue = 3 }},
+		{"F1, F2: ", func(q *Queue) { q.classes[words.Authed].queued++ }},
+		{"F1, F2: ", func(q *Queue) { q.flows[q.items[1].flow].queued++ }}, // the second of its ring
+		{"F3: ", func(q *Queue) { q.Drop(4); q.classes[words.Anon].visited = true }},
+		{"F3: ", func(q *Queue) { q.Drop(4); q.classes[words.Anon].begun = true }},
+		{"F4: ", func(q *Queue) { q.flows[q.items[1].flow].deficit = 301 }},
 		{"F1, F2: ", func(q *Queue) { q.most.class[words.Authed] = 1 }},
 		{"F1, F2: ", func(q *Queue) { q.most.flow = 0 }},
 		{"F3: ", func(q *Queue) { q.Drop(4); q.classes[words.Anon].deficit = 1 }},

@@ -283,3 +283,24 @@ func TestAgreesOnAll(t *testing.T) {
 	}
 	t.Log(saw)
 }
+
+// TestTight: less than an eighth of the room is left, and not just an eighth.
+func TestTight(t *testing.T) {
+	w := idem.New(idem.Limits{Keys: 32, Share: 32, Tenants: 1, TTL: time.Hour}, 1)
+	for n := range 32 {
+		if want := 32-n < 4; w.Tight() != want {
+			t.Errorf("tight with %d of 32 left: %v", 32-n, !want)
+		}
+		w.Remember(idem.Key{Tenant: 1, Name: words.ID{byte(n)}}, event.Seen{ID: words.NewTxID(1, words.Place{LSN: words.LSN(n + 1)}), At: 1})
+	}
+}
+
+// TestTheWindowKnowsBest: of a key that it holds the index is not heard, whatever that says.
+func TestTheWindowKnowsBest(t *testing.T) {
+	w, k := idem.New(idem.Limits{Keys: 2, Share: 2, Tenants: 1, TTL: time.Hour}, 1), idem.Key{Tenant: 1}
+	held := event.Seen{ID: words.NewTxID(1, words.Place{LSN: 2}), At: 2}
+	w.Remember(k, held)
+	if got, ok := w.Find(k, event.Seen{ID: words.NewTxID(1, words.Place{LSN: 1}), At: 1}, 3); !ok || got != held {
+		t.Errorf("%+v, %v", got, ok)
+	}
+}
