@@ -381,3 +381,39 @@ func TestFitsIsEnough(t *testing.T) {
 		}
 	})
 }
+
+// TestFitsInEachRoom: where there is one row for each of one thing, and room for all else, what wants
+// another of it does not fit, and what wants none does; and the last row of all may be taken.
+func TestFitsInEachRoom(t *testing.T) {
+	issue := func(tenant words.Tenant, to, asset string) record.Record {
+		return record.Record{Kind: record.Moved, Op: event.Issue, Tenant: tenant, To: called(to), Asset: called(asset), Amount: words.Units(1)}
+	}
+	again, asset, account, tenant := issue(1, "ann", "EUR"), issue(1, "ann", "USD"), issue(1, "bob", "EUR"), issue(2, "ann", "EUR")
+	freeze := record.Record{Kind: record.Frozen, Op: event.Freeze, Tenant: 1, From: called("bob")}
+	for name, c := range map[string]struct {
+		less            func(*Limits)
+		fits, fitsNever []record.Record
+	}{
+		"tenants":            {func(l *Limits) { l.Tenants = 1 }, []record.Record{again, asset, account, freeze}, []record.Record{tenant}},
+		"accounts":           {func(l *Limits) { l.Accounts = 1 }, []record.Record{again, asset}, []record.Record{account, tenant, freeze}},
+		"assets":             {func(l *Limits) { l.Assets = 1 }, []record.Record{again, account, freeze}, []record.Record{asset, tenant}},
+		"holdings":           {func(l *Limits) { l.Holdings = 1 }, []record.Record{again, freeze}, []record.Record{asset, account, tenant}},
+		"one of each":        {func(l *Limits) { *l = Limits{Tenants: 1, Accounts: 1, Assets: 1, Holdings: 1} }, []record.Record{again}, []record.Record{asset, account, tenant, freeze}},
+		"two of each":        {func(l *Limits) { *l = Limits{Tenants: 2, Accounts: 2, Assets: 2, Holdings: 2} }, []record.Record{again, asset, account, tenant, freeze}, nil},
+		"a tenant, and more": {func(l *Limits) { l.Accounts, l.Holdings = 2, 2 }, []record.Record{again, asset, account, tenant, freeze}, nil},
+	} {
+		limits := Limits{Tenants: 9, Accounts: 9, Assets: 9, Holdings: 9}
+		c.less(&limits)
+		limits.Holds, limits.TenantAccounts, limits.TenantHoldings, limits.TenantAssets, limits.TenantHolds = 9, 9, 9, 9, 9
+		limits.Amount, limits.Day, limits.IssueDay = words.Units(9), words.Units(9), words.Units(9)
+		l := New(limits, 1)
+		moves(&l, 1, event.Issue, "", "ann", "EUR", 1)
+		for want, all := range map[bool][]record.Record{true: c.fits, false: c.fitsNever} {
+			for _, r := range all {
+				if l.Fits(&r) != want {
+					t.Errorf("%s: tenant %d, %s of %s fits: %v", name, r.Tenant, r.Op, r.Asset.Text, !want)
+				}
+			}
+		}
+	}
+}
