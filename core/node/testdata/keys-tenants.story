@@ -1,0 +1,50 @@
+# An administrator has the keys of its own tenant, and of no other, whatever tenant it says.
+> ready
+> grant 9 2 7 1
+frame @3: granted
+> durable 3
+> folded 3
+reply 2 after @3: see @0.0
+> grant 10 1 9 2
+reply 3 after @3: forbidden
+> grant 10 2 9 1
+reply 4 after @3: forbidden
+> revoke 7 9 2
+reply 5 after @0: not_found
+> revoke 9 9 1
+reply 6 after @3: forbidden
+
+# A quarter of four keys is one, and the last is for the node's own.
+> grant 11 2 9 2
+reply 7 after @3: limits_exceeded
+> grant 11 1 7 1
+frame @4: granted
+> grant 12 1 7 1
+> durable 4
+> folded 4
+reply 8 after @4: see @0.0
+reply 9 after @4: limits_exceeded
+
+# From the default tenant everybody's.
+> revoke 9 7 1
+frame @5: revoked
+> durable 5
+> folded 5
+reply 10 after @5: see @0.0
+
+# A key that is known needs no room, and a first key that is there no second.
+> grant 9 2 7 1
+reply 11 after @5: see @0.0
+> enrol 13
+reply 12 after @5: limits_exceeded
+
+# On a full disk nothing new is written of keys; what is done is done.
+> room 5
+> grant 12 1 7 1
+reply 13 after @0: unavailable
+> grant 11 1 7 1
+reply 14 after @5: see @0.0
+> revoke 11 7 1
+reply 15 after @0: unavailable
+> revoke 9 7 1
+reply 16 after @5: see @0.0
