@@ -197,6 +197,10 @@ func (s *stage) say(w []string) string {
 		if w[0] == "instead" {
 			return s.step(&event.Enrol{Ticket: s.ticket, Key: k, Instead: true})
 		}
+		if len(w) > 5 { // less than all
+			k.Scopes = map[string]event.Scopes{"admin": event.MayAdmin, "none": 0, "first": event.AllScopes}[w[5]]
+			k.Boot = w[5] == "first"
+		}
 		return s.step(&event.Enrol{Ticket: s.ticket, Caller: words.KeyID(number(3)), Tenant: words.Tenant(number(4)), Key: k})
 	case "revoke":
 		s.ticket++

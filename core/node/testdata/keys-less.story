@@ -1,0 +1,22 @@
+# Nobody gives what he has not, and a first key of the node's own is no caller's to give; who
+# administers may end any of them.
+> ready
+> grant 9 1 7 1 admin
+frame @3: granted
+> durable 3
+> folded 3
+reply 2 after @3: see @0.0
+> grant 10 1 9 1
+reply 3 after @3: forbidden
+> grant 10 1 7 1 first
+reply 4 after @0: bad_request
+> grant 10 1 9 1 admin
+frame @4: granted
+> durable 4
+> folded 4
+reply 5 after @4: see @0.0
+> revoke 7 9 1
+frame @5: revoked
+> durable 5
+> folded 5
+reply 6 after @5: see @0.0
