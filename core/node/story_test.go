@@ -227,6 +227,10 @@ func (s *stage) say(w []string) string {
 		return s.step(event.Room{Free: number(1)})
 	case "drain":
 		return s.step(event.Signal{What: event.Drain})
+	case "give_up":
+		return s.step(event.Signal{What: event.Abort})
+	case "accept":
+		return s.step(event.Signal{What: event.AcceptClock})
 	case "after":
 		gone, err := time.ParseDuration(w[1])
 		if err != nil {

@@ -17,3 +17,19 @@ finished 0, refused 0, aborted 0
 reply 3 after @3: see @3.0, replayed
 > issue k2 ann 1
 frame @5: moved
+
+# Told to, it is believed.
+> durable 5
+> folded 5
+reply 4 after @5: see @5.0
+> wall 2h unsynced
+> after 1s
+frame @6:
+> status
+degraded: ready yes, for read yes, reads yes, writes yes [has clock]
+finished 0, refused 0, aborted 0
+> accept
+> after 1s
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_stalled]
+finished 0, refused 0, aborted 0

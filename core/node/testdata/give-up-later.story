@@ -1,0 +1,16 @@
+# Told in a drain, it ends that; told when nothing is in, it has nothing to cut.
+> ready
+> issue k1 ann 10
+frame @3: moved
+> drain
+stop http
+> after 1s
+> give_up
+reply 2 after @0: unknown
+kill http
+> down http
+> durable 3
+> folded 3
+> status
+stopped: ready no, for read no, reads no, writes no [needs http]
+finished 0, refused 0, aborted 0; replies given up 1

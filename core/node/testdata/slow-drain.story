@@ -1,0 +1,17 @@
+# A drain waits for a journal that is slow, and not for one that has failed.
+> ready
+> issue k1 ann 1
+frame @3: moved
+> after 4s
+> drain
+stop http
+> down http
+> after 999ms
+> status
+draining: ready no, for read no, reads no, writes no [needs http has journal_stalled]
+finished 0, refused 0, aborted 0
+> after 1ms
+reply 2 after @0: unknown
+> status
+stopped: ready no, for read no, reads no, writes no [needs http has journal_stalled has journal_failed]
+finished 0, refused 0, aborted 0
