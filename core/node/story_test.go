@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"macronode/ci/flip"
 	"macronode/ci/story"
 	"macronode/core/event"
 	"macronode/core/node"
@@ -22,6 +23,7 @@ import (
 type stage struct {
 	t      *testing.T
 	node   *node.Node
+	other  *node.Node // the next one: each step's node is a copy of the last one's
 	config node.Config
 	now    words.Now
 	ticket words.Ticket
@@ -39,7 +41,15 @@ func newStage(t *testing.T) *stage {
 	c.Held, c.Waiters = 3, 1
 	c.Calls, c.Beyond = 4, []upstream.Rules{upstream.Default(2), upstream.Default(1)}
 	c.Quotas, c.Subjects, c.Pace = nil, quota.Limits{Peers: 2, Keys: 2, Tenants: 2}, 10*time.Millisecond
-	return &stage{t: t, config: c, node: node.New(c, state.New(l, 1), 0, words.NewDice(1)), now: words.Now{Wall: 1_700_000_000_000, Synced: true}}
+	s := &stage{t: t, config: c, now: words.Now{Wall: 1_700_000_000_000, Synced: true}}
+	s.enter(c, state.New(l, 1))
+	return s
+}
+
+// enter begins with a new node.
+func (s *stage) enter(c node.Config, st state.State) {
+	s.node = node.New(c, st, 0, words.NewDice(1))
+	s.other = node.New(c, state.New(c.State, 1), 0, words.NewDice(1))
 }
 
 // with is another node on the same stage, of a configuration with one value changed.
@@ -71,7 +81,8 @@ func (s *stage) with(key, value string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.node, s.sizes = node.New(c, state.New(c.State, 1), 0, words.NewDice(1)), nil
+	s.enter(c, state.New(c.State, 1))
+	s.sizes = nil
 }
 
 // step says what the node does about an event.
@@ -82,6 +93,10 @@ func (s *stage) step(e event.Event) string {
 	if err := s.node.Check(); err != nil {
 		s.t.Fatal(err)
 	}
+	if s.node.CopyTo(s.other); s.node.Hash() != s.other.Hash() {
+		s.t.Fatalf("a copy has another hash: %s", flip.Apart(s.node, s.other))
+	}
+	s.node, s.other = s.other, s.node // and what was copied is of the past
 	for _, f := range s.out.Frames {
 		s.sizes = append(s.sizes, f)
 		h, rest, err := record.Open(s.out.Body(f))
@@ -179,7 +194,7 @@ func (s *stage) say(w []string) string {
 	case "damaged":
 		st := state.New(limits(8, 4), 1)
 		st.Keys.Add(event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Boot: true})
-		s.node = node.New(config(limits(8, 4)), st, 0, words.NewDice(1))
+		s.enter(config(limits(8, 4)), st)
 		return s.step(event.Boot{Found: event.Recovery{Journal: 9, Damaged: true}})
 	case "enrol":
 		s.ticket++
