@@ -46,6 +46,31 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
+// early: a tick before its time does nothing, as the one that was copied shows.
+func (s *stage) early() {
+	due, any := s.other.Due()
+	gone := time.Duration(due-s.now.Mono) - 1
+	if !any {
+		gone = 24 * time.Hour
+	}
+	if gone < 0 || standing(s.other).Ailing.Has(words.ClockDoubted) { // which ends when it is looked at
+		return
+	}
+	was, now, out := standing(s.other), s.now, event.Effects{}
+	now.Mono, now.Wall = now.Mono.Plus(gone), now.Wall.Plus(gone)
+	s.other.Step(now, event.Tick{}, &out)
+	if is := standing(s.other); is != was || len(out.Frames)+len(out.Replies)+len(out.Childs)+len(out.Verdicts)+len(out.Told) > 0 {
+		s.t.Fatalf("due in %v (%v), and a tick %v from now does %+v: it was %+v, and is %+v", gone+1, any, gone, out, was, is)
+	}
+}
+
+// standing is how a node stands, but for what the clock says.
+func standing(n *node.Node) (s event.Status) {
+	n.Status(&s)
+	s.At, s.Offset, s.Aged = 0, 0, false
+	return s
+}
+
 // enter begins with a new node.
 func (s *stage) enter(c node.Config, st state.State) {
 	s.node = node.New(c, st, 0, words.NewDice(1))
@@ -97,6 +122,7 @@ func (s *stage) step(e event.Event) string {
 		s.t.Fatalf("a copy has another hash: %s", flip.Apart(s.node, s.other))
 	}
 	s.node, s.other = s.other, s.node // and what was copied is of the past
+	s.early()
 	for _, f := range s.out.Frames {
 		s.sizes = append(s.sizes, f)
 		h, rest, err := record.Open(s.out.Body(f))
