@@ -341,10 +341,13 @@ func (s *stage) find(w []string) *event.Find {
 	f := &event.Find{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), Upto: s.index}
 	f.Seal()
 	for _, said := range w[2:] {
-		lsn := words.LSN(s.number(strings.TrimLeft(said, "<=@")))
-		if said[0] == '<' {
+		lsn := words.LSN(s.number(strings.TrimLeft(said, "<=@^")))
+		switch said[0] {
+		case '<':
 			f.Upto = lsn
-		} else {
+		case '^':
+			f.Caller = words.KeyID(lsn)
+		default:
 			f.Seen = event.Seen{ID: words.NewTxID(9, words.Place{LSN: lsn}), At: s.now.Wall}
 		}
 	}
@@ -441,4 +444,38 @@ func TestStories(t *testing.T) {
 			story.Play(t, scene, newStage(t).say)
 		})
 	}
+}
+
+// TestAStepEndsSoManyHolds: who asks something of an account of which more are over is told to
+// come again, when those are ended that one step may end.
+func TestAStepEndsSoManyHolds(t *testing.T) {
+	s := newStage(t)
+	c := s.config
+	c.State.Idem.Keys, c.State.Idem.Share, c.State.Ledger.Holds, c.State.Ledger.TenantHolds = 64, 64, 64, 64
+	s.enter(c, state.New(c.State, 1))
+	lsn := 2
+	play := func(want, line string, args ...any) {
+		t.Helper()
+		if got := s.say(strings.Fields(fmt.Sprintf(line, args...))); got != want {
+			t.Fatalf("%s: %q, want %q", fmt.Sprintf(line, args...), got, want)
+		}
+	}
+	asks := func(what, line string, args ...any) { // and it is answered
+		t.Helper()
+		lsn++
+		play(fmt.Sprintf("frame @%d: %s\n", lsn, what), line, args...)
+		s.say([]string{"durable", strconv.Itoa(lsn)})
+		s.say([]string{"folded", strconv.Itoa(lsn)})
+	}
+	s.say([]string{"ready"})
+	asks("moved", "issue k0 ann 100")
+	for n := range words.MaxLapse + 2 {
+		asks("held", "hold k%d ann 1 %d 300ms", n+1, n+1)
+	}
+	play("", "late 300ms")
+	over := strings.TrimSpace(strings.Repeat("lapsed ", words.MaxLapse))
+	ticket := s.ticket + 1
+	lsn++
+	play(fmt.Sprintf("frame @%d: %s\nreply %d after @0: busy\n", lsn, over, ticket), "transfer x ann bob 100 %d", words.MaxLapse+3)
+	asks("lapsed lapsed moved", "transfer x ann bob 100 %d", words.MaxLapse+3)
 }

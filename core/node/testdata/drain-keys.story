@@ -13,3 +13,5 @@ reply 3 after @0: unavailable
 reply 4 after @0: unavailable
 > grant 10 1 5 1
 reply 5 after @0: unavailable
+> find k1
+reply 6 after @0: unavailable

@@ -13,6 +13,8 @@ reply 6 after @0: busy
 reply 7 after @0: busy
 > revoke 7 7 1
 reply 8 after @0: busy
+> find k1
+reply 9 after @0: busy
 
 # Who leaves is told nothing; what was decided stands.
 > cancel 2
@@ -20,7 +22,7 @@ reply 8 after @0: busy
 > folded 3
 reply 3 after @3: see @3.0, replayed
 > issue k1 ann 10
-reply 9 after @3: see @3.0, replayed
+reply 10 after @3: see @3.0, replayed
 > cancel 5
 > durable 4
 > folded 4
@@ -32,5 +34,5 @@ frame @5: moved
 > durable 5
 > after 5s
 frame @6:
-reply 10 after @0: unknown
-reply 11 after @0: in_progress
+reply 11 after @0: unknown
+reply 12 after @0: in_progress

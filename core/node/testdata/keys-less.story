@@ -20,3 +20,11 @@ frame @5: revoked
 > durable 5
 > folded 5
 reply 6 after @5: see @0.0
+
+# Nor looks for what he may not read.
+> find k1
+reply 7 after @5: forbidden
+> find k1 ^9
+reply 8 after @5: forbidden
+> find k1 ^7
+reply 9 after @5: forbidden
