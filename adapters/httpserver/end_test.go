@@ -306,13 +306,8 @@ func TestWhoNeverEndsAsking(t *testing.T) {
 
 // What lies unread in the machine was asked, and so was that of which the server has read some.
 func TestWhatLiesUnread(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer inner.Close()
-	l := &listener{Listener: inner, most: 1, open: map[*conn]struct{}{}, none: make(chan struct{})}
-	client, err := net.Dial("tcp", inner.Addr().String())
+	l, address := door(t, 1)
+	client, err := net.Dial("tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -414,5 +409,97 @@ func TestKillEndsAtOnce(t *testing.T) {
 			}
 			_, _ = io.Copy(io.Discard, conn) // ends, because the connection has
 		})
+	}
+}
+
+// TestADoorThatShutsLate: whoever has connected is let in, however long ago the door was to be
+// shut: the machine may have been busy with others.
+func TestADoorThatShutsLate(t *testing.T) {
+	l, address := door(t, 9)
+	const guests = 5
+	for range guests {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+	}
+	past := time.Now().Add(-time.Minute)
+	l.shutting.Store(&past)
+	l.wake(past)
+	for n := range guests {
+		c, err := l.take()
+		if err != nil {
+			t.Fatalf("%d of %d were let in: %v", n, guests, err)
+		}
+		defer c.Close()
+	}
+	if _, err := l.take(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the door is not shut: %v", err)
+	}
+}
+
+// TestADoorIsNotHeldOpen: where newcomers cannot be kept out, it is shut behind so many.
+func TestADoorIsNotHeldOpen(t *testing.T) {
+	l, address := door(t, 9)
+	past := time.Now().Add(-time.Minute)
+	l.shutting.Store(&past)
+	l.late = backlog + 1
+	c, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := l.take(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the door is not shut: %v", err)
+	}
+}
+
+// door is a listener.
+func door(t *testing.T, most int) (l *listener, address string) {
+	t.Helper()
+	inner, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = inner.Close() })
+	return &listener{Listener: inner, most: most, open: map[*conn]struct{}{}, none: make(chan struct{}), closed: make(chan struct{})}, inner.Addr().String()
+}
+
+// TestHearsWhoHasJustCome: who came last, and has said nothing yet, is waited for, as long as
+// the grace.
+func TestHearsWhoHasJustCome(t *testing.T) {
+	l, address := door(t, 1)
+	client, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	c, err := l.take()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s := &Server{config: Config{Grace: time.Hour}, kill: make(chan struct{})}
+	heard := make(chan struct{})
+	go func() { s.hear(t.Context(), l); close(heard) }()
+	select {
+	case <-heard:
+		t.Fatal("he was not waited for")
+	case <-time.After(20 * time.Millisecond):
+	}
+	c.speaks()
+	c.rests(http.StateActive)
+	<-heard
+
+	c.spoke.Store(false)
+	c.rests(http.StateNew)
+	s.config.Grace = 0
+	if !s.hear(t.Context(), l) {
+		t.Error("killed")
+	}
+	l.dropUnheard()
+	if l.count() != 0 {
+		t.Error("he says nothing, and stays")
 	}
 }

@@ -74,6 +74,7 @@ type sealed struct {
 
 func seal(t *tls.Conn, below *conn) *sealed {
 	s := &sealed{guard: guard{Conn: t}, tls: t, below: below}
+	below.waits.Store(true)
 	return s
 }
 

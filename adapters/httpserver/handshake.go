@@ -105,6 +105,7 @@ func (s *secured) give(ctx context.Context, a arrival) bool {
 // shake hands with one.
 func (s *secured) shake(ctx context.Context, c *conn) {
 	c.veiled = true
+	c.waits.Store(false) // for a request: it may never be of HTTP/1
 	t := tls.Server(c, s.config)
 	limited, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()

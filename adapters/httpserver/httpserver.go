@@ -186,11 +186,12 @@ func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) erro
 	if !s.wait(ctx, s.config.Finish, l.closed) {
 		return nil
 	}
-	silent := time.AfterFunc(s.config.Grace, l.dropSilent)
-	defer silent.Stop()
 	if !s.hear(quiet, l) {
 		return nil
 	}
+	l.dropUnheard()
+	silent := time.AfterFunc(s.config.Grace, l.dropSilent)
+	defer silent.Stop()
 	shut := make(chan struct{})
 	go func() {
 		_ = srv.Shutdown(quiet) // whether it was in time is counted below
@@ -205,10 +206,12 @@ func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) erro
 	return nil
 }
 
-// hear waits until no request has begun to come whose header is not read: a server of net/http
-// that shuts down drops those. It gives up with ctx; false when the end is to be at once.
+// hear waits until no request has begun to come whose header is not read, and whoever came has
+// said something, for which he has the grace: a server of net/http that shuts down drops those.
+// It gives up with ctx; false when the end is to be at once.
 func (s *Server) hear(ctx context.Context, l *listener) bool {
-	for l.asked() && s.wait(ctx, time.Millisecond, nil) {
+	until := time.Now().Add(s.config.Grace)
+	for (l.asked() || time.Now().Before(until) && len(l.unheard()) > 0) && s.wait(ctx, time.Millisecond, nil) {
 	}
 	return !s.dead()
 }

@@ -131,6 +131,7 @@ type listener struct {
 	over bool          // nothing comes any more
 
 	shutting atomic.Pointer[time.Time] // the door shuts by then; nil: not yet
+	late     int                       // who was let in since
 	closed   chan struct{}             // it is shut
 }
 
@@ -139,7 +140,10 @@ func (l *listener) take() (*conn, error) {
 	for looks := 0; ; {
 		inner, err := l.Listener.Accept()
 		if until := l.shutting.Load(); until != nil {
-			if err != nil && looks > 0 {
+			if err != nil && looks > 0 || l.late > backlog {
+				if err == nil {
+					_ = inner.Close()
+				}
 				return nil, l.last()
 			}
 			looks = l.look(looks, err, *until)
@@ -151,6 +155,7 @@ func (l *listener) take() (*conn, error) {
 			return nil, err
 		}
 		c := &conn{Conn: inner, of: l}
+		c.waits.Store(true) // also before the server hears of it
 		if l.add(c) {
 			return c, nil
 		}
@@ -204,19 +209,37 @@ func (l *listener) count() int {
 	return len(l.open)
 }
 
-// dropSilent closes connections on which nothing was ever said, for a server waits long for
-// their first word, and those of HTTP/2 without a request: they know by now that it ends.
+// dropUnheard closes connections of HTTP/1 on which nothing was ever said: a server waits long
+// for their first word.
+func (l *listener) dropUnheard() {
+	for _, c := range l.unheard() {
+		_ = c.Close()
+	}
+}
+
+// dropSilent closes those on which nothing was ever said, and those of HTTP/2 without a
+// request: they know by now that it ends.
 func (l *listener) dropSilent() {
 	for _, c := range l.silent() {
 		_ = c.Close()
 	}
 }
 
-func (l *listener) silent() (found []*conn) {
+func (l *listener) silent() []*conn {
+	return l.those(func(c *conn) bool { return !c.spoke.Load() || c.idle.Load() })
+}
+
+// unheard are those who have come for a request of HTTP/1, and said nothing yet.
+func (l *listener) unheard() []*conn {
+	return l.those(func(c *conn) bool { return c.waits.Load() && !c.spoke.Load() })
+}
+
+// those are the connections that are so.
+func (l *listener) those(so func(*conn) bool) (found []*conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.open {
-		if !c.spoke.Load() || c.idle.Load() {
+		if so(c) {
 			found = append(found, c)
 		}
 	}
@@ -224,16 +247,7 @@ func (l *listener) silent() (found []*conn) {
 }
 
 // asked reports that somebody asks.
-func (l *listener) asked() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for c := range l.open {
-		if c.asks() {
-			return true
-		}
-	}
-	return false
-}
+func (l *listener) asked() bool { return len(l.those((*conn).asks)) > 0 }
 
 // A conn tells its listener when it ends.
 type conn struct {

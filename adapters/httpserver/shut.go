@@ -12,6 +12,7 @@ import (
 const (
 	settling = 20 * time.Millisecond  // for a handshake that has begun
 	patience = 250 * time.Millisecond // where the machine cannot keep newcomers out
+	backlog  = 4096                   // who had come by then is among so many: no kernel queues more unless it is told to
 )
 
 // shut begins it; closed tells when it is done.
@@ -22,16 +23,16 @@ func (l *listener) shut() {
 	l.wake(time.Now().Add(settling)) // Accept, which waits for newcomers
 }
 
-// look counts how often in a row nobody was there, and says how long to look again.
-// Once is not enough: a goroutine may wake up late, and find its time over with
-// somebody at the door.
+// look counts how often in a row nobody was there, and has Accept look again. Once is not
+// enough: a goroutine may wake up late, and find its time over with somebody at the door; and
+// a time that is over, however late it is, lets nobody in.
 func (l *listener) look(looks int, err error, until time.Time) int {
-	again := time.Now().Add(settling)
-	if until.Before(again) {
-		again = until
-	}
-	l.wake(again)
+	now := time.Now()
+	l.wake(now.Add(settling))
 	if err == nil {
+		if until.Before(now) {
+			l.late++
+		}
 		return 0
 	}
 	return looks + 1
