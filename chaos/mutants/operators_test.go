@@ -132,6 +132,7 @@ func slipsIn(t *testing.T, pkg string, known map[string]string, of *tally) {
 		c.CPU = time.Second + 5*v.CPU
 	}
 	var mu sync.Mutex
+	tried := counted(t) // what nobody sees where nobody has looked yet is told, and no failure
 	t.Run("all", func(t *testing.T) {
 		for _, slip := range all {
 			of.there[slip.Name] = true
@@ -145,7 +146,7 @@ func slipsIn(t *testing.T, pkg string, known map[string]string, of *tally) {
 				mu.Lock()
 				defer mu.Unlock()
 				of.missed[slip.Name] = true
-				if _, ok := known[slip.Name]; ok || *rewrite {
+				if _, ok := known[slip.Name]; ok || *rewrite || tried[pkg] == 0 {
 					t.Logf("nobody sees %s", slip.Name)
 				} else {
 					t.Errorf("nobody sees %s", slip.Name)
