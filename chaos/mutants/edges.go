@@ -23,7 +23,9 @@ func edges() []Mutant {
 		one("what was read in part was not asked", "an end cuts no request", server+"listener.go", "(c.heard.Load() || unread(c.Conn))", "unread(c.Conn)", asking, unread),
 		alone("a new connection is met by one test", one("a connection that has not asked yet", "an end cuts no request", server+"listener.go", "is == http.StateNew || is == http.StateIdle", "is == http.StateIdle", unread)),
 		one("one connection too many", "connections are bounded", server+"listener.go", "if len(l.open) >= l.most {", "if len(l.open) > l.most {", "./adapters/httpserver TestOneConnectionTooManyIsClosedAndCounted$", "./adapters/httpserver TestConnectionsAgree$"),
-		alone("a time that passes is waited for by one test", one("silence that is waited for", "connections without a request do not hold up the end", server+"listener.go", "	for _, c := range l.silent() {\n\t\t_ = c.Close()\n\t}\n", "", "./adapters/httpserver TestSilenceDelaysNothing$")),
+		alone("a time that passes is waited for by one test", Mutant{Name: "silence that is waited for", Holds: "connections without a request do not hold up the end", Edits: []Edit{
+			{server + "listener.go", "	for _, c := range l.silent() {\n\t\t_ = c.Close()\n\t}\n", ""}, {server + "listener.go", "	for _, c := range l.unheard() {\n\t\t_ = c.Close()\n\t}\n", ""},
+		}, Kills: []string{"./adapters/httpserver TestSilenceDelaysNothing$"}}),
 		one("listener that refuses what the node would answer", "R2: a replay is an answer, and no write", api+"httpapi.go", "if asleep(&s) {", "if !s.Reads || r.method != http.MethodGet && !s.Writes {", table, "./adapters/httpapi TestReplaysWhereNothingIsWritten$"),
 		one("listener that reads before the node does", "whoever is not ready says so", api+"httpapi.go", "if asleep(&s) {", "if false {", table, "./adapters/httpapi TestRonGateNobodyIsShedSilently$"),
 		one("key that is over and lets in", "from its expiry on it is nobody's", api+"enter.go", "if k.key.ID == 0 || k.over {", "if k.key.ID == 0 {", "./adapters/httpapi TestAKeyThatIsOverIsNobodys$", "./adapters/httpapi TestAKeyIsMadeAndEnded$"),
