@@ -131,7 +131,7 @@ type listener struct {
 	over bool          // nothing comes any more
 
 	shutting atomic.Pointer[time.Time] // the door shuts by then; nil: not yet
-	late     int                       // who was let in since
+	late     int                       // who was let in behind that time
 	closed   chan struct{}             // it is shut
 }
 

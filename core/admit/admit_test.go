@@ -30,6 +30,16 @@ func limits() admit.Limits {
 	return l
 }
 
+// roomy are limits of a house in which so many wait for one permit, and nothing but turns
+// keeps anybody back.
+func roomy(places int, quantum, least uint64) admit.Limits {
+	l := admit.Limits{Places: places, Quantum: quantum, Weights: [words.Classes]uint64{1, 1, 1}, Least: least, Wait: time.Hour}
+	for f := range l.Facets {
+		l.Facets[f] = admit.Facet{Permits: 1, Queue: places, Class: [words.Classes]int{places, places, places}, Flow: places}
+	}
+	return l
+}
+
 // name is what the twin calls an error.
 func name(err error) string {
 	for e, n := range map[error]string{fair.ErrWeight: "weight", fair.ErrFull: "full", fair.ErrClass: "class", fair.ErrFlow: "flow", admit.ErrRoute: "route"} {
@@ -347,10 +357,7 @@ func TestWhatIsCharged(t *testing.T) {
 		"no length, a turn":   {bytes: -1, settled: 3 * least, quantum: 3 * least, want: 3},
 		"more than a quantum": {bytes: 90 * least, answer: 90 * least, settled: 3 * least, quantum: 3 * least, want: 3},
 	} {
-		l := admit.Limits{Places: 240, Quantum: c.quantum, Weights: [words.Classes]uint64{1, 1, 1}, Least: least, Wait: time.Hour}
-		for f := range l.Facets {
-			l.Facets[f] = admit.Facet{Permits: 1, Queue: 240, Class: [words.Classes]int{240, 240, 240}, Flow: 240}
-		}
+		l := roomy(240, c.quantum, least)
 		a := admit.New(l, 1)
 		for n := range uint32(l.Places) {
 			tenant := words.Tenant(1 + n%2)
@@ -382,10 +389,7 @@ func TestWhatIsCharged(t *testing.T) {
 // TestNothingIsCheaperThanTheLeast: who says in the end that he moved nothing has no more turns than who moved what is
 // charged at least.
 func TestNothingIsCheaperThanTheLeast(t *testing.T) {
-	l := admit.Limits{Places: 40, Quantum: 100, Weights: [words.Classes]uint64{1, 1, 1}, Least: 100, Wait: time.Hour}
-	for f := range l.Facets {
-		l.Facets[f] = admit.Facet{Permits: 1, Queue: 40, Class: [words.Classes]int{40, 40, 40}, Flow: 40}
-	}
+	l := roomy(40, 100, 100)
 	a := admit.New(l, 1)
 	for n := range uint32(l.Places) {
 		tenant := words.Tenant(1 + n%2)

@@ -97,10 +97,7 @@ func TestRenewOfTheLine(t *testing.T) {
 // TestWhatWaitsPaysByTheNewQuantum: who waits with what was a quantum is charged a new one,
 // and given back no more than that; so he goes as often as whoever costs what he really moved.
 func TestWhatWaitsPaysByTheNewQuantum(t *testing.T) {
-	l := admit.Limits{Places: 200, Quantum: 1000, Weights: [words.Classes]uint64{1, 1, 1}, Least: 1, Wait: time.Hour}
-	for f := range l.Facets {
-		l.Facets[f] = admit.Facet{Permits: 1, Queue: 200, Class: [words.Classes]int{200, 200, 200}, Flow: 200}
-	}
+	l := roomy(200, 1000, 1)
 	a := admit.New(l, 1)
 	for n := range uint32(l.Places) {
 		tenant, bytes := words.Tenant(1+n%2), []int64{-1, 50}[n%2]

@@ -122,6 +122,7 @@ func TestIDsRefused(t *testing.T) {
 			"a digit too many":   good + "0",
 			"a letter too far":   good[:len(good)-1] + "g",
 			"another spelling":   strings.Replace(good, "abcdef", "ABCDEF", 1),
+			"the first letter":   strings.Replace(good, "abcdef", "Abcdef", 1),
 			"one great letter":   strings.Replace(good, "abcdef", "abcdeF", 1),
 			"a space":            " " + good[:len(good)-1],
 			"the frame before 1": prefix + "0123456789abcdef0000000000000002",
