@@ -11,12 +11,11 @@ import (
 	"macronode/core/event"
 )
 
-// startAccess has requests written into the log, where that is wanted. What it returns ends
+// startAccess has requests written into the log, once that is turned on. What it returns ends
 // that, and waits a second at most for what is not written: a log that takes nothing must
 // not keep the node.
 func (l *life) startAccess() (end func()) {
 	l.access = access.New(l.log.Handler())
-	l.access.Turn(l.config.Log.Access)
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

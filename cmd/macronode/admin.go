@@ -12,7 +12,7 @@ import (
 func (l *life) adminHandler() http.Handler {
 	return adminapi.New(adminapi.Config{
 		Status: l.ear.status, Want: l.want, Metrics: l.metrics.Handler(), Queues: l.queues, Effective: func() string { return l.edition.Load().config.Effective() }, Applied: l.changes.applied, Reload: l.reload, Decision: l.decision, Upstreams: l.upstreamNames, Proof: l.proof,
-		Insecure: l.config.Listen.Insecure && !l.config.Listen.TLS.Admin, Token: l.run.Token, Boot: random64(), Log: l.log,
+		Insecure: l.settings().listeners.insecureAdmin, Token: l.run.Token, Boot: random64(), Log: l.log,
 	})
 }
 

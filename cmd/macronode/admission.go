@@ -173,7 +173,7 @@ func (l *life) decision(id string) (any, bool) { return l.decisions.Find(id) }
 
 // showGate shows who waits at the gate, and who is in.
 func (l *life) showGate() {
-	g, limits := l.desk.Gate, rooms(l.config)
+	g, limits := l.desk.Gate, l.edition.Load().gate.Facets
 	l.show("passes", func() (depth, limit int) {
 		for c := range words.Classes {
 			depth += g.In(c)
@@ -190,7 +190,7 @@ func (l *life) showGate() {
 			for _, n := range l.ear.status().Queued[f] {
 				depth += int(n)
 			}
-			return depth, limits[f].queue
+			return depth, limits[f].Queue
 		})
 		l.metrics.Sample("semaphore_inflight", func() float64 { return float64(l.ear.status().Out[f]) }, f.String())
 		for c := range words.Classes {

@@ -81,7 +81,7 @@ func (v *backupCmd) Run(c *console) (err error) {
 		return err
 	}
 	defer lock.Close() //nolint:errcheck // nothing was written
-	from, err := openDisk(cfg, fs.Dir(filepath.Join(cfg.Data, segmentsName)))
+	from, err := openDisk(cfg.Journal.Archive, fs.Dir(filepath.Join(cfg.Data, segmentsName)))
 	if err != nil {
 		return cannot(err)
 	}
@@ -248,7 +248,7 @@ func (c *console) foretell(ctx context.Context, cfg *config.Config, asked *resto
 	if _, err := hex.Decode(root[:], []byte(v.Root)); err != nil {
 		return nil, fmt.Errorf("restore: %w", err)
 	}
-	was, err := openDisk(cfg, fs.Dir(gone))
+	was, err := openDisk(cfg.Journal.Archive, fs.Dir(gone))
 	if err != nil {
 		return nil, cannot(err)
 	}

@@ -21,9 +21,9 @@ const indexName = "index"
 
 // newIndex is the views of the journal that was recovered. They run as a child.
 func (l *life) newIndex(ctx context.Context) *indexer.Indexer {
-	c := l.config
-	return indexer.New(indexer.Config{Dir: filepath.Join(string(l.dir), indexName), TTL: c.Wallet.Idempotency.TTL, Log: l.log,
-		Limits:  indexLimits(c),
+	c := l.settings().index
+	return indexer.New(indexer.Config{Dir: filepath.Join(string(l.dir), indexName), TTL: c.ttl, Log: l.log,
+		Limits:  c.limits,
 		Journal: scroll{l},
 		Indexed: func(upto words.LSN) { l.ear.say(ctx, event.Indexed{Upto: upto}) },
 		Aged:    func() bool { return l.ear.status().Aged },
@@ -57,7 +57,7 @@ func (s scroll) Range(from words.LSN, each func(record.Sealed) error) error {
 
 // newAudit is the file of who used which key for what. It is written by a child.
 func (l *life) newAudit() *audit.Log {
-	return audit.New(string(l.dir), auditLimits(l.config), l.log)
+	return audit.New(string(l.dir), l.settings().audit, l.log)
 }
 
 func auditLimits(c *config.Config) audit.Limits {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"macronode/adapters/config"
@@ -107,9 +106,7 @@ func (a asks) Probed(saw event.Probed, met proxy.Checkup) {
 // beyond is the proxy as the public API sees it.
 type beyond struct {
 	*proxy.Proxy
-	config  *config.Config
-	numbers numbering
-	names   []string // of its routes, as decisions tell them
+	routes []routeSettings
 }
 
 // protocols are what endpoints are asked by, as the configuration calls it.
@@ -123,33 +120,15 @@ func proxyOf(c *config.Config) proxy.Config {
 }
 
 // newBeyond is nil where nothing is sent on.
-func (l *life) newBeyond(c *config.Config, n numbering) (*beyond, error) {
-	if len(c.Routes) == 0 {
+func (l *life) newBeyond(is *reloadSettings) (*beyond, error) {
+	if len(is.routes) == 0 {
 		return nil, nil
 	}
-	of := proxyOf(c)
+	of := is.proxy
 	of.Fail, of.Log, of.Tunnels, of.Endpoints, of.Inflaters = httpapi.Fail, l.log, l.tunnels, &l.endpoints, l.inflaters
 	of.Cut = httpserver.ErrCut
-	of.Upstreams = make([]proxy.Upstream, len(n.upstreams.names))
-	for i := range c.Upstreams {
-		u := &c.Upstreams[i]
-		up := proxy.Upstream{Name: u.Name, Host: u.Host, Check: u.Health.Path, Every: u.Health.Interval, Wait: u.Health.Timeout,
-			Protocol: protocols[u.Protocol], URLs: make([]*url.URL, len(n.endpoints[u.Name].names))}
-		for j, text := range u.URLs {
-			at, err := url.Parse(text)
-			if err != nil {
-				return nil, fmt.Errorf("upstream %s: %w", u.Name, err)
-			}
-			up.URLs[n.endpoint[i][j]] = at
-		}
-		of.Upstreams[n.upstream[i]] = up
-	}
-	var names []string
-	for i := range c.Routes {
-		of.Routes, names = append(of.Routes, routeOf(c, n, &c.Routes[i])), append(names, routeName(c, i))
-	}
 	p, err := proxy.New(of, asks{l.desk.Asks, l.ear.say, l.watchChecks})
-	return &beyond{p, c, n, names}, err
+	return &beyond{p, is.routes}, err
 }
 
 // routeName is what a route is called, from 0: its name, where it has one, beside its place.
@@ -185,8 +164,8 @@ func (b *beyond) Match(r *http.Request) (httpapi.Way, event.Problem) {
 	if why != event.None {
 		return httpapi.Way{}, why
 	}
-	of := &b.config.Routes[m.Route]
-	return httpapi.Way{Name: b.names[m.Route], Number: uint16(b.numbers.route[m.Route]), Key: of.Auth == "key", Deadline: of.Deadline, Preflight: m.Preflight,
+	of := &b.routes[m.Route]
+	return httpapi.Way{Name: of.name, Number: uint16(of.number), Key: of.key, Deadline: of.deadline, Preflight: m.Preflight,
 		Head: func(h http.Header) { m.Head(h, r) },
 		Serve: func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
 			c := new(proxy.Course)

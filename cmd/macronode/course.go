@@ -79,18 +79,8 @@ func (k keeps) count(c *proxy.Course) {
 
 // nameCounted has the upstreams and the quotas of an edition counted, and no others.
 func (l *life) nameCounted(e *edition) {
-	var rules []string
-	for _, q := range e.face.Quotas {
-		if q.Name != "" {
-			rules = append(rules, q.Name)
-		}
-	}
-	l.metrics.NameQuotas(rules)
-	var names []string
-	for i := range e.config.Upstreams {
-		names = append(names, e.config.Upstreams[i].Name)
-	}
-	l.metrics.Name(names)
+	l.metrics.NameQuotas(e.counted.quotas)
+	l.metrics.Name(e.counted.upstreams)
 }
 
 // showUpstreams has each upstream of the configuration shown as it is.

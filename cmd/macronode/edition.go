@@ -4,9 +4,7 @@ import (
 	"context"
 
 	"macronode/adapters/config"
-	"macronode/adapters/httpapi"
 	"macronode/adapters/httpserver"
-	"macronode/core/event"
 )
 
 // An edition is a configuration as it is applied: what may change of it is swapped whole, and
@@ -14,11 +12,10 @@ import (
 type edition struct {
 	config  *config.Config
 	numbers numbering
-	gate    event.Gate
-	beyond  *beyond // nil: nothing is sent on
-	face    httpapi.Face
-	shown   *httpserver.Certificate // nil: the listeners have none
-	stop    context.CancelFunc      // of its health checks
+	reloadSettings
+	beyond *beyond                 // nil: nothing is sent on
+	shown  *httpserver.Certificate // nil: the listeners have none
+	stop   context.CancelFunc      // of its health checks
 }
 
 // edit makes the edition of a configuration behind another. Nothing of it is applied.
@@ -30,11 +27,12 @@ func (l *life) edit(c *config.Config, before *edition) (e *edition, err error) {
 	if e.numbers, err = before.numbers.renumber(c); err != nil {
 		return nil, err
 	}
-	e.gate = gateOf(c, e.numbers, before)
-	if e.beyond, err = l.newBeyond(c, e.numbers); err != nil {
+	if e.reloadSettings, err = newReloadSettings(c, e.numbers, before); err != nil {
 		return nil, err
 	}
-	e.face = httpapi.Face{Version: versionOf(c), Quotas: policies(c, e.numbers), Trusted: c.HTTP.TrustedProxies}
+	if e.beyond, err = l.newBeyond(&e.reloadSettings); err != nil {
+		return nil, err
+	}
 	if e.beyond != nil {
 		e.face.Beyond = e.beyond
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"macronode/adapters/archive"
-	"macronode/adapters/config"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/snapshot"
@@ -28,13 +27,13 @@ type disk struct {
 	packed *archive.Archive // nil: nothing is moved
 }
 
-// openDisk shows the archive, where there is one, behind the segments.
-func openDisk(c *config.Config, segments fs.Dir) (d disk, err error) {
+// openDisk shows the archive, whose directory it is given, behind the segments; empty: there is none.
+func openDisk(archived string, segments fs.Dir) (d disk, err error) {
 	d = disk{FS: segments, live: segments}
-	if c.Journal.Archive == "" {
+	if archived == "" {
 		return d, nil
 	}
-	kept, err := fs.Make(c.Journal.Archive)
+	kept, err := fs.Make(archived)
 	if err != nil {
 		return d, fmt.Errorf("journal.archive: %w", err)
 	}
@@ -54,7 +53,8 @@ func (l *life) keep(ctx context.Context, up func()) error {
 
 // maker makes the snapshots.
 func (l *life) maker(ctx context.Context) *snapshot.Maker {
-	c := snapshot.Config{Every: int64(l.config.Journal.Snapshot), Limits: stateLimits(l.config), Seed: words.Hash64(random64()), Tick: time.Second,
+	is := l.settings()
+	c := snapshot.Config{Every: is.snapshot, Limits: is.core.State, Seed: words.Hash64(random64()), Tick: time.Second,
 		Doubt: l.doubt,
 		Made: func(m snapshot.Made) {
 			l.log.Info("snapshot made", "lsn", uint64(m.LSN), "frames", m.Frames, "bytes", m.Bytes, "took", m.Took)
@@ -80,7 +80,7 @@ func (l *life) pack(ctx context.Context) {
 		})
 	}
 	if err != nil && ctx.Err() == nil {
-		l.log.Error("segments are not moved to the archive: they stay where they are", "archive", l.config.Journal.Archive, "err", err)
+		l.log.Error("segments are not moved to the archive: they stay where they are", "archive", l.settings().archive, "err", err)
 	}
 }
 

@@ -95,7 +95,7 @@ type life struct {
 
 // node makes the loop around a recovered state.
 func (l *life) node(st state.State) *loop.Loop {
-	n := node.New(nodeConfig(l.config).With(&l.edition.Load().gate), st, l.began, words.NewDice(random64()))
+	n := node.New(l.settings().core.With(&l.edition.Load().gate), st, l.began, words.NewDice(random64()))
 	return loop.New(n, &l.clock, l.journal, l.desk, loop.Ports{Fold: l.fold, Child: l.child,
 		Fault: l.fault, Flush: l.metrics.Flushed}, l.desk.Size())
 }
@@ -226,7 +226,7 @@ func (l *life) watch(free uint64) {
 		level = slog.LevelWarn
 	}
 	l.log.Log(context.Background(), level, "the node is "+s.Phase.String(), "why", hinders(s.Unmet, s.Ailing), "reads", s.Reads, "writes", s.Writes,
-		"fault", s.Fault.String(), "disk_free", free, "disk_reserve", int64(l.config.Journal.Reserve))
+		"fault", s.Fault.String(), "disk_free", free, "disk_reserve", l.settings().core.Reserve)
 }
 
 // hinders says what a node needs and what it has, that keep it from being ready.

@@ -158,8 +158,7 @@ const garbage = 64 << 20
 
 // limitMemory tells the collector what the configuration bounds, unless the operator did: all
 // of it, and how much may be garbage.
-func limitMemory(c *config.Config) {
-	bound := memoryBound(c)
+func limitMemory(bound memory) {
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(bound.Total())
 	}

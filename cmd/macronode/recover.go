@@ -23,19 +23,19 @@ var errEnded = errors.New("told to end before it had begun")
 
 // newFollower answers from nothing: recover gives it the state.
 func (l *life) newFollower() *follower.Follower {
-	return follower.New(state.New(stateLimits(l.config), words.Hash64(random64())), recent, waiters, l.older)
+	return follower.New(state.New(l.settings().core.State, words.Hash64(random64())), recent, waiters, l.older)
 }
 
 // recover makes the state: from the newest snapshot that is to be believed and the frames
 // behind it, or from all frames, reading on one core and folding on the other. A damaged
 // journal is read as far as it is whole. Nothing is written to one that cannot be folded.
 func (l *life) recover() (state.State, event.Recovery, error) {
-	limits, began := stateLimits(l.config), time.Now()
+	limits, began := l.settings().core.State, time.Now()
 	live, err := fs.Make(l.segments())
 	if err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
-	if l.disk, err = openDisk(l.config, live); err != nil {
+	if l.disk, err = openDisk(l.settings().archive, live); err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
 	if err := l.whole(); err != nil {

@@ -186,7 +186,7 @@ func compared(is, next *config.Config) ([]adminapi.Changed, error) {
 
 // rehearsed plays the change before it is made, and says what would come of it.
 func (l *life) rehearsed(is, next *edition) error {
-	_, err := rehearse.Change(nodeConfig(l.config).With(&is.gate), &next.gate)
+	_, err := rehearse.Change(l.settings().core.With(&is.gate), &next.gate)
 	if never := new(rehearse.Never); errors.As(err, &never) && never.Rule > 0 {
 		return fmt.Errorf("%w: that is %s", err, next.face.Quotas[never.Rule-1].Name)
 	}
@@ -213,12 +213,17 @@ func (l *life) renew(next *edition) error {
 // swap shows the shell's part of it to all that comes.
 func (l *life) swap(is, next *edition) {
 	next.run(l.changes.life)
-	limitMemory(next.config)
+	limitMemory(next.memory)
 	l.nameCounted(next)
 	l.edition.Store(next)
 	l.api.Load().Change(next.face)
 	l.present(next.shown)
-	l.level.Set(levelOf(next.config.Log))
-	l.access.Turn(next.config.Log.Access)
+	l.applyLog(next)
 	is.retire()
+}
+
+// applyLog sets the level of the log, and whether it has a line for each request.
+func (l *life) applyLog(e *edition) {
+	l.level.Set(e.level)
+	l.access.Turn(e.access)
 }

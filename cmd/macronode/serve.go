@@ -33,10 +33,11 @@ import (
 // start, or cannot go on.
 func serve(ctx context.Context, cfg *config.Config, o options) error {
 	l := &life{config: cfg, log: o.log, level: o.level, changes: newChanges(o.load), began: hostclock.Mono(), run: rundir.Run{PID: os.Getpid(), Version: o.version, Token: rand.Text()}}
-	limitMemory(cfg)
-	l.ear.start = ready.New(l.began, nodeConfig(cfg).Start, awaited(cfg))
+	limitMemory(memoryBound(cfg))
+	is := l.settings()
+	l.ear.start = ready.New(l.began, is.core.Start, is.core.Awaited)
 	l.metrics = metrics.New(l.ear.status)
-	l.desk, l.decisions = loop.NewDesk(door(cfg), passes(cfg), calls(cfg)), decisions.New()
+	l.desk, l.decisions = loop.NewDesk(is.dispatcher.work, is.dispatcher.admission, is.dispatcher.upstream), decisions.New()
 	l.tunnels, l.inflaters = proxy.NewTunnels(), proxy.NewInflaters()
 	defer l.startAccess()()
 	first, err := l.edit(cfg, &edition{})
@@ -44,15 +45,16 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 		return cannot(err)
 	}
 	l.edition.Store(first)
+	l.applyLog(first)
 	l.tls = newTLS(cfg, first.shown)
 	l.run.Listen.TLS = l.proves()
 	l.changes.begin(first)
 	l.nameCounted(first)
 	l.children = children.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
-	if err := httpserver.Free(ctx, cfg.Listen.HTTP, cfg.Listen.Admin); err != nil {
+	if err := httpserver.Free(ctx, is.listeners.public.Address, is.listeners.admin.Address); err != nil {
 		return cannot(err)
 	}
-	dir, err := fs.Make(cfg.Data)
+	dir, err := fs.Make(is.data)
 	if err != nil {
 		return cannot(err)
 	}
@@ -209,28 +211,10 @@ func reached(a net.Addr) string {
 	return a.String()
 }
 
-func (l *life) publicServer() httpserver.Config {
-	h, c := l.config.HTTP, httpserver.Default(l.config.Listen.HTTP)
-	c.MaxConns, c.Header, c.Read, c.Write, c.Idle = l.config.Listen.MaxConns, h.HeaderTimeout, h.ReadTimeout, h.WriteTimeout, h.IdleTimeout
-	c.MaxHeader, c.Streams, c.Window, c.TLS = int(h.HeaderBytes), h.Streams, int(h.Window), l.tls
-	c.Request, c.Finish = h.RequestDeadline, max(0, l.config.Node.Drain-c.Grace-100*time.Millisecond) // it says itself whom it cut
-	return c
-}
-
-func (l *life) adminServer() httpserver.Config {
-	c := httpserver.Default(l.config.Listen.Admin)
-	c.MaxConns, c.Grace, c.Finish = adminConns(l.config), 0, time.Second
-	c.Request = time.Minute // a profile takes its time
-	if l.config.Listen.TLS.Admin {
-		c.TLS = l.tls
-	}
-	return c
-}
-
 func (l *life) publicHandler() http.Handler {
 	c := httpapi.Config{Node: front{l}, Gate: l.desk.Gate, Decisions: keeps{l}, Face: l.edition.Load().face, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
 		Audit: auditor{l.audit}, Log: l.log, Streams: streams,
-		Boot: random64(), Deadline: l.config.HTTP.RequestDeadline, Large: largeBodies, Cut: httpserver.ErrCut}
+		Boot: random64(), Deadline: l.settings().deadline, Large: largeBodies, Cut: httpserver.ErrCut}
 	a := httpapi.New(c)
 	l.api.Store(a)
 	l.showAPI(a)

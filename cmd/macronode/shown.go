@@ -78,7 +78,7 @@ func (l *life) showLossy(name string, is func() (depth, limit int), dropped func
 
 // showDoor shows what is there before the journal is read.
 func (l *life) showDoor(s *signals) {
-	n := nodeConfig(l.config)
+	n := l.settings().core
 	for c := range words.Classes {
 		l.show("work_"+c.String(), func() (int, int) { return l.desk.Depth(c), l.desk.Limit(c) })
 	}

@@ -17,11 +17,11 @@ const soon = 7 * 24 * time.Hour
 
 // readCertificate reads what the configuration names; nil: it names none.
 func readCertificate(c *config.Config) (*httpserver.Certificate, error) {
-	t := &c.Listen.TLS
-	if t.Cert == "" {
+	t := newTLSSettings(c)
+	if t.cert == "" {
 		return nil, nil
 	}
-	read, err := httpserver.ReadCertificate(t.Cert, t.Key, time.Now())
+	read, err := httpserver.ReadCertificate(t.cert, t.key, time.Now())
 	if err != nil {
 		return nil, fmt.Errorf("listen.tls: %w", err)
 	}
@@ -33,7 +33,7 @@ func newTLS(c *config.Config, read *httpserver.Certificate) *httpserver.TLS {
 	if read == nil {
 		return nil
 	}
-	return httpserver.NewTLS(read, c.Listen.TLS.Quantum == "required")
+	return httpserver.NewTLS(read, newTLSSettings(c).postQuantum)
 }
 
 // present has whoever connects from now on see a certificate; nil: the node has none.
@@ -60,7 +60,7 @@ func short(print string) string { return print[:min(16, len(print))] }
 // proves is what run.json says of it.
 func (l *life) proves() (t rundir.TLS) {
 	if l.tls != nil {
-		t = rundir.TLS{HTTP: true, Admin: l.config.Listen.TLS.Admin, Certificate: l.tls.Shown().Print()}
+		t = rundir.TLS{HTTP: true, Admin: l.settings().listeners.tls.admin, Certificate: l.tls.Shown().Print()}
 	}
 	return t
 }
@@ -104,9 +104,9 @@ func (l *life) watchCertificate(now time.Time) {
 	l.aged = is
 	switch is {
 	case over:
-		l.log.Error("the certificate is over: clients refuse it until there is another", "ended", ends, "file", l.config.Listen.TLS.Cert)
+		l.log.Error("the certificate is over: clients refuse it until there is another", "ended", ends, "file", l.settings().listeners.tls.cert)
 	case old:
-		l.log.Warn("the certificate ends soon", "ends", ends, "left", ends.Sub(now).Round(time.Second), "file", l.config.Listen.TLS.Cert)
+		l.log.Warn("the certificate ends soon", "ends", ends, "left", ends.Sub(now).Round(time.Second), "file", l.settings().listeners.tls.cert)
 	case young:
 	}
 }

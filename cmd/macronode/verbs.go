@@ -68,11 +68,14 @@ func newLog(l config.Log, to io.Writer) (*slog.Logger, *slog.LevelVar) {
 	level := new(slog.LevelVar)
 	level.Set(levelOf(l))
 	o := &slog.HandlerOptions{Level: level}
-	if l.Format == "json" {
+	if isJSON(l) {
 		return slog.New(slog.NewJSONHandler(to, o)), level
 	}
 	return slog.New(slog.NewTextHandler(to, o)), level
 }
+
+// isJSON reports that lines are written as JSON.
+func isJSON(l config.Log) bool { return l.Format == "json" }
 
 // levelOf is the least important level that is written.
 func levelOf(l config.Log) (level slog.Level) {

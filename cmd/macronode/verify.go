@@ -45,7 +45,7 @@ func (c *console) verify(ctx context.Context, cfg *config.Config, asked *verifyC
 		return cannot(err)
 	}
 	defer lock.Close() //nolint:errcheck // nothing was written
-	journal, err := openDisk(cfg, fs.Dir(dir))
+	journal, err := openDisk(cfg.Journal.Archive, fs.Dir(dir))
 	if err != nil {
 		return cannot(err)
 	}
