@@ -153,6 +153,17 @@ func (k *call) arriveNowhere() error {
 	return k.arrive()
 }
 
+// refuseMalformed answers a request that cannot be read in one way only. Like a request for an
+// operation that does not exist, it costs a turn.
+func (k *call) refuseMalformed(why error) {
+	k.lacks = why.Error()
+	err := k.arriveNowhere()
+	if err == nil {
+		err = because(event.BadRequest, why.Error())
+	}
+	k.fail(err)
+}
+
 // crowded refuses a request that was let in, for want of a place that it needs besides.
 func (k *call) crowded(queue, detail string) error {
 	k.full = queue

@@ -12,7 +12,7 @@ import (
 
 // Beyond sends requests on to other services.
 type Beyond interface {
-	// Match finds the way of a request, or says why there is none.
+	// Match finds the way of a request, or says why there is none: the Way has a Detail then.
 	Match(r *http.Request) (Way, event.Problem)
 }
 
@@ -22,6 +22,7 @@ type Way struct {
 	Number   uint16 // of its route, from 0
 	Key      bool   // it wants an API key
 	Deadline time.Duration
+	Detail   string // why there is no way, as a sentence of ASCII without quotes; empty: the problem says all
 	// Preflight is a browser that asks what a page may. Serve answers that here, so it is
 	// nothing of its route: whoever asks is a stranger, and no key is wanted.
 	Preflight bool
@@ -61,7 +62,8 @@ func (a *API) sendOn(k *call) {
 	}
 	way, why := k.face.Beyond.Match(k.r)
 	if why != event.None {
-		err := problem(why)
+		err := because(why, way.Detail)
+		k.lacks = way.Detail
 		if why == event.NotFound {
 			k.lacks = "No route fits its host, path, method and header."
 		}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"macronode/adapters/httpcheck"
 	"macronode/core/event"
 	"macronode/core/words"
 )
@@ -215,6 +216,10 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	if k.face.Beyond != nil && !ours(r.URL.Path) {
 		a.sendOn(k)
+		return
+	}
+	if err := httpcheck.Request(r); err != nil {
+		k.refuseMalformed(err)
 		return
 	}
 	a.echo.ServeHTTP(k, r)

@@ -18,6 +18,7 @@ var (
 	errChunk   = errors.New("its chunks are none")
 	errFields  = errors.New("it has too many fields")
 	errShort   = errors.New("it has no body, and a Content-Length")
+	errLong    = errors.New("it has a body, and a Content-Length of 0")
 	errHost    = errors.New("it has several hosts")
 )
 

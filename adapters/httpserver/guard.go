@@ -3,6 +3,7 @@ package httpserver
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -135,7 +136,7 @@ func admit(r *http.Request) error {
 func agrees(r *http.Request) error {
 	lengths, hosts := r.Header["Content-Length"], r.Header["Host"]
 	switch {
-	case len(r.Header) > mostFields:
+	case len(r.Header) > mostFields, len(r.Trailer) > mostFields:
 		return errFields
 	case len(lengths) > 1:
 		return errTwice
@@ -150,8 +151,19 @@ func agrees(r *http.Request) error {
 		return errLength
 	case int64(n) != r.ContentLength:
 		return errShort
+	case n == 0 && !endsEmpty(r.Body):
+		return errLong
 	}
 	return nil
+}
+
+// endsEmpty reads a body whose length is declared to be 0, and reports whether it ends without
+// data. A client of HTTP/2 may end the body in a later frame; the server's read timeout bounds
+// how long this waits.
+func endsEmpty(body io.Reader) bool {
+	var one [1]byte
+	n, err := body.Read(one[:])
+	return n == 0 && errors.Is(err, io.EOF)
 }
 
 // followed is a body in chunks.

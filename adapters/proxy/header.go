@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"macronode/adapters/httpcheck"
 )
 
 // DeadlineHeader is how many milliseconds the client goes on waiting. What is left of
@@ -28,34 +30,41 @@ func ours(name string) bool {
 	if len(name) < len("Forwarded") {
 		return false
 	}
-	if strings.IndexByte(name, '_') >= 0 {
-		name = http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
-	}
-	switch name {
+	switch name = hyphened(name); name {
 	case "Forwarded", "X-Real-Ip", "Traceparent", "Tracestate", DeadlineHeader:
 		return true
 	}
 	return strings.HasPrefix(name, "X-Forwarded-")
 }
 
-// named reports that trailers have names that are names.
-func named(trailer http.Header) bool {
-	for name := range trailer {
-		for i := range len(name) {
-			if c := name[i]; c <= ' ' || c > '~' || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
-				return false
-			}
-		}
+// hyphened returns name with a hyphen for each underscore, in canonical form. A server that
+// passes fields to CGI or WSGI takes both spellings for the same field.
+func hyphened(name string) string {
+	if strings.IndexByte(name, '_') < 0 {
+		return name
 	}
-	return true
+	return http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))
 }
+
+// disguised reports whether name is, but for an underscore, the name of a field that frames
+// the message or that is of one connection alone.
+func disguised(name string) bool {
+	if strings.IndexByte(name, '_') < 0 {
+		return false
+	}
+	name = hyphened(name)
+	return hop(name) || name == "Content-Length"
+}
+
+// dropped reports whether a field of a request is not sent on.
+func dropped(name string) bool { return ours(name) || disguised(name) }
 
 // behind leaves of trailers those that may come behind a body, by RFC 9110, 6.5.1: what says how a
 // message is framed, where it goes, who asks, what its body is, or what a store or a client does
 // with it comes before the body or not at all. So it is both ways, whatever either side announced.
 func behind(trailer, header http.Header) {
 	for name := range trailer {
-		if hop(name) || ours(name) || upfront(name) || listed(header["Connection"], name) {
+		if plain := hyphened(name); hop(plain) || ours(plain) || upfront(plain) || listed(header["Connection"], name) {
 			delete(trailer, name)
 		}
 	}
@@ -114,7 +123,7 @@ func (p *Proxy) request(r *http.Request, left time.Duration) http.Header {
 
 // fill is the same, written into an empty one.
 func (p *Proxy) fill(h http.Header, r *http.Request, left time.Duration) http.Header {
-	pass(h, r.Header, ours)
+	pass(h, r.Header, dropped)
 	values := make([]string, 0, 8) // of one allocation
 	set := func(name, value string) {
 		values = append(values, value)
@@ -179,7 +188,7 @@ func (p *Proxy) forwarded(r *http.Request, h http.Header, set func(name, value s
 				proto = said[0]
 			}
 			if said := r.Header["X-Forwarded-Host"]; len(said) == 1 {
-				if _, ok := hostname(said[0]); ok {
+				if _, ok := httpcheck.Host(said[0]); ok {
 					host = said[0]
 				}
 			}

@@ -3,12 +3,12 @@ package proxy
 import (
 	"cmp"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
+	"macronode/adapters/httpcheck"
 	"macronode/core/event"
 )
 
@@ -23,8 +23,9 @@ type route struct {
 
 // A Match is the route that a request takes.
 type Match struct {
-	Route     int  // its place in the configuration
-	Preflight bool // a browser asks what a page may: Serve answers that itself
+	Route     int    // its place in the configuration
+	Preflight bool   // a browser asks what a page may: Serve answers that itself
+	Detail    string // why there is no match, as a sentence of ASCII without quotes; empty: the problem says all
 	route     *route
 }
 
@@ -99,11 +100,14 @@ func (r *route) wants() (n int) {
 // of the route that the request would take which it asks for, if that route has CORS; else
 // it is a request as any other.
 func (p *Proxy) Match(r *http.Request) (Match, event.Problem) {
-	path, ok := clean(r.URL.Path)
-	host, fine := hostname(r.Host)
-	if !ok || !fine || host == "" && r.ProtoAtLeast(1, 1) { // HTTP/1.0 may have none
-		return Match{}, event.BadRequest
+	if err := httpcheck.Request(r); err != nil {
+		return Match{Detail: err.Error()}, event.BadRequest
 	}
+	path, ok := clean(r.URL.Path)
+	if !ok {
+		return Match{Detail: "The path is empty, or contains a dot segment or a control character."}, event.BadRequest
+	}
+	host, _ := httpcheck.Host(r.Host) // checked above
 	if r.Method == http.MethodConnect || r.Method == http.MethodTrace {
 		return Match{}, event.MethodNotAllowed
 	}
@@ -112,14 +116,14 @@ func (p *Proxy) Match(r *http.Request) (Match, event.Problem) {
 			return one.said(r.Header) || listed(r.Header["Access-Control-Request-Headers"], one.Header)
 		})
 		if would != nil && would.cors != nil {
-			return Match{would.number, true, would}, event.None
+			return Match{Route: would.number, Preflight: true, route: would}, event.None
 		}
 	}
 	one, why := p.find(host, path, r.Method, func(one *route) bool { return one.said(r.Header) })
 	if one == nil {
 		return Match{}, why
 	}
-	return Match{one.number, false, one}, event.None
+	return Match{Route: one.number, route: one}, event.None
 }
 
 // find is the first route that fits.
@@ -156,42 +160,6 @@ func (r *route) said(h http.Header) bool {
 // under reports that a path begins with a prefix, in whole segments.
 func under(path, prefix string) bool {
 	return strings.HasPrefix(path, prefix) && (len(path) == len(prefix) || path[len(prefix)] == '/')
-}
-
-// hostname is what a Host header names, without a port and without the dot that may end a
-// name; false when it is no host. What an endpoint could not be asked for must not be taken
-// for a failure of the endpoint, and no name may pass by its route in another spelling.
-func hostname(said string) (host string, ok bool) {
-	for i := range len(said) {
-		if c := said[i]; (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && strings.IndexByte(".-_:[]", c) < 0 {
-			return "", false
-		}
-	}
-	host = said
-	if at := strings.LastIndexByte(said, ':'); at >= 0 && !strings.Contains(said[at:], "]") {
-		host = said[:at]
-	}
-	host = strings.TrimSuffix(host, ".")
-	if strings.HasSuffix(host, ".") || !bare(host) {
-		return "", false
-	}
-	for i := range len(host) {
-		if 'A' <= host[i] && host[i] <= 'Z' {
-			return strings.ToLower(host), true
-		}
-	}
-	return host, true
-}
-
-// bare reports a host that has no port any more: colons stand within an address of IPv6.
-func bare(host string) bool {
-	if !strings.ContainsAny(host, ":[]") {
-		return true
-	}
-	inner, opened := strings.CutPrefix(host, "[")
-	inner, closed := strings.CutSuffix(inner, "]")
-	at, err := netip.ParseAddr(inner)
-	return opened && closed && err == nil && at.Is6()
 }
 
 // clean is a decoded path as routes see it: with one slash where there are several. It

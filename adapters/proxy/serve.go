@@ -81,15 +81,12 @@ func (p *Proxy) Serve(w http.ResponseWriter, r *http.Request, m Match, c *Course
 			defer t.inflated.end()
 		}
 	}
-	kind := t.upgrade()
-	switch {
-	case !named(r.Trailer):
-		p.fail(w, r, event.BadRequest, 0)
-	case kind != "" && p.config.Upstreams[m.route.Upstream].Protocol != HTTP2: // which has none: who asks for one may be answered without
+	// HTTP/2 has no upgrade: who asks for one may be answered without
+	if kind := t.upgrade(); kind != "" && p.config.Upstreams[m.route.Upstream].Protocol != HTTP2 {
 		t.tunnel(kind)
-	default:
-		t.serve(nil)
+		return
 	}
+	t.serve(nil)
 }
 
 // patience is how long an answer may take: what the client has left, or the route.

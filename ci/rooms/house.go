@@ -70,9 +70,10 @@ var House = []Room{
 	adapter("registry"), // data: what is bounded, shared, timed and counted
 	adapter("metrics", "adapters/registry").borrows("github.com/prometheus/client_golang"),
 	adapter("httpserver").borrows("golang.org/x/sys"),
+	adapter("httpcheck"),
 	adapter("inflate").borrows("github.com/klauspost/compress"),
-	adapter("proxy", "adapters/inflate").borrows("golang.org/x/net/http2"),
-	adapter("httpapi", "core/digest", "core/receipt", "adapters/inflate").
+	adapter("proxy", "adapters/inflate", "adapters/httpcheck").borrows("golang.org/x/net/http2"),
+	adapter("httpapi", "core/digest", "core/receipt", "adapters/inflate", "adapters/httpcheck").
 		borrows("github.com/labstack/echo/v4", "github.com/go-json-experiment/json"),
 	adapter("client", "core/digest").borrows("github.com/oapi-codegen/runtime", "github.com/go-json-experiment/json"),
 	adapter("adminapi", "core/receipt").borrows("github.com/go-json-experiment/json"),

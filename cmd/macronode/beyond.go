@@ -162,7 +162,7 @@ func routeOf(c *config.Config, n numbering, r *config.Route) proxy.Route {
 func (b *beyond) Match(r *http.Request) (httpapi.Way, event.Problem) {
 	m, why := b.Proxy.Match(r)
 	if why != event.None {
-		return httpapi.Way{}, why
+		return httpapi.Way{Detail: m.Detail}, why
 	}
 	of := &b.routes[m.Route]
 	return httpapi.Way{Name: of.name, Number: uint16(of.number), Key: of.key, Deadline: of.deadline, Preflight: m.Preflight,
