@@ -294,7 +294,7 @@ func TestManyFields(t *testing.T) {
 // what its frames say, or it is refused; and a body that is not as long as it was said to be has
 // no end.
 func TestOneEndBySecond(t *testing.T) {
-	const length = "content-length"
+	const length, later = "content-length", "(empty)"
 	bodies, smuggled, up := make(chan string, 1), make(chan struct{}, 1), make(chan net.Addr, 1)
 	c := local()
 	server, client := shows(t, false)
@@ -317,6 +317,8 @@ func TestOneEndBySecond(t *testing.T) {
 		{"a length", []string{length, "3"}, "abc", `"abc" true`},
 		{"a length of zeros", []string{length, "003"}, "abc", `"abc" true`},
 		{"a length of no body", []string{length, "0"}, "", `"" true`},
+		{"a length of 0 that ends in a frame of its own", []string{length, "0"}, later, `"" true`},
+		{"a length of 0 before data", []string{length, "0"}, "abc", ""},
 		{"no body", nil, "", `"" true`},
 		{"a host twice, and the same", []string{"host", "node"}, "", `"" true`},
 		{"more than it has", []string{length, "5"}, "abc", `"abc" false`},
@@ -337,7 +339,7 @@ func TestOneEndBySecond(t *testing.T) {
 		f := r.frames(t, client)
 		f.must(f.asks(1, c.body == "", c.fields...))
 		if c.body != "" {
-			f.must(f.WriteData(1, true, []byte(c.body)))
+			f.must(f.WriteData(1, true, []byte(strings.TrimSuffix(c.body, later))))
 		}
 		got := ""
 		select {

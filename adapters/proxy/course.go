@@ -81,12 +81,28 @@ const (
 	Drained     Symptom = "drained"     // the node cut it at its end, a tunnel or an answer
 	Declined    Symptom = "declined"    // it said that it has not begun with the request, or takes none that is so large
 	Held        Symptom = "held"        // its quotas did not have what comes for longer than it has patience
+
+	InvalidRequest    Symptom = "invalid_request"    // the request cannot be written: nothing was sent
+	ResourceExhausted Symptom = "resource_exhausted" // this machine has no file descriptor or memory for a connection
 )
 
 // Symptoms are all but Fine.
 func Symptoms() []Symptom {
-	return []Symptom{Refused, Unreachable, Unnamed, Untrusted, Closed, Malformed, BadStatus, Silent, Deadline, Hurried, Gone, Body, Unfit, Removed, Drained, Held, Declined, Idle}
+	return []Symptom{Refused, Unreachable, Unnamed, Untrusted, Closed, Malformed, BadStatus, Silent, Deadline, Hurried, Gone, Body, Unfit, Removed, Drained, Held, Declined, Idle, InvalidRequest, ResourceExhausted}
 }
+
+// OfEndpoint reports whether the endpoint is the cause of s, and not the client, the
+// configuration or this node.
+func (s Symptom) OfEndpoint() bool {
+	switch s {
+	case Fine, Idle, Hurried, Gone, Body, Removed, Drained, Held, InvalidRequest, ResourceExhausted:
+		return false
+	}
+	return true
+}
+
+// Failed reports whether t is a failure of its endpoint.
+func (t *Try) Failed() bool { return t.Ending != event.Left && t.Symptom.OfEndpoint() }
 
 // picked notes where a try goes.
 func (l *Leg) picked(to event.Picked, at *endpoint) {
@@ -153,6 +169,8 @@ func symptom(err error) Symptom {
 		return Silent
 	case errors.Is(err, errDeclined), errors.Is(err, errAway), errors.Is(err, errLarge):
 		return Declined
+	case isExhausted(err):
+		return ResourceExhausted
 	case errors.As(err, &name):
 		return Unnamed
 	case errors.As(err, &record), errors.As(err, &untrusted), strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "HTTPS client"), strings.Contains(err.Error(), "TLS handshake"):

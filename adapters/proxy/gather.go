@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
@@ -197,6 +198,9 @@ func (p *Proxy) part(ctx context.Context, r *http.Request, of *Part, base *endpo
 	if ctx.Err() != nil {
 		return lacking(event.Deadline, Deadline, 0), event.Late
 	}
+	if problem, symptom, ok := blameless(err); ok {
+		return lacking(problem, symptom, 0), event.Left
+	}
 	return lacking(event.BadGateway, symptom(err), 0), event.Failed
 }
 
@@ -208,7 +212,7 @@ func (p *Proxy) read(out *http.Request, to *endpoint, leg *Leg) (*http.Response,
 			return res, err
 		}
 	}
-	return p.sendOn(out)
+	return p.sendOn(out.Context(), out, new(httptrace.ClientTrace))
 }
 
 // pieced reads the answer that a part is.

@@ -50,8 +50,10 @@ func (p *Proxy) watch(ctx context.Context, u *Upstream, told event.Probed, at *e
 		if ctx.Err() != nil {
 			return
 		}
-		told.Well = met.Symptom == Fine
-		p.port.Probed(told, met)
+		if met.Symptom != ResourceExhausted { // else nothing is known of the endpoint
+			told.Well = met.Symptom == Fine
+			p.port.Probed(told, met)
+		}
 		pause := time.NewTimer(u.Every - u.Every/20 + time.Duration(rand.Int64N(int64(u.Every/10)+1)))
 		select {
 		case <-pause.C:

@@ -5,9 +5,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/textproto"
 	"strings"
 	"syscall"
@@ -167,9 +169,15 @@ func spelled(res *http.Response) error {
 	return nil
 }
 
-// sendOn asks by http.Transport.
-func (p *Proxy) sendOn(out *http.Request) (*http.Response, error) {
-	res, err := p.transport.RoundTrip(out)
+// sendOn asks by http.Transport, with a trace of the caller's. The error is errUnsendable if
+// the transport has refused the request before it looked for a connection.
+func (p *Proxy) sendOn(ctx context.Context, out *http.Request, trace *httptrace.ClientTrace) (*http.Response, error) {
+	connects := false // GetConn is called by RoundTrip itself
+	trace.GetConn = func(string) { connects = true }
+	res, err := p.transport.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	if err != nil && !connects && ctx.Err() == nil {
+		return nil, fmt.Errorf("%w: %w", errUnsendable, err)
+	}
 	if err == nil {
 		if err = spelled(res); err != nil {
 			_ = res.Body.Close() // it is of no use

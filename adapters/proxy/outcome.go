@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"macronode/core/event"
@@ -14,6 +15,8 @@ import (
 
 // Why a request is given up.
 var (
+	errUnsendable = errors.New("proxy: the request cannot be written")
+
 	errLate   = errors.New("proxy: no answer in time")
 	errSilent = errors.New("proxy: the upstream is silent")
 )
@@ -64,14 +67,44 @@ func (t *trip) why(err error) (event.Ending, event.Problem, Symptom) {
 		return event.Left, event.Deadline, Hurried
 	case errors.Is(context.Cause(t.ctx), errLate):
 		return event.Late, event.Deadline, Deadline
-	case errors.Is(err, errAway):
-		return event.Left, event.BadGateway, Declined
-	case errors.Is(err, errLarge):
-		return event.Left, event.BadRequest, Declined
+	}
+	if problem, symptom, ok := blameless(err); ok {
+		return event.Left, problem, symptom
+	}
+	switch {
 	case errors.Is(err, errDeclined), errors.As(err, &op) && op.Op == "dial":
 		return event.Unsent, event.BadGateway, symptom(err)
 	}
 	return event.Failed, event.BadGateway, symptom(err)
+}
+
+// blameless reports whether an error is not the endpoint's: the request could not be written,
+// this machine lacks what a connection needs, or the endpoint has said that it has not begun
+// with a request or takes none so large. Such a try counts neither against the endpoint nor
+// for a retry.
+func blameless(err error) (problem event.Problem, symptom Symptom, ok bool) {
+	switch {
+	case errors.Is(err, errUnsendable):
+		return event.BadRequest, InvalidRequest, true
+	case errors.Is(err, errLarge):
+		return event.BadRequest, Declined, true
+	case errors.Is(err, errAway):
+		return event.BadGateway, Declined, true
+	case isExhausted(err):
+		return event.Unavailable, ResourceExhausted, true
+	}
+	return event.None, Fine, false
+}
+
+// isExhausted reports whether this machine, and not the endpoint, is why there is no connection.
+// EADDRNOTAVAIL is none of these: an address that this machine cannot reach gives it as well.
+func isExhausted(err error) bool {
+	for _, limit := range [...]syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
+		if errors.Is(err, limit) {
+			return true
+		}
+	}
+	return false
 }
 
 // refuse answers with a problem; with nothing, and no end, where the client has left.

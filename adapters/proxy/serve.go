@@ -242,12 +242,12 @@ func (t *trip) send(to *endpoint, mark func(*http.Request)) (*http.Response, err
 	if mark != nil {
 		mark(out)
 	}
-	return t.sendOn(out.WithContext(httptrace.WithClientTrace(t.ctx, &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
+	return t.sendOn(t.ctx, out, &httptrace.ClientTrace{Got1xxResponse: func(status int, h textproto.MIMEHeader) error {
 		if said++; said > earlyMost {
 			return errEarly
 		}
 		return t.early(status, h)
-	}})))
+	}})
 }
 
 // carried is send over a trunk. What an endpoint says before its answer comes to who reads

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"slices"
@@ -112,8 +113,10 @@ func (p *Proxy) carry(s *trunks, out *http.Request, e errand) (*http.Response, e
 			return res, nil
 		case out.Context().Err() != nil:
 			return nil, err
-		case !sent && tooLarge(err):
+		case tooLarge(err): // the header, or the trailer behind a body
 			return nil, errLarge
+		case !sent && !over && !ofStream(err): // the connection is well, and nothing was written
+			return nil, fmt.Errorf("%w: %w", errUnsendable, err)
 		case code == http2.ErrCodeHTTP11Required && s.choice:
 			if s.believe(); e.again() {
 				return nil, errFirst

@@ -19,7 +19,8 @@ var Endpoints = [][]string{
 	{"other", "GET"}, {"other", "POST"}, {"other", "other"},
 }
 
-const idle = "idle" // a tunnel that nobody said anything in
+// notOfEndpoint are the symptoms whose cause is the client, the configuration or this node.
+var notOfEndpoint = []string{"idle", "hurried", "gone", "body", "removed", "drained", "held", "invalid_request", "resource_exhausted"}
 
 // BeforeWork are the problems that a request meets before anything is done for it. The
 // others are answers.
@@ -27,12 +28,12 @@ var BeforeWork = []event.Problem{event.BadRequest, event.Unauthorized, event.For
 	event.UnsupportedMedia, event.MethodNotAllowed, event.Busy, event.IdempotencyFull, event.Unavailable}
 
 // Symptoms are the words for how a try of an upstream ended otherwise than whole, Fails those of
-// them that count as a try that failed, Stops those for why a request was sent nowhere. An outcome
+// them whose cause is the endpoint, Stops those for why a request was sent nowhere. An outcome
 // is one of them, or whole.
 var (
 	Symptoms = []string{"refused", "unreachable", "unnamed", "untrusted", "closed", "malformed", "status", "silent", "deadline", "hurried",
-		"gone", "body", "unfit", "removed", "drained", "held", "declined", idle}
-	Fails    = slices.DeleteFunc(slices.Clone(Symptoms), func(s string) bool { return s == idle })
+		"gone", "body", "unfit", "removed", "drained", "held", "declined", "idle", "invalid_request", "resource_exhausted"}
+	Fails    = slices.DeleteFunc(slices.Clone(Symptoms), func(s string) bool { return slices.Contains(notOfEndpoint, s) })
 	Stops    = stops()
 	outcomes = slices.Concat([]string{"whole"}, Symptoms, Stops)
 )
@@ -83,7 +84,7 @@ var Metrics = []Metric{
 
 	{Name: "upstream_requests_total", Type: Counter, Help: "Requests to an upstream that are over, by what became of them; of an answer that is made of parts, each part.",
 		Labels: []Label{{"upstream", nil}, {"outcome", outcomes}}},
-	{Name: "upstream_fail_total", Type: Counter, Help: "Tries that failed, by how.", Labels: []Label{{"upstream", nil}, {"symptom", Fails}}},
+	{Name: "upstream_fail_total", Type: Counter, Help: "Tries that failed for what their endpoint did, by how.", Labels: []Label{{"upstream", nil}, {"symptom", Fails}}},
 	{Name: "downstream_latency_seconds", Type: Histogram, Help: "Time from when a request was sent on until the header of its answer; where parts make one, until the last is there.",
 		Labels: []Label{{"upstream", nil}}, Buckets: seconds},
 	{Name: "upstream_bytes_total", Type: Counter, Help: "Bytes of bodies and tunnels: up to the upstream, down from it.",

@@ -30,6 +30,9 @@ var symptoms = map[proxy.Symptom]string{
 	proxy.Drained:     "the node ended, and cut it when the time to finish was over",
 	proxy.Declined:    "by HTTP/2 it said that it has not begun with the request, or takes no header that is so large",
 	proxy.Held:        "its quotas did not have the bytes for longer than it had patience",
+
+	proxy.InvalidRequest:    "the request is malformed and cannot be written: nothing was sent, and no failure of the upstream is counted",
+	proxy.ResourceExhausted: "this machine has no file descriptor or memory for one more connection: no failure of the upstream is counted",
 }
 
 // halts say why there was no other try.

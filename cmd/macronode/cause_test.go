@@ -53,6 +53,9 @@ func TestEveryCauseHasASentence(t *testing.T) {
 		if len(registry.Symptoms) != len(symptoms) || registry.Symptoms[i] != string(s) {
 			t.Errorf("%s is not counted", s)
 		}
+		if slices.Contains(registry.Fails, string(s)) != s.OfEndpoint() {
+			t.Errorf("%s is counted as a failure, or is not: %v", s, s.OfEndpoint())
+		}
 	}
 	if len(symptoms) != len(proxy.Symptoms()) || len(halts) != int(event.Halts)-1 || len(stops) != int(event.Stops)-1 {
 		t.Error("there are more sentences than causes")

@@ -59,8 +59,8 @@ func (k keeps) count(c *proxy.Course) {
 			continue // it was taken out of the configuration meanwhile
 		}
 		for n := range l.Tries {
-			if s := l.Tries[n].Symptom; s != proxy.Fine && s != proxy.Idle {
-				u.Failed(string(s))
+			if t := &l.Tries[n]; t.Failed() {
+				u.Failed(string(t.Symptom))
 			}
 		}
 		up, down, first := c.Up.Load(), c.Down.Load(), c.First

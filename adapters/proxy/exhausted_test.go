@@ -1,0 +1,105 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"macronode/core/event"
+)
+
+// A recorder is a Port that lets everything through, and keeps what it is told.
+type recorder struct {
+	told   []event.Ending
+	probed int
+}
+
+func (r *recorder) Pick(event.Pick) event.Picked   { return event.Picked{} }
+func (r *recorder) Retry(event.Retry) event.Picked { return event.Picked{} }
+func (r *recorder) Tell(in event.Tried)            { r.told = append(r.told, in.Ending) }
+func (r *recorder) Probed(event.Probed, Checkup)   { r.probed++ }
+func (r *recorder) Failed(in event.Tried) event.Onward {
+	r.Tell(in)
+	return event.Onward{}
+}
+
+// TestExhaustionBlamesNoEndpoint: a node that has no file descriptor for one more connection
+// answers 503, and its endpoint has not failed. An endpoint that cannot be reached has.
+func TestExhaustionBlamesNoEndpoint(t *testing.T) {
+	for _, c := range []struct {
+		why    syscall.Errno
+		status int
+		want   event.Ending
+	}{
+		{syscall.EMFILE, 503, event.Left}, {syscall.ENFILE, 503, event.Left}, {syscall.ENOBUFS, 503, event.Left}, {syscall.ENOMEM, 503, event.Left},
+		{syscall.ECONNREFUSED, 502, event.Unsent}, {syscall.EADDRNOTAVAIL, 502, event.Unsent}, {syscall.EHOSTUNREACH, 502, event.Unsent},
+	} {
+		for _, protocol := range []Protocol{HTTP1, HTTP2} {
+			for _, method := range []string{http.MethodGet, http.MethodDelete} { // over a line and over a Transport
+				port := new(recorder)
+				p := failing(t, port, protocol, c.why)
+				w := httptest.NewRecorder()
+				p.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, "/", nil))
+				if w.Code != c.status || len(port.told) != 1 || port.told[0] != c.want {
+					t.Errorf("%v, %s, protocol %d: %d, %v; want %d, %v", c.why, method, protocol, w.Code, port.told, c.status, c.want)
+				}
+			}
+		}
+	}
+}
+
+// TestACheckThatHasNoDescriptorIsNone: nothing is learnt of an endpoint that was not asked.
+func TestACheckThatHasNoDescriptorIsNone(t *testing.T) {
+	for why, want := range map[syscall.Errno]int{syscall.EMFILE: 0, syscall.ECONNREFUSED: 1} {
+		port := new(recorder)
+		p := failing(t, port, HTTP1, why)
+		ctx, stop := context.WithCancel(t.Context())
+		asked := make(chan struct{}, 16)
+		fails := p.checker.DialContext
+		p.checker.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			return fails(ctx, network, address)
+		}
+		over := make(chan struct{})
+		go func() { defer close(over); _ = p.Run(ctx) }()
+		for range 2 { // the second is asked behind all that the first brings about
+			<-asked
+		}
+		stop()
+		<-over
+		if (port.probed > 0) != (want > 0) {
+			t.Errorf("%v: %d checks were reported", why, port.probed)
+		}
+	}
+}
+
+// failing is a proxy that gets no connection.
+func failing(t *testing.T, port Port, protocol Protocol, why syscall.Errno) *Proxy {
+	t.Helper()
+	c := Default()
+	c.Fail = func(w http.ResponseWriter, _ *http.Request, p event.Problem) { w.WriteHeader(p.Status()) }
+	c.Log = slog.New(slog.DiscardHandler)
+	c.Upstreams = []Upstream{{Name: "app", URLs: []*url.URL{{Scheme: "http", Host: "127.0.0.1:1"}}, Protocol: protocol, Check: "/", Every: time.Millisecond, Wait: time.Second}}
+	c.Routes = []Route{{Prefix: "/"}}
+	p, err := New(c, port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dial := func(context.Context, string, string) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("socket", why)}
+	}
+	p.transport.DialContext, p.checker.DialContext, p.lines["127.0.0.1:1"].dial = dial, dial, dial
+	p.greeters[HTTP2].dial = dial
+	t.Cleanup(p.Retire)
+	return p
+}
