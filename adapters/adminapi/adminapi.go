@@ -1,13 +1,13 @@
 // Package adminapi is the node as its operators see it: whether it lives and why it
 // is not ready, what it counts and holds, and the few things that they may want of it.
 //
-//	whose name? ─► from where? ─► what? ─► by which token? ─► answered, and logged
-//	    403            403        404, 405        401
+//	probe ─────────────────────────────────────────────────────► answered
+//	else ─► host, origin ─► route, method ─► credential ───────► answered, and logged
+//	            403            404, 405         401
 package adminapi
 
 import (
 	"crypto/sha256"
-	"crypto/subtle"
 	"log/slog"
 	"net/http"
 	"net/http/pprof"
@@ -33,9 +33,19 @@ type Config struct {
 	Upstreams func(set uint64) []string               // the names of some, by their bits; nil: there are none
 	Proof     func() (Proof, bool)                    // of who the node is, right now; nil or false: it has none
 	Insecure  bool                                    // a listener beyond loopback serves without TLS; said aloud
-	Token     string                                  // of run.json; without one nothing that wants it is served
-	Boot      uint64                                  // random; half of the ids of decisions
-	Log       *slog.Logger
+	Token     string                                  // of run.json; empty: this token is not accepted
+
+	// Hosts returns the host names, in lower case, that requests may use besides localhost
+	// and IP addresses; *.example.com stands for all names below example.com. Nil: none.
+	Hosts func() []string
+	// OpenMetrics reports whether /metrics needs no credential off loopback. Nil: it needs one.
+	OpenMetrics func() bool
+	// Authorize checks a bearer credential other than Token, and returns a name of its holder
+	// for the log, which must not reveal it. Nil: there is no other credential.
+	Authorize func(credential string) (holder string, ok bool)
+
+	Boot uint64 // random; half of the ids of decisions
+	Log  *slog.Logger
 }
 
 // A Queue is something bounded that something waits in.
@@ -63,27 +73,26 @@ type API struct {
 	count  atomic.Uint64     // of decisions
 }
 
-// A route is open, on loopback, or wants the token.
 type route struct {
 	method string
-	open   bool
+	access access
 	serve  http.HandlerFunc
 }
 
 // New is an API whose routes are all known.
 func New(c Config) *API {
-	a := &API{Config: c, token: sha256.Sum256([]byte(c.Token)), pprof: route{method: http.MethodGet, serve: profile}}
+	a := &API{Config: c, token: sha256.Sum256([]byte(c.Token)), pprof: route{http.MethodGet, operate, profile}}
 	a.routes = map[string]route{
-		"/livez":            {http.MethodGet, true, a.livez},
-		"/healthz":          {http.MethodGet, true, a.livez},
-		"/readyz":           {http.MethodGet, true, a.readyz},
-		"/metrics":          {http.MethodGet, true, c.Metrics.ServeHTTP},
-		"/debug/queues":     {http.MethodGet, false, a.queues},
-		"/config/effective": {http.MethodGet, false, a.effective},
-		"/config/status":    {http.MethodGet, false, a.applied},
-		"/config/reload":    {http.MethodPost, false, a.reload},
-		"/drain":            {http.MethodPost, false, a.drain},
-		"/clock/accept":     {http.MethodPost, false, a.accept},
+		"/livez":            {http.MethodGet, probe, a.livez},
+		"/healthz":          {http.MethodGet, probe, a.livez},
+		"/readyz":           {http.MethodGet, probe, a.readyz},
+		"/metrics":          {http.MethodGet, scrape, c.Metrics.ServeHTTP},
+		"/debug/queues":     {http.MethodGet, operate, a.queues},
+		"/config/effective": {http.MethodGet, operate, a.effective},
+		"/config/status":    {http.MethodGet, operate, a.applied},
+		"/config/reload":    {http.MethodPost, operate, a.reload},
+		"/drain":            {http.MethodPost, operate, a.drain},
+		"/clock/accept":     {http.MethodPost, operate, a.accept},
 	}
 	return a
 }
@@ -104,38 +113,38 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		to, known = a.pprof, true
 	}
 	if strings.HasPrefix(r.URL.Path, decisionPath) {
-		to, known = route{method: http.MethodGet, serve: a.decision}, true
+		to, known = route{http.MethodGet, operate, a.decision}, true
 	}
 	log := a.Log.With("decision", string(id[:]), "method", r.Method, "path", r.URL.Path, "from", r.RemoteAddr)
 	switch {
-	case !ours(r) || !sameOrigin(r):
-		log.Warn("an admin request was refused: made for another host, or by a page of another")
-		a.refuse(w, event.Forbidden, "The Host or the Origin is not this node's.")
+	case to.access != probe && !a.isAddressed(r):
+		log.Warn("admin request rejected: Host or Origin not allowed", "host", r.Host)
+		a.refuse(w, event.Forbidden, "The Host or the Origin is not this node's. Use an IP address or localhost, or add the host name to admin.hosts.")
 	case !known:
 		a.refuse(w, event.NotFound, "")
 	case r.Method != to.method && (r.Method != http.MethodHead || to.method != http.MethodGet):
 		w.Header().Set("Allow", to.method)
 		a.refuse(w, event.MethodNotAllowed, "")
-	case to.open && onLoopback(r):
-		to.serve(w, r)
-	case !a.hasToken(r):
-		log.Warn("an admin request was refused: it does not carry the token")
-		w.Header().Set("WWW-Authenticate", "Bearer")
-		a.refuse(w, event.Unauthorized, "The request does not carry the token of run.json.")
 	default:
-		log.Info("admin")
-		to.serve(w, r)
+		a.enter(w, r, to, log)
 	}
 }
 
-func (a *API) hasToken(r *http.Request) bool {
-	said := r.Header["Authorization"]
-	if a.Token == "" || len(said) != 1 {
-		return false
+// enter serves a route if the request shows what the route needs.
+func (a *API) enter(w http.ResponseWriter, r *http.Request, to route, log *slog.Logger) {
+	if a.isOpen(to.access, r) {
+		to.serve(w, r)
+		return
 	}
-	scheme, token, _ := strings.Cut(said[0], " ")
-	sum := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1 && strings.EqualFold(scheme, "Bearer")
+	holder, ok := a.credential(r)
+	if !ok {
+		log.Warn("admin request rejected: no valid credential")
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		a.refuse(w, event.Unauthorized, "This needs Authorization: Bearer with the token of run.json, the token of admin.token_file, or an API key of scope admin.")
+		return
+	}
+	log.Info("admin", "by", holder)
+	to.serve(w, r)
 }
 
 // refuse answers with a problem.

@@ -23,7 +23,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const token = "the token of run.json"
+const (
+	token      = "the-token-of-run.json"
+	otherToken = "another-credential"
+)
 
 // A desk is an API, what was wanted of its node, and what was logged.
 type desk struct {
@@ -51,7 +54,9 @@ func build(change func(*Config)) *desk {
 			d.wanted = append(d.wanted, event.AcceptClock)
 			return Applied{Version: "c0ffee", Changes: 1, Last: d.tried}
 		},
-		Token: token, Boot: 0xb007, Log: slog.New(slog.NewTextHandler(&d.lines, nil)),
+		Authorize: func(said string) (string, bool) { return "other", said == otherToken },
+		Hosts:     func() []string { return []string{"macronode", "*.svc.cluster.local"} },
+		Token:     token, Boot: 0xb007, Log: slog.New(slog.NewTextHandler(&d.lines, nil)),
 	}
 	if change != nil {
 		change(&c)
@@ -99,26 +104,26 @@ func (d *desk) visit(v visit) *httptest.ResponseRecorder {
 
 var routes = []struct {
 	method, path string
-	open         bool // on loopback
+	access       access
 	status       int
 }{
-	{"GET", "/livez", true, 200},
-	{"GET", "/healthz", true, 200},
-	{"GET", "/readyz", true, 200},
-	{"GET", "/readyz?verbose&for=read", true, 200},
-	{"GET", "/metrics", true, 200},
-	{"GET", "/debug/queues", false, 200},
-	{"GET", "/debug/pprof/", false, 200},
-	{"GET", "/debug/pprof/heap", false, 200},
-	{"GET", "/debug/pprof/goroutine?debug=1", false, 200},
-	{"GET", "/debug/pprof/cmdline", false, 200},
-	{"GET", "/debug/pprof/symbol", false, 200},
-	{"GET", "/config/effective", false, 200},
-	{"GET", "/config/status", false, 200},
-	{"POST", "/config/reload", false, 200},
-	{"POST", "/drain", false, 202},
-	{"POST", "/drain?abort", false, 202},
-	{"POST", "/clock/accept", false, 202},
+	{"GET", "/livez", probe, 200},
+	{"GET", "/healthz", probe, 200},
+	{"GET", "/readyz", probe, 200},
+	{"GET", "/readyz?verbose&for=read", probe, 200},
+	{"GET", "/metrics", scrape, 200},
+	{"GET", "/debug/queues", operate, 200},
+	{"GET", "/debug/pprof/", operate, 200},
+	{"GET", "/debug/pprof/heap", operate, 200},
+	{"GET", "/debug/pprof/goroutine?debug=1", operate, 200},
+	{"GET", "/debug/pprof/cmdline", operate, 200},
+	{"GET", "/debug/pprof/symbol", operate, 200},
+	{"GET", "/config/effective", operate, 200},
+	{"GET", "/config/status", operate, 200},
+	{"POST", "/config/reload", operate, 200},
+	{"POST", "/drain", operate, 202},
+	{"POST", "/drain?abort", operate, 202},
+	{"POST", "/clock/accept", operate, 202},
 }
 
 // Who may what, from where: every route against every way to ask.
@@ -141,13 +146,16 @@ func TestWhoMayWhat(t *testing.T) {
 		{"no token", []string{"Bearer "}, outside, false},
 		{"another scheme", []string{"Basic " + token}, outside, false},
 		{"the token twice", []string{bearer, bearer}, outside, false},
+		{"more blanks than one", []string{"Bearer    " + token}, outside, true},
+		{"another credential that is accepted", []string{"Bearer " + otherToken}, outside, true},
 	}
 	for _, route := range routes {
 		for _, way := range ways {
 			d := build(nil)
 			v := visit{route.method, route.path, way.token, "127.0.0.1:8081", nil, way.local}
 			_, unix := way.local.(*net.UnixAddr)
-			want, open := http.StatusUnauthorized, route.open && (way.local == net.Addr(loopback) || unix)
+			local := way.local == net.Addr(loopback) || unix
+			want, open := http.StatusUnauthorized, route.access == probe || route.access == scrape && local
 			if way.right || open {
 				want = route.status
 			}
@@ -158,10 +166,10 @@ func TestWhoMayWhat(t *testing.T) {
 			if done := len(d.wanted) > 0; done && want != route.status {
 				t.Errorf("%s with %s: refused and done", route.path, way.name)
 			}
-			if strings.Contains(d.lines.String(), token) {
+			if strings.Contains(d.lines.String(), token) || strings.Contains(d.lines.String(), otherToken) {
 				t.Errorf("%s with %s: the token is in the log", route.path, way.name)
 			}
-			if used := strings.Contains(d.lines.String(), "path="+strings.Split(route.path, "?")[0]); used == open { // a scrape is no use of power
+			if used := strings.Contains(d.lines.String(), "path="+strings.Split(route.path, "?")[0]); used == open { // probes and open scrapes are not logged
 				t.Errorf("%s with %s: logged %q", route.path, way.name, &d.lines)
 			}
 		}
@@ -194,8 +202,16 @@ func TestRebindingAndForeignPages(t *testing.T) {
 		{"[::1]", nil, loopback, true},
 		{"10.0.0.7:8081", nil, outside, true},
 		{"[::ffff:10.0.0.7]:8081", nil, outside, true},
-		{"10.0.0.7:8081", nil, loopback, false},
-		{"10.0.0.8:8081", nil, outside, false},
+		{"10.0.0.7:8081", nil, loopback, true},
+		{"10.0.0.8:8081", nil, outside, true},
+		{"[fd00::8]:8081", nil, outside, true},
+		{"macronode:8081", nil, outside, true},
+		{"Macronode.", nil, outside, true},
+		{"node-0.prod.svc.cluster.local:8081", nil, outside, true},
+		{"svc.cluster.local:8081", nil, outside, false},
+		{"macronode.evil.example", nil, outside, false},
+		{"evilsvc.cluster.local", nil, outside, false},
+		{"[::]:8081", nil, loopback, false},
 		{"evil.example", nil, loopback, false},
 		{"evil.example:8081", nil, loopback, false},
 		{"localhost.evil.example", nil, loopback, false},
@@ -210,12 +226,53 @@ func TestRebindingAndForeignPages(t *testing.T) {
 		{"localhost:8081", []string{""}, loopback, false},
 		{"localhost:8081", []string{"http://localhost:8081", "http://localhost:8081"}, loopback, false},
 	} {
-		for _, path := range []string{"/livez", "/metrics", "/debug/pprof/", "/nowhere"} {
+		for _, path := range []string{"/metrics", "/debug/pprof/", "/nowhere"} {
 			d := build(nil)
 			w := d.visit(visit{"GET", path, []string{bearer}, c.host, c.origin, c.local})
 			if (w.Code != http.StatusForbidden) != c.ours {
 				t.Errorf("%s by Host %q, Origin %q, at %v: %d", path, c.host, c.origin, c.local, w.Code)
 			}
+		}
+	}
+}
+
+// TestProbesNeedNothing: a prober is not told a credential or a host name, and its state is
+// that of anybody; what more a probe can show needs a credential, or a caller on this machine.
+func TestProbesNeedNothing(t *testing.T) {
+	for _, path := range []string{"/livez", "/healthz", "/readyz", "/readyz?for=read", "/readyz?verbose"} {
+		for _, host := range []string{"10.1.2.3:8081", "macronode-0.example:8081", "localhost", ""} {
+			for _, local := range []net.Addr{outside, loopback} {
+				for _, credential := range [][]string{nil, {bearer}, {"Bearer wrong"}} {
+					d := build(nil)
+					w := d.visit(visit{"GET", path, credential, host, nil, local})
+					if w.Code != http.StatusOK {
+						t.Errorf("%s with Host %q at %v: %d %s", path, host, local, w.Code, w.Body)
+					}
+					mayReadMore := len(credential) > 0 && credential[0] == bearer || local == net.Addr(loopback) && (host == "localhost" || host == "10.1.2.3:8081")
+					if more := strings.Contains(w.Body.String(), "durable_lsn"); more != (path == "/readyz?verbose" && mayReadMore) {
+						t.Errorf("%s with Host %q and credential %q at %v: details %v", path, host, credential, local, more)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestOpenMetrics need no credential; the host name is still checked.
+func TestOpenMetrics(t *testing.T) {
+	open := false
+	d := build(func(c *Config) { c.OpenMetrics = func() bool { return open } })
+	for _, step := range []struct {
+		open   bool
+		host   string
+		status int
+	}{{false, "10.0.0.7:8081", 401}, {true, "10.0.0.7:8081", 200}, {true, "macronode:8081", 200}, {true, "evil.example", 403}, {false, "macronode:8081", 401}} {
+		open = step.open
+		if w := d.visit(visit{"GET", "/metrics", nil, step.host, nil, outside}); w.Code != step.status {
+			t.Errorf("open %v, Host %q: %d", step.open, step.host, w.Code)
+		}
+		if w := d.visit(visit{"GET", "/debug/queues", nil, "10.0.0.7", nil, outside}); w.Code != 401 {
+			t.Errorf("open %v: /debug/queues without a credential: %d", step.open, w.Code)
 		}
 	}
 }

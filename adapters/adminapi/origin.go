@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A browser sends what any page wants to any address, also to loopback, and a name
-// of the page's own can be made to mean 127.0.0.1. It cannot be made to say another
-// Host or Origin than the page's.
+// A browser sends requests of any page to any address, loopback included, and a page can
+// have its own host name resolve to 127.0.0.1 (DNS rebinding). The page cannot change the
+// Host and Origin that the browser sends.
 
 // local is where a request came in; nil where that is not known.
 func local(r *http.Request) net.Addr {
@@ -28,24 +28,44 @@ func onLoopback(r *http.Request) bool {
 	return false
 }
 
-// ours reports that a request is made for this node: by an address of its own, or by
-// a name that means loopback everywhere.
-func ours(r *http.Request) bool {
-	host := r.Host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		host = h
-	}
+// isAddressed reports whether a request was made for this node, and not by a page of another
+// origin: its Host is localhost, an IP address or one of Hosts. A page cannot rebind an IP
+// address, and the names of Hosts are the operator's.
+func (a *API) isAddressed(r *http.Request) bool {
+	return (isLocalHost(r.Host) || a.isKnownHost(r.Host)) && sameOrigin(r)
+}
+
+// isLocalHost reports localhost and IP addresses, with or without a port. The unspecified
+// address is none: browsers connect to this machine by it.
+func isLocalHost(host string) bool {
+	host = withoutPort(host)
 	if strings.EqualFold(host, "localhost") {
 		return true
 	}
 	ip, err := netip.ParseAddr(strings.Trim(host, "[]"))
-	if err != nil {
+	return err == nil && !ip.Unmap().IsUnspecified()
+}
+
+// isKnownHost reports a name of Hosts, in any case, with or without a port or a dot at its end.
+func (a *API) isKnownHost(host string) bool {
+	if a.Hosts == nil {
 		return false
 	}
-	if a, ok := local(r).(*net.TCPAddr); ok && a.AddrPort().Addr().Unmap() == ip.Unmap() {
-		return true
+	host = strings.ToLower(strings.TrimSuffix(withoutPort(host), "."))
+	for _, name := range a.Hosts() {
+		below, wildcard := strings.CutPrefix(name, "*.")
+		if !wildcard && host == name || wildcard && strings.HasSuffix(host, "."+below) {
+			return true
+		}
 	}
-	return ip.Unmap().IsLoopback()
+	return false
+}
+
+func withoutPort(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		return h
+	}
+	return host
 }
 
 // sameOrigin reports that no page of another origin made a request.

@@ -68,7 +68,7 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	if flags["for"] == "read" {
 		is.Ready = s.ForRead
 	}
-	if _, verbose := flags["verbose"]; verbose {
+	if _, verbose := flags["verbose"]; verbose && a.mayReadDetails(r) {
 		is.more = a.more(&s)
 	}
 	status := http.StatusOK

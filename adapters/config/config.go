@@ -36,6 +36,7 @@ import (
 type Config struct {
 	Data    string  `key:"data" default:"./macronode-data" takes:"the path of a directory" change:"restart" doc:"Directory of everything that the node keeps."`
 	Listen  Listen  `key:"listen" doc:"Where the node is reached."`
+	Admin   Admin   `key:"admin" doc:"Access to the admin listener."`
 	HTTP    HTTP    `key:"http" doc:"How long the public listener waits for its peers, and for how much."`
 	Wallet  Wallet  `key:"wallet" doc:"The ledger."`
 	APIKeys int     `key:"api_keys" default:"1024" min:"1" max:"100000" change:"restart" doc:"API keys that may ever be made."`
@@ -71,6 +72,14 @@ type TLS struct {
 	Key     string `key:"key" default:"" takes:"the path of a file, or nothing" change:"restart" doc:"File of its private key, in PEM."`
 	Quantum string `key:"post_quantum" default:"preferred" one:"preferred required" change:"restart" doc:"Whether clients must agree on keys by a way that a quantum computer cannot break, such as X25519MLKEM768, or only do if they know one."`
 	Admin   bool   `key:"admin" default:"false" change:"restart" doc:"Has the admin listener prove who it is, too."`
+}
+
+// Admin is who may use the admin listener. Probes need nothing, anything else off loopback a
+// credential: the token of run.json, that of TokenFile, or an API key of scope admin.
+type Admin struct {
+	Metrics   string   `key:"metrics" default:"key" one:"key open" change:"hot" doc:"Whether /metrics off loopback needs a credential, as all but probes do, or is open to any caller."`
+	TokenFile string   `key:"token_file" default:"" takes:"the path of a file, or nothing" change:"hot" doc:"File with a token of at least 16 characters that callers of the admin listener may send as Authorization: Bearer; it is read for each request, so it can be replaced while the node runs."`
+	Hosts     []string `key:"hosts" default:"[]" form:"host" most:"32" takes:"host names" change:"hot" doc:"Host names under which the admin listener is called, besides localhost and IP addresses; *.example.com is all names below it. Probes may use any name."`
 }
 
 // HTTP is how long the public listener waits.

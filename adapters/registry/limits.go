@@ -25,6 +25,7 @@ var Limits = []Limit{
 	{"http.window_bytes", "bytes of such a connection that were not read; who sends more breaks the protocol, and ends",
 		[]string{"adapters/httpserver.Server.server"}, "adapters/httpserver.TestWhatIsNotReadIsBounded"},
 
+	{"admin.hosts", "host names, besides localhost and IP addresses, under which the admin listener is called", []string{"adapters/adminapi.API.isKnownHost"}, "adapters/adminapi.TestRebindingAndForeignPages"},
 	{"http.trusted_proxies", "whose word about who asks is taken; nobody else's", []string{"adapters/httpapi.call.trusts"}, "adapters/httpapi.TestPeer"},
 	{"quotas", "requests and bytes of each subject; one more is told to come back", []string{"core/quota.Quota.Take"}, "core/node/testdata/quotas.story"},
 

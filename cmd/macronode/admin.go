@@ -2,19 +2,84 @@ package main
 
 import (
 	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"os"
+	"strings"
 
 	"macronode/adapters/adminapi"
+	"macronode/adapters/config"
+	"macronode/adapters/rundir"
 	"macronode/core/event"
+	"macronode/core/words"
 )
 
 // adminHandler is the node as its operators see it.
 func (l *life) adminHandler() http.Handler {
 	return adminapi.New(adminapi.Config{
 		Status: l.ear.status, Want: l.want, Metrics: l.metrics.Handler(), Queues: l.queues, Effective: func() string { return l.edition.Load().config.Effective() }, Applied: l.changes.applied, Reload: l.reload, Decision: l.decision, Upstreams: l.upstreamNames, Proof: l.proof,
+		Hosts: func() []string { return l.edition.Load().config.Admin.Hosts }, OpenMetrics: func() bool { return l.edition.Load().config.Admin.Metrics == "open" }, Authorize: l.authorizeAdmin,
 		Insecure: l.settings().listeners.insecureAdmin, Token: l.run.Token, Boot: random64(), Log: l.log,
 	})
 }
 
 // want carries an operator's wish to the node.
 func (l *life) want(what event.Signals) { l.ear.say(context.Background(), event.Signal{What: what}) }
+
+// authorizeAdmin checks a credential of the admin listener other than the token of run.json,
+// and returns its holder for the log.
+func (l *life) authorizeAdmin(credential string) (holder string, ok bool) {
+	if k, err := rundir.ParseKey(credential); err == nil {
+		return "key " + k.String(), l.isAdminKey(k)
+	}
+	c := l.edition.Load().config
+	token, err := readAdminToken(c)
+	if err != nil {
+		l.log.Error("admin.token_file is not accepted", "err", err)
+		return "", false
+	}
+	return "admin.token_file", token != "" && subtle.ConstantTimeCompare([]byte(token), []byte(credential)) == 1
+}
+
+// isAdminKey reports whether a key may operate the node: a valid key of the default tenant
+// with scope admin, not limited to some accounts or assets. Until the journal is read, no
+// key is.
+func (l *life) isAdminKey(k rundir.Key) bool {
+	at := l.ear.status().At
+	known, found := l.follower.Find(k.ID)
+	hash := k.Hash()
+	return at > 0 && found && subtle.ConstantTimeCompare(hash[:], known.Hash[:]) == 1 &&
+		!known.Revoked && (known.Expires == 0 || at < known.Expires) &&
+		known.Tenant == words.DefaultTenant && known.Scopes&event.MayAdmin != 0 && known.Accounts.Any() && known.Assets.Any()
+}
+
+const (
+	minAdminToken = 16  // characters
+	maxAdminToken = 512 // characters
+)
+
+var errAdminToken = errors.New("it must hold one token of 16 to 512 characters, without blanks")
+
+// readAdminToken reads the file that admin.token_file names; empty: it names none.
+func readAdminToken(c *config.Config) (string, error) {
+	if c.Admin.TokenFile == "" {
+		return "", nil
+	}
+	f, err := os.Open(c.Admin.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("admin.token_file: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(f, 2*maxAdminToken))
+	if err != nil {
+		return "", fmt.Errorf("admin.token_file: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if len(token) < minAdminToken || len(token) > maxAdminToken || strings.ContainsAny(token, " \t\r\n") {
+		return "", fmt.Errorf("admin.token_file: %s: %w", c.Admin.TokenFile, errAdminToken)
+	}
+	return token, nil
+}

@@ -24,6 +24,9 @@ func (l *life) edit(c *config.Config, before *edition) (e *edition, err error) {
 	if e.shown, err = readCertificate(c); err != nil {
 		return nil, err
 	}
+	if _, err = readAdminToken(c); err != nil {
+		return nil, err
+	}
 	if e.numbers, err = before.numbers.renumber(c); err != nil {
 		return nil, err
 	}

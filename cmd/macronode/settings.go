@@ -20,6 +20,9 @@ func (v *checkCmd) Run(c *console) error {
 	if _, err := readCertificate(cfg); err != nil {
 		return cannot(err)
 	}
+	if _, err := readAdminToken(cfg); err != nil {
+		return cannot(err)
+	}
 	m := memoryBound(cfg)
 	if c.tree.JSON {
 		return c.print(struct {

@@ -1,0 +1,11 @@
+package mutants
+
+// operations are faults in what probes, scrapers and operators of a node rely on.
+func operations() []Mutant {
+	const admin = "adapters/adminapi/"
+	return []Mutant{
+		one("readyz needs a credential off loopback", "probes need nothing", admin+"adminapi.go", `"/readyz":           {http.MethodGet, probe,`, `"/readyz":           {http.MethodGet, scrape,`, "./adapters/adminapi TestWhoMayWhat$", "./adapters/adminapi TestProbesNeedNothing$"),
+		alone("one test sends a Host beside Hosts", one("host names are not checked", "no page rebinds its name to the admin listener", admin+"origin.go", "return (isLocalHost(r.Host) || a.isKnownHost(r.Host)) && sameOrigin(r)", "return sameOrigin(r)", "./adapters/adminapi TestRebindingAndForeignPages$")),
+		alone("one test has keys of all kinds", one("any key operates the node", "a key without scope admin is refused", "cmd/macronode/admin.go", "known.Scopes&event.MayAdmin != 0 && ", "", "./cmd/macronode TestAdminCredentials$")),
+	}
+}
