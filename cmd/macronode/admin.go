@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"macronode/adapters/adminapi"
-	"macronode/adapters/config"
 	"macronode/adapters/rundir"
 	"macronode/core/event"
 	"macronode/core/words"
@@ -21,7 +20,7 @@ import (
 func (l *life) adminHandler() http.Handler {
 	return adminapi.New(adminapi.Config{
 		Status: l.ear.status, Want: l.want, Metrics: l.metrics.Handler(), Queues: l.queues, Effective: func() string { return l.edition.Load().config.Effective() }, Applied: l.changes.applied, Reload: l.reload, Decision: l.decision, Upstreams: l.upstreamNames, Proof: l.proof,
-		Hosts: func() []string { return l.edition.Load().config.Admin.Hosts }, OpenMetrics: func() bool { return l.edition.Load().config.Admin.Metrics == "open" }, Authorize: l.authorizeAdmin,
+		Hosts: func() []string { return l.edition.Load().admin.hosts }, OpenMetrics: func() bool { return l.edition.Load().admin.openMetrics }, Authorize: l.authorizeAdmin,
 		Insecure: l.settings().listeners.insecureAdmin, Token: l.run.Token, Boot: random64(), Log: l.log,
 	})
 }
@@ -35,8 +34,7 @@ func (l *life) authorizeAdmin(credential string) (holder string, ok bool) {
 	if k, err := rundir.ParseKey(credential); err == nil {
 		return "key " + k.String(), l.isAdminKey(k)
 	}
-	c := l.edition.Load().config
-	token, err := readAdminToken(c)
+	token, err := l.edition.Load().admin.readToken()
 	if err != nil {
 		l.log.Error("admin.token_file is not accepted", "err", err)
 		return "", false
@@ -63,12 +61,12 @@ const (
 
 var errAdminToken = errors.New("it must hold one token of 16 to 512 characters, without blanks")
 
-// readAdminToken reads the file that admin.token_file names; empty: it names none.
-func readAdminToken(c *config.Config) (string, error) {
-	if c.Admin.TokenFile == "" {
+// readToken reads the file that admin.token_file names; empty: it names none.
+func (s *adminSettings) readToken() (string, error) {
+	if s.tokenFile == "" {
 		return "", nil
 	}
-	f, err := os.Open(c.Admin.TokenFile)
+	f, err := os.Open(s.tokenFile)
 	if err != nil {
 		return "", fmt.Errorf("admin.token_file: %w", err)
 	}
@@ -79,7 +77,7 @@ func readAdminToken(c *config.Config) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if len(token) < minAdminToken || len(token) > maxAdminToken || strings.ContainsAny(token, " \t\r\n") {
-		return "", fmt.Errorf("admin.token_file: %s: %w", c.Admin.TokenFile, errAdminToken)
+		return "", fmt.Errorf("admin.token_file: %s: %w", s.tokenFile, errAdminToken)
 	}
 	return token, nil
 }

@@ -28,13 +28,14 @@ type carried struct {
 	snapshot      int64
 	trusted       []netip.Prefix
 	proxy         proxy.Config
+	adminAPI      adminSettings
 }
 
 func carry(t *testing.T, c *config.Config) carried {
 	t.Helper()
 	l := &life{config: c, log: slog.New(slog.DiscardHandler)}
 	first := firstGate(c)
-	return carried{nodeConfig(c).With(&first), door(c), passes(c), l.publicServer(), l.adminServer(), indexLimits(c), auditLimits(c), int64(c.Journal.Snapshot), c.HTTP.TrustedProxies, proxyOf(c)}
+	return carried{nodeConfig(c).With(&first), door(c), passes(c), l.publicServer(), l.adminServer(), indexLimits(c), auditLimits(c), int64(c.Journal.Snapshot), c.HTTP.TrustedProxies, proxyOf(c), newAdminSettings(c)}
 }
 
 // TestEveryKeyArrives: a number or a time that the operator sets reaches whoever holds it;
@@ -72,7 +73,7 @@ func changed(t *testing.T, c *config.Config, key string) string {
 		if s.Key != key {
 			continue
 		}
-		for _, try := range []string{"3", "7", "11", "30", "99999", "300", "90s", "70m", "7h", "900ms", "30ms", "2ms", "1s", "2s", "4s", `["10.0.0.0/8"]`, `[{"scope":"instance","requests_per_second":5}]`, `{"app":{"url":"http://127.0.0.1:9"}}`, "65MiB", "128KiB", "32KiB", "9MiB", "700MiB", "1000000000000000000000"} {
+		for _, try := range []string{"3", "7", "11", "30", "99999", "300", "90s", "70m", "7h", "900ms", "30ms", "2ms", "1s", "2s", "4s", `["10.0.0.0/8"]`, `["node.example"]`, `[{"scope":"instance","requests_per_second":5}]`, `{"app":{"url":"http://127.0.0.1:9"}}`, "65MiB", "128KiB", "32KiB", "9MiB", "700MiB", "1000000000000000000000"} {
 			if try != s.Value && accepted(key, try) {
 				return try
 			}

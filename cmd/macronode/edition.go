@@ -24,13 +24,13 @@ func (l *life) edit(c *config.Config, before *edition) (e *edition, err error) {
 	if e.shown, err = readCertificate(c); err != nil {
 		return nil, err
 	}
-	if _, err = readAdminToken(c); err != nil {
-		return nil, err
-	}
 	if e.numbers, err = before.numbers.renumber(c); err != nil {
 		return nil, err
 	}
 	if e.reloadSettings, err = newReloadSettings(c, e.numbers, before); err != nil {
+		return nil, err
+	}
+	if _, err = e.admin.readToken(); err != nil {
 		return nil, err
 	}
 	if e.beyond, err = l.newBeyond(&e.reloadSettings); err != nil {

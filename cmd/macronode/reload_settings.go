@@ -25,6 +25,14 @@ type reloadSettings struct {
 	memory  memory
 	level   slog.Level
 	access  bool // each request has a line in the log
+	admin   adminSettings
+}
+
+// adminSettings are what the admin API checks of its callers.
+type adminSettings struct {
+	hosts       []string // host names that a request may name, beside addresses
+	openMetrics bool     // /metrics needs no credential
+	tokenFile   string   // file of the stable token; empty: there is none
 }
 
 // routeSettings are those of a route that the public API needs before it sends a request on.
@@ -51,7 +59,13 @@ func newReloadSettings(c *config.Config, n numbering, before *edition) (s reload
 	}
 	s.counted = namesToCount(c, s.face.Quotas)
 	s.memory, s.level, s.access = memoryBound(c), levelOf(c.Log), c.Log.Access
+	s.admin = newAdminSettings(c)
 	return s, nil
+}
+
+// newAdminSettings translates the section admin.
+func newAdminSettings(c *config.Config) adminSettings {
+	return adminSettings{hosts: c.Admin.Hosts, openMetrics: c.Admin.Metrics == "open", tokenFile: c.Admin.TokenFile}
 }
 
 // proxySettings returns what the proxy needs: upstreams by their numbers, and routes in their order.

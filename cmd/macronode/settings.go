@@ -20,7 +20,8 @@ func (v *checkCmd) Run(c *console) error {
 	if _, err := readCertificate(cfg); err != nil {
 		return cannot(err)
 	}
-	if _, err := readAdminToken(cfg); err != nil {
+	admin := newAdminSettings(cfg)
+	if _, err := admin.readToken(); err != nil {
 		return cannot(err)
 	}
 	m := memoryBound(cfg)
