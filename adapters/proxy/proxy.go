@@ -87,7 +87,7 @@ type Config struct {
 	Grace     time.Duration  // that it may be behind
 	TLS       *tls.Config    // to https endpoints; nil: the machine's roots
 	Tunnels   *Tunnels       // where its tunnels are kept; nil: with itself
-	Endpoints *Endpoints     // where its endpoints are; nil: the same
+	Endpoints *Endpoints     // shared table of endpoints, see PublishEndpoints; nil: a table of its own
 	Inflaters *Inflaters     // places for bodies of zstd; nil: the same
 	// Fail answers with a problem. Retry-After is set before, where it is known.
 	Fail func(http.ResponseWriter, *http.Request, event.Problem)
@@ -151,7 +151,8 @@ func New(c Config, port Port) (*Proxy, error) {
 	if c.Tunnels == nil {
 		c.Tunnels = NewTunnels()
 	}
-	if c.Endpoints == nil {
+	alone := c.Endpoints == nil
+	if alone {
 		c.Endpoints = new(Endpoints)
 	}
 	if c.Inflaters == nil {
@@ -161,8 +162,8 @@ func New(c Config, port Port) (*Proxy, error) {
 	if err := p.lay(); err != nil {
 		return nil, err
 	}
-	for i := range c.Upstreams {
-		c.Endpoints.fill(i, &c.Upstreams[i])
+	if alone {
+		p.PublishEndpoints()
 	}
 	dial := (&net.Dialer{Timeout: c.Dial, KeepAlive: 30 * time.Second}).DialContext
 	p.transport = &http.Transport{DialContext: dial, TLSClientConfig: c.TLS, TLSHandshakeTimeout: c.Dial,

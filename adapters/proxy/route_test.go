@@ -255,7 +255,17 @@ func TestEmptyPlaces(t *testing.T) {
 	// An endpoint that only another Proxy has is asked as well: they share where it is.
 	shared := new(proxy.Endpoints)
 	one := build(t, func(c *proxy.Config) { c.Endpoints, c.Upstreams[0].URLs = shared, []*url.URL{link(refuses(t)), nil} }, here)
-	build(t, func(c *proxy.Config) { c.Endpoints, c.Upstreams[0].URLs = shared, []*url.URL{link(here)} }, here)
+	one.proxy.PublishEndpoints()
+	next := build(t, func(c *proxy.Config) { c.Endpoints, c.Upstreams[0].URLs = shared, []*url.URL{link(here)} }, here)
+	if a := one.get("/"); a.status != 502 {
+		t.Fatalf("a proxy that is made and not applied changes where requests go: %d %q", a.status, a.body)
+	}
+	restore := next.proxy.PublishEndpoints()
+	restore()
+	if a := one.get("/"); a.status != 502 {
+		t.Fatalf("a publication that was taken back changes where requests go: %d %q", a.status, a.body)
+	}
+	next.proxy.PublishEndpoints()
 	if a := one.get("/"); a.status != 200 || a.body != "here" {
 		t.Fatalf("%d %q", a.status, a.body)
 	}

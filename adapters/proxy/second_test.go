@@ -355,6 +355,7 @@ func TestAProtocolThatChanges(t *testing.T) {
 	})
 	shared := new(proxy.Endpoints)
 	h := build(t, func(c *proxy.Config) { c.Endpoints = shared }, to)
+	h.proxy.PublishEndpoints()
 	if a := h.get("/"); a.status != 502 {
 		t.Fatalf("it speaks HTTP/1.1: %d", a.status)
 	}
@@ -362,6 +363,7 @@ func TestAProtocolThatChanges(t *testing.T) {
 		second(c)
 		c.Endpoints = shared
 	}, to)
+	next.proxy.PublishEndpoints()
 	for _, h := range []*house{h, next} {
 		if a := h.get("/"); a.status != 200 || <-proto != "HTTP/2.0" {
 			t.Error(a.status)

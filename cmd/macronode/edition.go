@@ -42,6 +42,15 @@ func (l *life) edit(c *config.Config, before *edition) (e *edition, err error) {
 	return e, nil
 }
 
+// publish makes the endpoints of e known to requests in flight, and returns the function that
+// takes that back.
+func (e *edition) publish() (restore func()) {
+	if e.beyond == nil {
+		return func() {}
+	}
+	return e.beyond.PublishEndpoints()
+}
+
 // run begins its health checks.
 func (e *edition) run(ctx context.Context) {
 	ctx, e.stop = context.WithCancel(ctx)

@@ -199,7 +199,9 @@ func (l *life) renew(next *edition) error {
 	ctx := l.changes.life
 	soon, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
+	restore := next.publish() // the core may choose any of them once it has the policy
 	if !l.ear.tell(soon, &event.Renew{Gate: next.gate}) {
+		restore()
 		return errors.New("the node ends, or has too much to do: it can be asked again")
 	}
 	for wait := time.Millisecond; l.ear.status().Gate != next.gate.Version; wait = min(2*wait, 50*time.Millisecond) {

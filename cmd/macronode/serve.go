@@ -45,6 +45,7 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 		return cannot(err)
 	}
 	l.edition.Store(first)
+	first.publish()
 	l.applyLog(first)
 	l.tls = newTLS(cfg, first.shown)
 	l.run.Listen.TLS = l.proves()
