@@ -333,8 +333,8 @@ func (k *call) decided() {
 		Cut: k.cut, Lacks: k.lacks, Unmet: k.unmet, Ailing: k.ailing, Again: k.said[2]})
 }
 
-// method is a method as it is kept: one that is far too long is cut.
-func method(m string) string { return m[:min(len(m), 16)] }
+// method returns a copy of m, cut to 16 bytes: m is a part of the whole request line.
+func method(m string) string { return strings.Clone(m[:min(len(m), 16)]) }
 
 // Write counts what is sent. Whoever has said no status says 200.
 func (k *call) Write(p []byte) (int, error) {

@@ -7,6 +7,7 @@ func operations() []Mutant {
 		one("readyz needs a credential off loopback", "probes need nothing", admin+"adminapi.go", `"/readyz":           {http.MethodGet, probe,`, `"/readyz":           {http.MethodGet, scrape,`, "./adapters/adminapi TestWhoMayWhat$", "./adapters/adminapi TestProbesNeedNothing$"),
 		alone("one test sends a Host beside Hosts", one("host names are not checked", "no page rebinds its name to the admin listener", admin+"origin.go", "return (isLocalHost(r.Host) || a.isKnownHost(r.Host)) && sameOrigin(r)", "return sameOrigin(r)", "./adapters/adminapi TestRebindingAndForeignPages$")),
 		alone("one test has keys of all kinds", one("any key operates the node", "a key without scope admin is refused", "cmd/macronode/admin.go", "known.Scopes&event.MayAdmin != 0 && ", "", "./cmd/macronode TestAdminCredentials$")),
+		alone("one test measures the heap", one("a decision keeps its request's buffer", "memory is bounded by what explain memory adds up", "adapters/httpapi/arrive.go", "return strings.Clone(m[:min(len(m), 16)])", "return m[:min(len(m), 16)]", "./adapters/httpapi TestDecisionsDoNotPinRequests$")),
 		alone("one test makes a proxy and does not apply it", one("a proxy that is made publishes its endpoints", "a reload that is not applied changes no traffic", "adapters/proxy/proxy.go", "if alone {\n\t\tp.PublishEndpoints()", "if true {\n\t\tp.PublishEndpoints()", "./adapters/proxy TestEmptyPlaces$")),
 	}
 }
