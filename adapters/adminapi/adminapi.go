@@ -102,12 +102,9 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := receipt.DecisionID(a.Boot, a.count.Add(1))
 	w.Header().Set("X-Request-Id", string(id[:]))
 	w.Header().Set("Cache-Control", "no-store")
-	defer func() {
-		if bug := recover(); bug != nil {
-			a.Log.Error("an admin request met a bug", "decision", string(id[:]), "path", r.URL.Path, "bug", bug, "stack", string(debug.Stack()))
-			a.refuse(w, event.Internal, "")
-		}
-	}()
+	answer := &response{ResponseWriter: w}
+	w = answer
+	defer func() { a.recovered(answer, string(id[:]), r, recover()) }()
 	to, known := a.routes[r.URL.Path]
 	if strings.HasPrefix(r.URL.Path, "/debug/pprof/") {
 		to, known = a.pprof, true
@@ -129,6 +126,43 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.enter(w, r, to, log)
 	}
 }
+
+// recovered answers 500 for a handler that panicked before its answer began. An answer that
+// has begun is aborted, so that its client does not take it for whole. http.ErrAbortHandler
+// is how a handler aborts, and no bug.
+func (a *API) recovered(w *response, decision string, r *http.Request, cause any) {
+	switch {
+	case cause == nil:
+		return
+	case cause == http.ErrAbortHandler: //nolint:errorlint,err113 // net/http compares it so, too
+		panic(http.ErrAbortHandler)
+	}
+	a.Log.Error("admin request panicked", "decision", decision, "path", r.URL.Path, "panic", cause, "stack", string(debug.Stack()))
+	if w.began {
+		panic(http.ErrAbortHandler)
+	}
+	a.refuse(w, event.Internal, "")
+}
+
+// response notes whether the answer has begun.
+type response struct {
+	http.ResponseWriter
+	began bool
+}
+
+// WriteHeader sends the header. An informational header begins no answer.
+func (w *response) WriteHeader(status int) {
+	w.began = w.began || status >= http.StatusOK || status == http.StatusSwitchingProtocols
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(p []byte) (int, error) {
+	w.began = true
+	return w.ResponseWriter.Write(p)
+}
+
+// Unwrap gives http.ResponseController the writer below.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // enter serves a route if the request shows what the route needs.
 func (a *API) enter(w http.ResponseWriter, r *http.Request, to route, log *slog.Logger) {
