@@ -20,6 +20,7 @@ type Attempt struct {
 	Applied bool      `json:"applied"`
 	Version string    `json:"version,omitzero"` // empty: it could not be read
 	Why     []string  `json:"why,omitzero"`     // it is not applied
+	Partial bool      `json:"rehearsal_partial,omitzero"` // its rehearsal ended at the limit of steps
 	Changed []Changed `json:"changed"`
 }
 

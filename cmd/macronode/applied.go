@@ -117,6 +117,9 @@ func (c *console) sayApplied(is *adminapi.Applied) error {
 	if !last.Applied {
 		verdict = "refused: " + strings.Join(last.Why, "; ")
 	}
+	if last.Partial {
+		verdict += " (its rehearsal is partial: it ended at its limit of steps)"
+	}
 	if err := c.say("read again at %s, %s", last.At.Format(clock), verdict); err != nil || len(last.Changed) == 0 {
 		return err
 	}

@@ -155,7 +155,7 @@ func (l *life) proven(is *edition, a *adminapi.Attempt) (next *edition, err erro
 		return nil, err
 	}
 	if next, err = l.edit(c, is); err == nil && len(a.Changed) > 0 {
-		err = l.rehearsed(is, next)
+		a.Partial, err = l.rehearsed(is, next)
 	}
 	if err == nil && next.shown != nil && !next.shown.Same(l.tls.Shown()) {
 		a.Changed = append(a.Changed, adminapi.Changed{Key: certificate, Old: described(l.tls.Shown()), New: described(next.shown), Hot: true})
@@ -184,13 +184,17 @@ func compared(is, next *config.Config) ([]adminapi.Changed, error) {
 	return all, errors.Join(wrong...)
 }
 
-// rehearsed plays the change before it is made, and says what would come of it.
-func (l *life) rehearsed(is, next *edition) error {
-	_, err := rehearse.Change(l.settings().core.With(&is.gate), &next.gate)
+// rehearsed plays the change before it is made. It returns what would break, and whether the
+// rehearsal is partial: it ended at its limit of steps.
+func (l *life) rehearsed(is, next *edition) (partial bool, err error) {
+	played, err := rehearse.Change(l.settings().core.With(&is.gate), &next.gate)
 	if never := new(rehearse.Never); errors.As(err, &never) && never.Rule > 0 {
-		return fmt.Errorf("%w: that is %s", err, next.face.Quotas[never.Rule-1].Name)
+		err = fmt.Errorf("%w: that is %s", err, next.face.Quotas[never.Rule-1].Name)
 	}
-	return err
+	if played.Partial {
+		l.log.Warn("rehearsal of the configuration is partial: limit of steps reached", "steps", played.Steps)
+	}
+	return played.Partial, err
 }
 
 // renew has the node step to another gate, and waits until it has: once it was told, it will,

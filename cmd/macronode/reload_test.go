@@ -210,7 +210,7 @@ func TestAChangeIsRehearsed(t *testing.T) {
 		return e
 	}
 	good := next("queue.max_wait=50ms", `quotas=[{"name":"all","scope":"peer","requests_per_second":1}]`)
-	if err := l.rehearsed(is, good); err != nil {
+	if _, err := l.rehearsed(is, good); err != nil {
 		t.Error(err)
 	}
 	for why, spoil := range map[string]func(*event.Gate){
@@ -220,7 +220,7 @@ func TestAChangeIsRehearsed(t *testing.T) {
 	} {
 		bad := next(`quotas=[{"name":"all","scope":"peer","requests_per_second":1}]`)
 		spoil(&bad.gate)
-		if err := l.rehearsed(is, bad); err == nil || !strings.Contains(err.Error(), why) {
+		if _, err := l.rehearsed(is, bad); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v", why, err)
 		}
 	}

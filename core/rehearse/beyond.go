@@ -100,7 +100,7 @@ func (p *play) upstream(was, is event.Upstream) error {
 
 // onward plays every history of so many steps, and the change behind each.
 func (p *play) onward(s *stage, was *event.Upstream, to *event.Gate, more int) error {
-	if p.steps >= MaxSteps {
+	if p.exhausted() {
 		return nil
 	}
 	is := &to.Upstreams[0]

@@ -71,11 +71,11 @@ func TestCalm(t *testing.T) {
 			}
 			to.Upstreams = upstreams
 		}
-		steps, err := rehearse.Change(config().With(&from), &to)
+		played, err := rehearse.Change(config().With(&from), &to)
 		if err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
-		most = max(most, steps)
+		most = max(most, played.Steps)
 	}
 	t.Logf("%d steps at most", most)
 }

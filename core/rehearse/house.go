@@ -107,7 +107,7 @@ func (s *stage) undone(g *guest) {
 
 // before plays every history of so many moves, and the change behind each.
 func (p *play) before(s *stage, to *event.Gate, fresh uint16, more int) error {
-	if p.steps >= MaxSteps {
+	if p.exhausted() {
 		return nil
 	}
 	if err := p.change(s, to, fresh); err != nil || more == 0 {

@@ -23,22 +23,30 @@ const MaxSteps = 40_000
 // it does not fit; a kind of caller that is served would never be let in, even alone; or in
 // a house with few permits and short queues, and whatever came before, somebody would never
 // be told, or an invariant would break. Numbers of callers stand in the same order there as
-// in the gates, and what is nothing is nothing. steps is how many steps it took.
-func Change(c node.Config, to *event.Gate) (steps int, err error) {
+// in the gates, and what is nothing is nothing.
+func Change(c node.Config, to *event.Gate) (Result, error) { return change(c, to, MaxSteps) }
+
+// A Result is how much a rehearsal has played.
+type Result struct {
+	Steps   int  // of the node
+	Partial bool // some histories were not played, because MaxSteps was reached
+}
+
+func change(c node.Config, to *event.Gate, limit int) (Result, error) {
 	if err := c.Takes(to); err != nil {
-		return 0, err
+		return Result{}, err
 	}
-	p := play{}
+	p := play{limit: limit}
 	if err := p.doors(*to); err != nil {
-		return p.steps, err
+		return p.result(), err
 	}
 	from := c.Applied()
 	for _, all := range [...]func(from, to event.Gate) error{p.turns, p.quotas, p.upstreams} {
 		if err := all(from, *to); err != nil {
-			return p.steps, fmt.Errorf("the change would break: %w", err)
+			return p.result(), fmt.Errorf("the change would break: %w", err)
 		}
 	}
-	return p.steps, nil
+	return p.result(), nil
 }
 
 // Gate says the same of the gate that a node is made with: there is none before it.
@@ -47,16 +55,26 @@ func Gate(c node.Config) error {
 	if err := c.Takes(&g); err != nil {
 		return err
 	}
-	p := play{}
+	p := play{limit: MaxSteps}
 	return p.doors(g)
 }
 
 // play is a rehearsal.
 type play struct {
-	steps int
+	limit   int // of steps
+	steps   int
+	partial bool // a history was not played because of the limit
 	bytes bool // are counted in the house that is played
 	spare []*stage
 }
+
+// exhausted reports that no step is left. Its caller leaves out what it would have played.
+func (p *play) exhausted() bool {
+	p.partial = p.partial || p.steps >= p.limit
+	return p.steps >= p.limit
+}
+
+func (p *play) result() Result { return Result{Steps: p.steps, Partial: p.partial} }
 
 // copy is a stage like another, in the memory of one that is not needed any more.
 func (p *play) copy(s *stage) *stage {

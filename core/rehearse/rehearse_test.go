@@ -61,13 +61,13 @@ func TestGood(t *testing.T) {
 	} {
 		to, began := gate(), time.Now()
 		alter(&to)
-		steps, err := rehearse.Change(config(), &to)
+		played, err := rehearse.Change(config(), &to)
 		if err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
-		t.Logf("%s: %d steps in %v", what, steps, time.Since(began))
-		if steps > rehearse.MaxSteps {
-			t.Errorf("%s: %d steps", what, steps)
+		t.Logf("%s: %d steps in %v", what, played.Steps, time.Since(began))
+		if played.Steps > rehearse.MaxSteps || played.Partial {
+			t.Errorf("%s: %+v", what, played)
 		}
 	}
 }
@@ -120,11 +120,11 @@ func large(version uint64) event.Gate {
 func TestLarge(t *testing.T) {
 	from, to := large(1), large(2)
 	began := time.Now()
-	steps, err := rehearse.Change(config().With(&from), &to)
-	if err != nil || steps >= rehearse.MaxSteps {
-		t.Errorf("%d steps: %v", steps, err)
+	played, err := rehearse.Change(config().With(&from), &to)
+	if err != nil || played.Steps >= rehearse.MaxSteps || played.Partial {
+		t.Errorf("%+v: %v", played, err)
 	}
-	t.Logf("%d steps in %v", steps, time.Since(began))
+	t.Logf("%d steps in %v", played.Steps, time.Since(began))
 }
 
 func BenchmarkChange(b *testing.B) {

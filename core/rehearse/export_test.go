@@ -1,0 +1,4 @@
+package rehearse
+
+// ChangeWithin is Change with another limit of steps.
+var ChangeWithin = change
