@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"macronode/core/words"
@@ -95,7 +96,11 @@ type Route struct {
 	MaxInflight int           `key:"max_inflight" default:"0" min:"0" max:"65536" doc:"Requests that wait or are at work at once; 0 is as many as there is room for."`
 	Required    bool          `key:"required" default:"false" doc:"Nothing is served before its upstream was well once, as its health check sees it; of reads, those that are required."`
 	Inflate     bool          `key:"inflate" default:"false" doc:"A body of gzip or zstd is sent on inflated, at most ten times as large and 64 KiB, and 32 MiB; one of another coding is refused."`
-	CORS        CORS          `key:"cors" doc:"Which pages of other origins may use it from a browser; without origins that is the upstream's to say."`
+
+	// PathNormalization is set when the configuration is loaded.
+	PathNormalization string `key:"path_normalization" one:"strict off" doc:"What is done with a path that an upstream may normalise to another one: strict refuses it with 400, off sends it on; when it is not set, strict for a route that wants a key and for each other route of its host, else off."`
+
+	CORS CORS `key:"cors" doc:"Which pages of other origins may use it from a browser; without origins that is the upstream's to say."`
 }
 
 // CORS says which pages may use a route. When it was loaded and has origins, Methods is set.
@@ -106,6 +111,40 @@ type CORS struct {
 	Expose      []string      `key:"expose" form:"header" most:"64" takes:"names of headers" doc:"Headers of an answer that a page may read, or *."`
 	Credentials bool          `key:"credentials" default:"false" doc:"Cookies and other credentials of the client may come along; all else is named then, without *."`
 	MaxAge      time.Duration `key:"max_age" default:"10m" min:"0s" max:"24h" doc:"Time that a browser may remember the answer to a preflight, in whole seconds."`
+}
+
+// Values of Route.PathNormalization.
+const (
+	StrictPaths = "strict"
+	AnyPaths    = "off"
+)
+
+// WantsKey reports whether a caller of r must show an API key.
+func (r *Route) WantsKey() bool { return r.Auth != "none" }
+
+// completePaths sets PathNormalization where it is not set. A request that is meant for a route
+// that wants a key may match another route of the same host in another spelling, so each of
+// these is strict.
+func (c *Config) completePaths() {
+	for i := range c.Routes {
+		r := &c.Routes[i]
+		switch {
+		case r.PathNormalization != "":
+		case slices.ContainsFunc(c.Routes, func(other Route) bool { return other.WantsKey() && hostsMeet(other.Host, r.Host) }):
+			r.PathNormalization = StrictPaths
+		default:
+			r.PathNormalization = AnyPaths
+		}
+	}
+}
+
+// hostsMeet reports whether there is a host that two hosts of routes both match.
+func hostsMeet(a, b string) bool {
+	below := func(host, of string) bool {
+		suffix, wild := strings.CutPrefix(of, "*")
+		return wild && strings.HasSuffix(host, suffix)
+	}
+	return a == "" || b == "" || a == b || below(a, b) || below(b, a)
 }
 
 // Needs are the upstreams without which r has no answer.
@@ -170,4 +209,5 @@ func (c *Config) complete() {
 	for i := range c.Routes {
 		c.Routes[i].complete()
 	}
+	c.completePaths()
 }

@@ -21,7 +21,7 @@ func TestTheFileInFrontOfAService(t *testing.T) {
 	quota := Quota{Scope: words.OfInstance, Requests: Rate{5000, time.Second}, Burst: Burst{Units: 100}, Classes: everybody}
 	upstream := Upstream{Name: "app", URLs: []string{"http://127.0.0.1:9000"}, Protocol: "auto", Tries: 3,
 		Health: Health{Interval: 5 * time.Second, Timeout: time.Second, Fall: 3, Rise: 2}}
-	route := Route{Path: "/", Upstream: "app", Auth: "none", Deadline: 5 * time.Second, CORS: CORS{MaxAge: 10 * time.Minute}}
+	route := Route{Path: "/", Upstream: "app", Auth: "none", Deadline: 5 * time.Second, PathNormalization: AnyPaths, CORS: CORS{MaxAge: 10 * time.Minute}}
 	if !reflect.DeepEqual(c.Quotas, []Quota{quota}) || !reflect.DeepEqual(c.Upstreams, []Upstream{upstream}) || !reflect.DeepEqual(c.Routes, []Route{route}) {
 		t.Fatalf("%+v\n%+v\n%+v", c.Quotas, c.Upstreams, c.Routes)
 	}
@@ -58,8 +58,8 @@ func TestEntriesSayAll(t *testing.T) {
 		Routes: []Route{
 			{Name: "x", Host: "*.example.com", Path: "/v1/x", Methods: []string{"GET", "POST"}, Header: Header{"X-Version", "2"}, Upstream: "b", Auth: "key", Rewrite: "/",
 				Deadline: 90 * time.Second, MaxInflight: 7, Required: true, Inflate: true,
-				CORS: CORS{[]string{"https://a:8443", "null", "app://x"}, []string{"GET"}, []string{"X-A"}, []string{"X-B"}, true, time.Hour}},
-			{Name: "both", Path: "/", Hydrate: []Part{{"one", "a", "/one", "null", false}, {"two", "b", "/two", `{"a": []}`, true}}, Auth: "none", Deadline: 5 * time.Second, CORS: CORS{MaxAge: 10 * time.Minute}},
+				PathNormalization: StrictPaths, CORS: CORS{[]string{"https://a:8443", "null", "app://x"}, []string{"GET"}, []string{"X-A"}, []string{"X-B"}, true, time.Hour}},
+			{Name: "both", Path: "/", Hydrate: []Part{{"one", "a", "/one", "null", false}, {"two", "b", "/two", `{"a": []}`, true}}, Auth: "none", Deadline: 5 * time.Second, PathNormalization: StrictPaths, CORS: CORS{MaxAge: 10 * time.Minute}},
 		},
 	}
 	want.HTTP.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8"), netip.MustParsePrefix("192.0.2.7/32")}
@@ -192,7 +192,7 @@ func TestListsRefuse(t *testing.T) {
 		{up + "routes: [{upstream: app, cors: {origins: ['a.example']}}]", `routes[0].cors.origins[0] (file node.yaml) is "a.example": it wants ` + forms["origin"].wants},
 		{up + "routes: [{upstream: app, cors: {origins: ['https://A']}}]", `routes[0].cors.origins[0] (file node.yaml) is "https://A": it wants ` + forms["origin"].wants},
 		{up + "routes: [{upstream: app, cors: {origins: ['https://a'], methods: [TRACE]}}]", `routes[0].cors.methods[0] (file node.yaml) is "TRACE": it wants a method in capitals, and neither CONNECT nor TRACE, or *`},
-		{up + "routes: [{upstream: app, max_rps: 1}]", `routes[0].max_rps (file node.yaml) is no key: the nearest is cors, it has auth, cors, deadline, header, host, hydrate, inflate, max_inflight, methods, name, path, required, rewrite, upstream`},
+		{up + "routes: [{upstream: app, max_rps: 1}]", `routes[0].max_rps (file node.yaml) is no key: the nearest is cors, it has auth, cors, deadline, header, host, hydrate, inflate, max_inflight, methods, name, path, path_normalization, required, rewrite, upstream`},
 		{up + "routes: [{upstream: web}, {upstream: web}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
 		{up + "routes: [{upstream: web, path: /a}, {upstream: app, path: /a/}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},
 		{up + "routes: [{upstream: web, methods: [GET, PUT], header: {name: x-a}}, {upstream: app, methods: [PUT], header: {name: X-A}}]", `routes[1] (file node.yaml) is for requests that routes[0] is for: one route is allowed`},

@@ -72,6 +72,10 @@ type Route struct {
 	Parts    []Part        // read at once and made one answer; none: the request goes to Upstream
 	Inflate  bool          // a body of gzip or zstd is sent on inflated; one of another coding is refused
 	CORS     CORS
+	// StrictPath refuses a path that an upstream may read as another one. Of a route that is not
+	// Keyed, that is also a path that could be read as one of a route that is.
+	StrictPath bool
+	Keyed      bool // whoever serves the route wants an API key for it
 }
 
 // Config is all of it. Times that are 0 are those of Default.
@@ -105,6 +109,7 @@ type Proxy struct {
 	config    Config
 	port      Port
 	routes    []route           // the one that fits first wins
+	upperCase bool              // a prefix has an upper-case letter
 	lines     map[string]*lines // to endpoints of http, by host and port
 	kept      atomic.Int64      // of all lines and trunks, those without a request
 	transport *http.Transport   // of HTTP/1.1

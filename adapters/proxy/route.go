@@ -56,6 +56,7 @@ func (p *Proxy) lay() error {
 			one.suffix = ""
 		}
 		one.Prefix, one.Put = strings.TrimRight(r.Prefix, "/"), strings.TrimRight(r.Put, "/")
+		p.upperCase = p.upperCase || strings.ToLower(one.Prefix) != one.Prefix
 		p.routes = append(p.routes, one)
 	}
 	slices.SortStableFunc(p.routes, func(a, b route) int {
@@ -123,6 +124,9 @@ func (p *Proxy) Match(r *http.Request) (Match, event.Problem) {
 	if one == nil {
 		return Match{}, why
 	}
+	if fault := p.strictFault(r, host, path, one); fault != "" {
+		return Match{Detail: fault}, event.BadRequest
+	}
 	return Match{Route: one.number, route: one}, event.None
 }
 
@@ -133,13 +137,17 @@ func (p *Proxy) find(host, path, method string, said func(*route) bool) (*route,
 		one := &p.routes[i]
 		switch {
 		case !one.at(host), !under(path, one.Prefix), !said(one):
-		case len(one.Methods) > 0 && !slices.Contains(one.Methods, method):
+		case !one.takes(method):
 			why = event.MethodNotAllowed
 		default:
 			return one, event.None
 		}
 	}
 	return nil, why
+}
+
+func (r *route) takes(method string) bool {
+	return len(r.Methods) == 0 || slices.Contains(r.Methods, method)
 }
 
 func (r *route) at(host string) bool {

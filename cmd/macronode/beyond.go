@@ -147,7 +147,8 @@ func routeOf(c *config.Config, n numbering, r *config.Route) proxy.Route {
 		return n.upstream[i]
 	}
 	to := proxy.Route{Host: r.Host, Prefix: r.Path, Methods: r.Methods, Header: r.Header.Name, Value: r.Header.Value,
-		Rewrite: r.Rewrite != "", Put: r.Rewrite, Deadline: r.Deadline, Inflate: r.Inflate, CORS: proxy.CORS(r.CORS)}
+		Rewrite: r.Rewrite != "", Put: r.Rewrite, Deadline: r.Deadline, Inflate: r.Inflate, CORS: proxy.CORS(r.CORS),
+		StrictPath: r.PathNormalization == config.StrictPaths, Keyed: r.WantsKey()}
 	if r.Upstream != "" {
 		to.Upstream = at(r.Upstream)
 	}

@@ -55,7 +55,7 @@ func newReloadSettings(c *config.Config, n numbering, before *edition) (s reload
 	s.face = httpapi.Face{Version: versionOf(c), Quotas: policies(c, n), Trusted: c.HTTP.TrustedProxies}
 	for i := range c.Routes {
 		r := &c.Routes[i]
-		s.routes = append(s.routes, routeSettings{name: routeName(c, i), number: n.route[i], key: r.Auth == "key", deadline: r.Deadline})
+		s.routes = append(s.routes, routeSettings{name: routeName(c, i), number: n.route[i], key: r.WantsKey(), deadline: r.Deadline})
 	}
 	s.counted = namesToCount(c, s.face.Quotas)
 	s.memory, s.level, s.access = memoryBound(c), levelOf(c.Log), c.Log.Access

@@ -1,0 +1,73 @@
+package proxy_test
+
+import (
+	"strings"
+	"testing"
+
+	"macronode/adapters/proxy"
+	"macronode/core/event"
+)
+
+// TestStrictPaths: a path that an upstream may read as another one goes nowhere, on a route
+// that is strict; on one that is not, it goes on.
+func TestStrictPaths(t *testing.T) {
+	h := build(t, func(c *proxy.Config) {
+		c.Routes = []proxy.Route{
+			{Prefix: "/", StrictPath: true},
+			{Prefix: "/secret", StrictPath: true, Keyed: true},
+			{Prefix: "/Mixed", StrictPath: true, Keyed: true},
+			{Prefix: "/posts", StrictPath: true, Keyed: true, Methods: []string{"POST"}},
+			{Prefix: "/free"},
+			{Prefix: "/secret/loose", Keyed: true},
+		}
+	}, "http://a")
+	const refused = -1
+	for _, c := range []struct {
+		path   string
+		want   int
+		detail string
+	}{
+		{"/", 0, ""}, {"/x/", 0, ""}, {"/x/y.html", 0, ""}, {"/x/.well-known", 0, ""}, {"/a%20b/c", 0, ""}, {"/100%25", 0, ""}, {"/100%25/x", 0, ""}, {"/%25zz", 0, ""},
+		{"/%C3%A4", 0, ""}, {"/wiki/What%3F", 0, ""}, {"/a%23b", 0, ""}, {"/a%2Fb", 0, ""}, {"/x/SECRET", 0, ""}, {"/secrets", 0, ""}, {"/secret.html", 0, ""}, {"/POSTS", 0, ""},
+		{"/secret", 1, ""}, {"/secret/", 1, ""}, {"/%73ecret/x", 1, ""}, {"/secret%2Fx", 1, ""}, {"/secret/a%2Fb", 1, ""}, {"/secret/X", 1, ""}, {"/secret/What%3F", 1, ""}, {"/Mixed", 2, ""},
+
+		{"/secret;a", refused, "a semicolon"}, {"/secret%3Ba", refused, "a semicolon"}, {"/secret;", refused, "a semicolon"}, {"/;/secret", refused, "a semicolon"},
+		{"/secret;a=1/x", refused, "a semicolon"}, {"/secret/x;a", refused, "a semicolon"}, {"/x;jsessionid=1", refused, "a semicolon"},
+		{"//h/secret", refused, "an empty segment"}, {"//secret", refused, "an empty segment"}, {"/x//secret", refused, "an empty segment"}, {"/x/%2Fsecret", refused, "an empty segment"},
+		{"/secret//", refused, "an empty segment"}, {"/x%2F%2Fy", refused, "an empty segment"},
+		{"/%5csecret", refused, "a backslash"}, {"/x%5Csecret", refused, "a backslash"}, {"/x\\secret", refused, "a backslash"}, {"/secret%5c", refused, "a backslash"},
+		{"/secret.", refused, "ends with a dot"}, {"/secret%2e", refused, "ends with a dot"}, {"/secret./x", refused, "ends with a dot"}, {"/secret...", refused, "ends with a dot"}, {"/x/...", refused, "ends with a dot"},
+		{"/secret%20", refused, "a blank"}, {"/secret%20/x", refused, "a blank"}, {"/%20secret", refused, "a blank"}, {"/x/%20/y", refused, "a blank"},
+		{"/%2573ecret", refused, "an escape that is escaped itself"}, {"/x%252fsecret", refused, "an escape that is escaped itself"}, {"/x/%252e%252e/secret", refused, "an escape that is escaped itself"},
+		{"/%c0%aesecret", refused, "not UTF-8"}, {"/secret%85", refused, "not UTF-8"}, {"/secret%a0", refused, "not UTF-8"},
+		{"/SECRET", refused, "by case alone"}, {"/Secret/x", refused, "by case alone"}, {"/mixed/x", refused, "by case alone"}, {"/%53ecret", refused, "by case alone"},
+		{"/secret%3Fx", refused, "question mark"}, {"/secret%23x", refused, "number sign"}, {"/SECRET%3Fx", refused, "question mark"},
+		{"/../secret", refused, "a dot segment"}, {"/x%2f..%2fsecret", refused, "a dot segment"},
+
+		{"/free/x;a//b%5c.%20", 4, ""}, {"/free/SECRET%252f", 4, ""}, {"/secret/loose;a", refused, "a semicolon"}, {"/secret/loose/x;a", 5, ""},
+	} {
+		m, problem := h.proxy.Match(request(t, "GET", "a", c.path))
+		switch {
+		case c.want == refused && (problem != event.BadRequest || !strings.Contains(m.Detail, c.detail) || strings.ContainsAny(m.Detail, "\"\\")):
+			t.Errorf("%s: route %d, %v %q, want %q", c.path, m.Route, problem, m.Detail, c.detail)
+		case c.want != refused && (problem != event.None || m.Route != c.want):
+			t.Errorf("%s: route %d, %v %q, want route %d", c.path, m.Route, problem, m.Detail, c.want)
+		}
+	}
+	if m, problem := h.proxy.Match(request(t, "POST", "a", "/POSTS")); problem != event.BadRequest {
+		t.Errorf("a POST that differs by case: route %d, %v", m.Route, problem)
+	}
+}
+
+// TestAnEscapedSlashThatMovesARoute: a path that is of an open route if an escaped slash divides
+// segments, and of a route with a key if it does not, goes nowhere.
+func TestAnEscapedSlashThatMovesARoute(t *testing.T) {
+	h := build(t, func(c *proxy.Config) {
+		c.Routes = []proxy.Route{{Prefix: "/", StrictPath: true, Keyed: true}, {Prefix: "/public", StrictPath: true}}
+	}, "http://a")
+	for path, want := range map[string]event.Problem{"/public/x": event.None, "/public/a%2Fb": event.None, "/public%2Fx": event.BadRequest, "/x%2Fy": event.None} {
+		if m, problem := h.proxy.Match(request(t, "GET", "a", path)); problem != want {
+			t.Errorf("%s: route %d, %v %q, want %v", path, m.Route, problem, m.Detail, want)
+		}
+	}
+}
