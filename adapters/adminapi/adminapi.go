@@ -101,6 +101,7 @@ func New(c Config) *API {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := receipt.DecisionID(a.Boot, a.count.Add(1))
 	w.Header().Set("X-Request-Id", string(id[:]))
+	w.Header().Set("X-Decision-Id", string(id[:]))
 	w.Header().Set("Cache-Control", "no-store")
 	answer := &response{ResponseWriter: w}
 	w = answer

@@ -15,6 +15,7 @@ const Room = 4096
 // A Decision is what became of one request. What is empty was not said of it.
 type Decision struct {
 	ID       string    `json:"decision_id"`
+	Sent     string    `json:"request_id,omitzero"` // that the client sent
 	At       time.Time `json:"at"`
 	Route    string    `json:"route"`
 	Class    string    `json:"class"`

@@ -30,6 +30,7 @@ type Gate interface {
 // A Decision is what became of a request at the gate, and behind it.
 type Decision struct {
 	ID      string
+	Sent    string // the request id that the client sent; empty: none that is usable
 	At      words.Time
 	Route   string // the operationId of the document
 	Class   words.Class
@@ -327,7 +328,11 @@ func (k *call) decided() {
 	if k.Decisions == nil || k.id[0] == 0 {
 		return
 	}
-	k.Decisions.Keep(Decision{ID: string(k.id[:]), At: k.at, Route: k.door.name, Class: k.of, Facet: k.door.facet, Tenant: k.key.Tenant, Key: k.key.ID,
+	sent := k.sentRequestID()
+	if sent == string(k.id[:]) { // what an upstream was sent in its place
+		sent = ""
+	}
+	k.Decisions.Keep(Decision{ID: string(k.id[:]), Sent: strings.Clone(sent), At: k.at, Route: k.door.name, Class: k.of, Facet: k.door.facet, Tenant: k.key.Tenant, Key: k.key.ID,
 		Peer: k.who(), Verdict: k.verdict, Status: k.status, Code: k.code, In: uint64(k.meter.up.Load()), Out: k.sent, Took: time.Since(k.began),
 		Method: method(k.r.Method), Path: k.path(), Course: k.course, Full: k.full, Way: k.way, Under: &k.face.Face,
 		Cut: k.cut, Lacks: k.lacks, Unmet: k.unmet, Ailing: k.ailing, Again: k.said[2]})

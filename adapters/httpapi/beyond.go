@@ -87,7 +87,9 @@ func (a *API) sendOn(k *call) {
 		}
 	}
 	k.identify()
-	k.Header()["X-Request-Id"] = []string{string(k.id[:])}
+	h := k.Header()
+	k.nameDecision(h)
+	k.r.Header["X-Request-Id"], k.r.Header["X-Decision-Id"] = h["X-Request-Id"], h["X-Decision-Id"]
 	way.Serve(k, k.r, &k.course)
 }
 

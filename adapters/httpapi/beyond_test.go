@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -65,6 +66,11 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 			_, _ = io.WriteString(w, "half")
 			_ = http.NewResponseController(w).Flush() // so that it has left
 			panic(http.ErrAbortHandler)
+		}
+	case "/echo":
+		w.Serve = func(w http.ResponseWriter, r *http.Request, _ *httpapi.Course) {
+			w.Header().Set("Cache-Control", "no-store")
+			_, _ = fmt.Fprint(w, "sent on: ", r.Header["X-Request-Id"], " ", r.Header["X-Decision-Id"])
 		}
 	default:
 		w.Serve = func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {

@@ -110,8 +110,7 @@ func (k *call) answer(status int, kind []string, body []byte) {
 // begin sends the header of an answer.
 func (k *call) begin(status int, kind []string) {
 	h := k.Header()
-	k.said[0] = string(k.id[:])
-	h["X-Request-Id"] = k.said[0:1:1]
+	k.nameDecision(h)
 	h["Content-Type"] = kind
 	h["Cache-Control"] = noStore
 	if corr := k.r.Header["X-Corr-Id"]; len(corr) == 1 && printable(corr[0]) {

@@ -113,7 +113,7 @@ func plain(body []byte) io.Reader {
 // always is what holds of every answer, whatever was asked.
 func (c *checked) always(resp *http.Response) {
 	c.t.Helper()
-	if id := resp.Header.Get("X-Request-Id"); !decisionID.MatchString(id) {
+	if id := resp.Header.Get("X-Decision-Id"); !decisionID.MatchString(id) {
 		c.t.Errorf("%d without a decision id: %q", resp.StatusCode, id)
 	}
 	told := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable

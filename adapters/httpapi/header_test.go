@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"macronode/adapters/httpapi"
 )
 
 func TestCorrelationIsEchoedIfItIsPlain(t *testing.T) {
@@ -124,5 +126,35 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	s.send(s.post("issue", "k", issue))
 	if lines := s.lines.String(); lines == "" || strings.Contains(lines, secret(1)) {
 		t.Fatalf("logged %s", lines)
+	}
+}
+
+// TestRequestIDs: an answer carries the request id that its client sent, and the decision
+// beside it; both are the decision where the client sent no usable one.
+func TestRequestIDs(t *testing.T) {
+	kept := new(diary)
+	s := serve(t, build(t), func(c *httpapi.Config) { c.Face.Beyond, c.Decisions = far{}, kept })
+	for _, path := range []string{"/openapi.json", "/v1/nowhere", "/echo", "/nowhere"} {
+		for _, sent := range [][]string{nil, {"order-7"}, {strings.Repeat("x", 64)}, {strings.Repeat("x", 65)}, {"two words"}, {""}, {"a", "b"}} {
+			kept.all = nil
+			r := s.get(path)
+			r.Header["X-Request-Id"] = sent
+			r.Header["X-Decision-Id"] = []string{"d_theirs"}
+			a := s.send(r)
+			decision := a.header.Get("X-Decision-Id")
+			want, client := decision, ""
+			if len(sent) == 1 && 0 < len(sent[0]) && len(sent[0]) <= 64 && sent[0] != "two words" {
+				want, client = sent[0], sent[0]
+			}
+			if len(decision) != 34 || len(a.header["X-Request-Id"]) != 1 || a.header.Get("X-Request-Id") != want {
+				t.Errorf("%s with %q: request %q, decision %q", path, sent, a.header["X-Request-Id"], decision)
+			}
+			if path == "/echo" && a.body != "sent on: ["+want+"] ["+decision+"]" {
+				t.Errorf("%s with %q: %s", path, sent, a.body)
+			}
+			if len(kept.all) != 1 || kept.all[0].ID != decision || kept.all[0].Sent != client {
+				t.Errorf("%s with %q: kept %+v", path, sent, kept.all)
+			}
+		}
 	}
 }

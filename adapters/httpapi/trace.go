@@ -1,12 +1,33 @@
 package httpapi
 
 import (
+	"net/http"
 	"strings"
 
 	"macronode/core/receipt"
 )
 
 const maxCorr = 64
+
+// nameDecision puts the ids of a call into a header: X-Decision-Id is the decision, by which
+// an operator finds it; X-Request-Id is the client's own, or the decision where the client
+// sent none.
+func (k *call) nameDecision(h http.Header) {
+	k.said[0] = string(k.id[:])
+	h["X-Decision-Id"] = k.said[0:1:1]
+	h["X-Request-Id"] = h["X-Decision-Id"]
+	if sent := k.r.Header["X-Request-Id"]; k.sentRequestID() != "" {
+		h["X-Request-Id"] = sent
+	}
+}
+
+// sentRequestID is the request id that the client sent; empty: it sent none that is usable.
+func (k *call) sentRequestID() string {
+	if sent := k.r.Header["X-Request-Id"]; len(sent) == 1 && printable(sent[0]) {
+		return sent[0]
+	}
+	return ""
+}
 
 // printable reports what is echoed: at most 64 visible ASCII characters.
 func printable(s string) bool {

@@ -32,11 +32,9 @@ func (t *trip) answer(res *http.Response) {
 		panic(http.ErrAbortHandler)
 	}
 	h := t.w.Header()
-	id := h["X-Request-Id"]
+	ids := idsOf(h)
 	t.route.pass(h, res.Header)
-	if id != nil {
-		h["X-Request-Id"] = id // by it an operator asks what became of the request
-	}
+	ids.put(h)
 	if _, said := h["Content-Type"]; !said {
 		h["Content-Type"] = nil // or the server would guess one
 	}
@@ -59,6 +57,21 @@ func (t *trip) answer(res *http.Response) {
 	}
 	if behind(res.Trailer, res.Header); len(res.Trailer) > 0 {
 		t.trailers(res, announced)
+	}
+}
+
+// ids are what an answer is found by, whatever the upstream says: the request id and the
+// decision. Nil: there is none.
+type ids struct{ request, decision []string }
+
+func idsOf(h http.Header) ids { return ids{h["X-Request-Id"], h["X-Decision-Id"]} }
+
+func (i ids) put(h http.Header) {
+	if i.request != nil {
+		h["X-Request-Id"] = i.request
+	}
+	if i.decision != nil {
+		h["X-Decision-Id"] = i.decision
 	}
 }
 

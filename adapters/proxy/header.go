@@ -30,9 +30,12 @@ func ours(name string) bool {
 	if len(name) < len("Forwarded") {
 		return false
 	}
+	respelled := strings.IndexByte(name, '_') >= 0
 	switch name = hyphened(name); name {
 	case "Forwarded", "X-Real-Ip", "Traceparent", "Tracestate", DeadlineHeader:
 		return true
+	case "X-Request-Id", "X-Decision-Id": // set before the request came here; in another spelling they would contradict that
+		return respelled
 	}
 	return strings.HasPrefix(name, "X-Forwarded-")
 }
@@ -74,7 +77,7 @@ func behind(trailer, header http.Header) {
 func upfront(name string) bool {
 	switch name {
 	case "Content-Length", "Content-Encoding", "Content-Type", "Content-Range", "Host", "Max-Forwards", "Authorization", "Www-Authenticate", "Realm", "Cookie", "Set-Cookie",
-		"Expect", "Range", "Pragma", "Cache-Control", "Age", "Date", "Expires", "Location", "Retry-After", "Vary":
+		"Expect", "Range", "Pragma", "Cache-Control", "Age", "Date", "Expires", "Location", "Retry-After", "Vary", "X-Request-Id", "X-Decision-Id":
 		return true
 	}
 	return strings.HasPrefix(name, "If-") || strings.HasPrefix(name, "Access-Control-")
@@ -130,7 +133,9 @@ func (p *Proxy) fill(h http.Header, r *http.Request, left time.Duration) http.He
 		h[name] = values[len(values)-1 : len(values) : len(values)]
 	}
 	p.forwarded(r, h, set)
-	set("Traceparent", traceparent(r, h))
+	if parent := traceparent(r, h); parent != "" {
+		set("Traceparent", parent)
+	}
 	set(DeadlineHeader, strconv.FormatInt(max(1, left.Milliseconds()), 10))
 	set("Via", via(r))
 	if listed(r.Header["Te"], "trailers") {

@@ -16,21 +16,23 @@ const (
 	traceLen = flagsAt + 2
 )
 
-// traceparent goes on with the trace of a request, under a span of its own, or begins
-// one. What vendors said of it goes with a trace that goes on.
+// traceparent continues the trace of a request, under a span of its own, and passes on its
+// tracestate. It is empty where the request has no valid one: a trace that begins here would
+// need a decision whether it is sampled, and "not sampled" turns off the tracing of the
+// upstream.
 func traceparent(r *http.Request, h http.Header) string {
 	var room [traceLen]byte
+	said := r.Header["Traceparent"]
+	if len(said) != 1 || !traced(said[0]) {
+		return ""
+	}
 	text, flags := append(room[:0], "00-"...), "-00"
-	if said := r.Header["Traceparent"]; len(said) == 1 && traced(said[0]) {
-		text = append(text, said[0][traceAt:spanAt-1]...)
-		if unhex(said[0][flagsAt+1])&1 == 1 {
-			flags = "-01"
-		}
-		if state := r.Header["Tracestate"]; len(state) > 0 {
-			h["Tracestate"] = state
-		}
-	} else {
-		text = number(number(text, rand.Uint64()), rand.Uint64()|1)
+	text = append(text, said[0][traceAt:spanAt-1]...)
+	if unhex(said[0][flagsAt+1])&1 == 1 {
+		flags = "-01"
+	}
+	if state := r.Header["Tracestate"]; len(state) > 0 {
+		h["Tracestate"] = state
 	}
 	text = number(append(text, '-'), rand.Uint64()|1)
 	return string(append(text, flags...))

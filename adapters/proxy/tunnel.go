@@ -180,7 +180,7 @@ func (t *trip) through(res *http.Response) {
 	defer u.idle.Stop()
 	defer context.AfterFunc(t.ctx, func() { u.end(Drained) })() // its connection is not the server's: nothing else ends it
 	_ = near.SetDeadline(time.Time{})
-	if switched(with.Writer, res, t.w.Header()["X-Request-Id"]) != nil {
+	if switched(with.Writer, res, idsOf(t.w.Header())) != nil {
 		return
 	}
 	ending, how = event.Whole, Fine
@@ -190,14 +190,12 @@ func (t *trip) through(res *http.Response) {
 	}
 }
 
-// switched writes the answer that is the last of this protocol, with the id by which an operator
+// switched writes the answer that is the last of this protocol, with the ids by which an operator
 // asks what became of it.
-func switched(w *bufio.Writer, res *http.Response, id []string) error {
-	h := make(http.Header, len(res.Header)+3)
+func switched(w *bufio.Writer, res *http.Response, of ids) error {
+	h := make(http.Header, len(res.Header)+4)
 	pass(h, res.Header, nil)
-	if id != nil {
-		h["X-Request-Id"] = id
-	}
+	of.put(h)
 	h["Connection"], h["Upgrade"] = []string{"Upgrade"}, res.Header["Upgrade"]
 	if _, err := w.WriteString("HTTP/1.1 101 Switching Protocols\r\n"); err != nil {
 		return err

@@ -134,14 +134,15 @@ func TestASilentTunnelEnds(t *testing.T) {
 // request, and not one of the upstream's.
 func TestATunnelHasAnID(t *testing.T) {
 	h := build(t, nil, speaks(t, func(c net.Conn, _ *bufio.Reader) {
-		_, _ = fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\nX-Request-Id: theirs\r\n\r\n")
+		_, _ = fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\nX-Request-Id: theirs\r\nX-Decision-Id: theirs\r\n\r\n")
 	}))
 	h.front.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Request-Id", "ours")
+		w.Header().Set("X-Decision-Id", "d_ours")
 		h.proxy.ServeHTTP(w, r)
 	})
 	c, in := h.raw(wants)
-	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != 101 || fmt.Sprint(res.Header["X-Request-Id"]) != "[ours]" {
+	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != 101 || fmt.Sprint(res.Header["X-Request-Id"], res.Header["X-Decision-Id"]) != "[ours] [d_ours]" {
 		t.Errorf("%+v, %v", res, err)
 	}
 	c.Close()

@@ -40,6 +40,9 @@ func accessed(d *decisions.Decision, in, out uint64) []slog.Attr {
 		slog.Int("status", d.Status), slog.String("code", d.Code), slog.String("why", d.Why), slog.String("class", d.Class),
 		slog.Uint64("tenant", uint64(d.Tenant)), slog.String("peer", d.Peer), slog.Uint64("in", in), slog.Uint64("out", out),
 		slog.Int64("waited_us", d.WaitedUS), slog.Int64("took_us", d.TookUS)}
+	if d.Sent != "" {
+		all = append(all, slog.String("request_id", d.Sent))
+	}
 	if d.Why == event.OverQuota.String() {
 		all = append(all, slog.String("quota", d.Rule))
 	}

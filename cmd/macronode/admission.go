@@ -115,7 +115,7 @@ type keeps struct{ *life }
 
 func (k keeps) Keep(d httpapi.Decision) {
 	v := &d.Verdict
-	out := decisions.Decision{ID: d.ID, At: time.UnixMilli(int64(d.At)).UTC(), Route: d.Route, Class: d.Class.String(), Facet: d.Facet.String(),
+	out := decisions.Decision{ID: d.ID, Sent: d.Sent, At: time.UnixMilli(int64(d.At)).UTC(), Route: d.Route, Class: d.Class.String(), Facet: d.Facet.String(),
 		Tenant: uint32(d.Tenant), Peer: d.Peer, Status: d.Status, Code: d.Code, Why: whyOf(&d), Left: v.Left,
 		ResetMS: v.Reset.Milliseconds(), RetryMS: v.Retry.Milliseconds(), Ahead: v.Ahead, WaitedUS: v.Waited.Microseconds(),
 		Bytes: d.In + d.Out, Full: d.Full, Matched: d.Way, TookUS: d.Took.Microseconds(), Config: d.Under.Version, Method: d.Method, Path: d.Path,

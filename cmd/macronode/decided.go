@@ -16,7 +16,7 @@ import (
 // Run says what became of one request, by the id that its answer carried.
 func (v *decisionCmd) Run(c *console) error {
 	if strings.ContainsAny(v.ID, "/?#%") {
-		return errors.New("a decision's id is d_ and 32 hexadecimal digits: an answer carries it as X-Request-Id, a problem as decision_id")
+		return errors.New("a decision's id is d_ and 32 hexadecimal digits: an answer carries it as X-Decision-Id, a problem as decision_id")
 	}
 	_, is, err := c.found()
 	if err != nil {
@@ -71,6 +71,9 @@ func explained(d *decisions.Decision) string {
 	}
 	line("decision", "%s, at %s, by configuration %s", d.ID, d.At.Format("2006-01-02T15:04:05.000Z"), d.Config)
 	line("request", "%s %s (%s) from %s, class %s, facet %s", d.Method, d.Path, route(d), d.Peer, d.Class, d.Facet)
+	if d.Sent != "" {
+		line("sent id", "%s, as X-Request-Id", d.Sent)
+	}
 	if d.Key != "" {
 		line("key", "%s of tenant %d", d.Key, d.Tenant)
 	}

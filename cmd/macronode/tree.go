@@ -77,7 +77,7 @@ type (
 	}
 	memoryCmd   struct{}
 	decisionCmd struct {
-		ID string `arg:"" help:"Of the decision: X-Request-Id of an answer, decision_id of a problem."`
+		ID string `arg:"" help:"Of the decision: X-Decision-Id of an answer, decision_id of a problem."`
 	}
 
 	versionCmd struct{}

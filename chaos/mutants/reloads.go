@@ -1,0 +1,11 @@
+package mutants
+
+// reloads are faults in what a reload, an answer that breaks off and the ring of decisions do.
+func reloads() []Mutant {
+	return []Mutant{
+		alone("no configuration reaches the limit, so one test lowers it", one("a rehearsal that stops early is called whole", "a partial rehearsal is reported", "core/rehearse/rehearse.go", "\tp.partial = p.partial || p.steps >= p.limit\n", "", "./core/rehearse TestPartialIsReported$")),
+		alone("one test panics within an answer", one("a problem follows a body that has begun", "an answer that breaks off is not taken for whole", "adapters/adminapi/adminapi.go", "\tif w.began {\n", "\tif false {\n", "./adapters/adminapi TestPanics$")),
+		alone("one test measures the heap", one("a decision keeps its request's buffer", "memory is bounded by what explain memory adds up", "adapters/httpapi/arrive.go", "return strings.Clone(m[:min(len(m), 16)])", "return m[:min(len(m), 16)]", "./adapters/httpapi TestDecisionsDoNotPinRequests$")),
+		alone("one test makes a proxy and does not apply it", one("a proxy that is made publishes its endpoints", "a reload that is not applied changes no traffic", "adapters/proxy/proxy.go", "if alone {\n\t\tp.PublishEndpoints()", "if true {\n\t\tp.PublishEndpoints()", "./adapters/proxy TestEmptyPlaces$")),
+	}
+}
