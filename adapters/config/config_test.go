@@ -98,8 +98,12 @@ func TestRefusals(t *testing.T) {
 		{yaml: "- 1", want: `file node.yaml has no keys: it wants one YAML mapping of sections`},
 		{yaml: "\tx: 1", want: `file node.yaml is not YAML: found character that cannot start any token`},
 		{environ: "MACRONODE_DATA=a\xff", want: `data (environment MACRONODE_DATA) is "a\xff": it wants the path of a directory`},
-		{environ: "MACRONODE_LISTEN__HTP=x", want: `MACRONODE_LISTEN__HTP (environment) is no key: listen has admin, http, insecure, max_conns, tls`},
-		{environ: "MACRONODE_listen__http=x", want: `MACRONODE_listen__http (environment) is no key: listen has admin, http, insecure, max_conns, tls`},
+		{environ: "MACRONODE_LISTEN__HTP=x", want: `MACRONODE_LISTEN__HTP (environment) is no key: MACRONODE_LISTEN__HTTP is one`},
+		{environ: "MACRONODE_listen__http=x", want: `MACRONODE_listen__http (environment) is no key: MACRONODE_LISTEN__HTTP is one, with two underscores between section and key`},
+		{environ: "MACRONODE_LISTEN_HTTP=x", want: `MACRONODE_LISTEN_HTTP (environment) is no key: MACRONODE_LISTEN__HTTP is one, with two underscores between section and key`},
+		{environ: "MACRONODE_JOURNAL_RESERVE__BYTES=x", want: `MACRONODE_JOURNAL_RESERVE__BYTES (environment) is no key: MACRONODE_JOURNAL__RESERVE_BYTES is one, with two underscores between section and key`},
+		{environ: "MACRONODE_LISTEN__HTTP_PORT=x", want: `MACRONODE_LISTEN__HTTP_PORT (environment) is no key: listen has admin, http, insecure, max_conns, tls`},
+		{environ: "MACRONODE_PORT=8080", want: `MACRONODE_PORT (environment) is no key: the tree has admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas, quotas_room, routes, upstreams, wallet`},
 		{environ: "MACRONODE_NODE__DRAIN=3", want: `node.drain (environment MACRONODE_NODE__DRAIN) is "3": it wants a duration such as 200ms, 5s or 24h, from 0s to 5s`},
 		{environ: "MACRONODE_LISTEN__INSECURE=1", want: `listen.insecure (environment MACRONODE_LISTEN__INSECURE) is "1": it wants true or false`},
 		{set: "node.drain=6s", want: `node.drain (flag --set node.drain=6s) is 6s: it wants a duration such as 200ms, 5s or 24h, from 0s to 5s`},
@@ -260,4 +264,27 @@ func complete(t *testing.T, k key) {
 
 func secret(path string) bool {
 	return slices.ContainsFunc([]string{"secret", "password", "token", "credential"}, func(w string) bool { return strings.Contains(path, w) })
+}
+
+// TestServiceLinksAreIgnored: variables that Kubernetes sets for Services named macronode or
+// macronode-admin, as Docker does for links, are not meant for the configuration.
+func TestServiceLinksAreIgnored(t *testing.T) {
+	for _, variable := range []string{
+		"MACRONODE_SERVICE_HOST=10.0.0.7", "MACRONODE_SERVICE_PORT=8080", "MACRONODE_SERVICE_PORT_HTTP=8080", "MACRONODE_SERVICE_PORT_HTTP_ADMIN=8081",
+		"MACRONODE_PORT=tcp://10.0.0.7:8080", "MACRONODE_PORT_8080_TCP=tcp://10.0.0.7:8080", "MACRONODE_PORT_8080_TCP_PROTO=tcp",
+		"MACRONODE_PORT_8080_TCP_PORT=8080", "MACRONODE_PORT_8080_TCP_ADDR=10.0.0.7", "MACRONODE_PORT_53_UDP_ADDR=10.0.0.7", "MACRONODE_PORT_53_SCTP=sctp://10.0.0.7:53",
+		"MACRONODE_ADMIN_SERVICE_HOST=10.0.0.8", "MACRONODE_ADMIN_PORT=tcp://[fd00::8]:8081", "MACRONODE_ADMIN_PORT_8081_TCP_ADDR=fd00::8",
+	} {
+		if _, err := Load(sources(t, "", []string{variable})); err != nil {
+			t.Errorf("%s: %v", variable, err)
+		}
+	}
+	for _, variable := range []string{
+		"MACRONODE_SERVICE=x", "MACRONODE_SERVICE_HOSTS=x", "MACRONODE_XSERVICE_HOST=x", "MACRONODE_PORT_TCP=x", "MACRONODE_PORT_8080_TCP_HOST=x", "MACRONODE_PORT_8080_HTTP=x",
+		"MACRONODE_ADMIN_PORT=8081", "MACRONODE_service_host=x",
+	} {
+		if _, err := Load(sources(t, "", []string{variable})); err == nil {
+			t.Errorf("%s is taken", variable)
+		}
+	}
 }

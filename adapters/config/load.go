@@ -216,11 +216,43 @@ func (l *layers) environ(environ, elsewhere []string) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		if !slices.Contains(elsewhere, name) {
-			path := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "__", "."))
-			l.refuse("%s (environment) is no key: %s", name, l.near(path))
+		text, _ := variables[name].(string)
+		if !slices.Contains(elsewhere, name) && !isServiceLink(name, text) {
+			l.refuse("%s (environment) is no key: %s", name, l.nearVariable(name))
 		}
 	}
+}
+
+// serviceLink matches the variables that Kubernetes sets in each container for a Service
+// whose name begins with macronode, as Docker does for links.
+var serviceLink = regexp.MustCompile(`^` + prefix + `([A-Z0-9]+_)*(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9]+)*|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
+
+// serviceURL matches the one whose name could be meant for a key: its value decides.
+var serviceURL = regexp.MustCompile(`^` + prefix + `([A-Z0-9]+_)*PORT$`)
+
+// isServiceLink reports a variable of a Service, such as MACRONODE_SERVICE_HOST or
+// MACRONODE_PORT=tcp://10.0.0.7:8080.
+func isServiceLink(name, value string) bool {
+	return serviceLink.MatchString(name) || serviceURL.MatchString(name) && strings.Contains(value, "://")
+}
+
+// nearVariable names the key that an unknown variable is probably meant to be, or the keys
+// there are beside it.
+func (l *layers) nearVariable(name string) string {
+	single := func(variable string) string { return strings.ReplaceAll(variable, "__", "_") }
+	best := ""
+	for _, k := range l.keys {
+		switch variable := k.variable(); {
+		case single(variable) == single(strings.ToUpper(name)):
+			return variable + " is one, with two underscores between section and key"
+		case best == "" || distance(name, variable) < distance(name, best):
+			best = variable
+		}
+	}
+	if distance(name, best) <= 2 {
+		return best + " is one"
+	}
+	return l.near(strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, prefix), "__", ".")))
 }
 
 // oneDocument refuses what comes after the first document: it would be ignored.

@@ -40,7 +40,8 @@ Generated from the tree of keys; a test compares.
 
 A value comes from the last of these that has one: the default, the YAML file of ` + "`--config`" + `, the
 environment, a flag. Unknown keys, unknown variables that begin with ` + "`" + prefix + "`" + `, wrong types, keys that stand
-twice and values out of range are errors. ` + "`macronode config effective`" + ` prints every value with where it came
+twice and values out of range are errors. Variables that Kubernetes sets for a Service named macronode
+(` + "`MACRONODE_SERVICE_HOST`, `MACRONODE_PORT_8080_TCP_ADDR`" + ` and the like) are ignored. ` + "`macronode config effective`" + ` prints every value with where it came
 from, ` + "`macronode config schema`" + ` the JSON Schema. The column *change* says when a new value takes
 effect: at the next restart, or hot, without one.
 

@@ -9,5 +9,6 @@ func operations() []Mutant {
 		alone("one test has keys of all kinds", one("any key operates the node", "a key without scope admin is refused", "cmd/macronode/admin.go", "known.Scopes&event.MayAdmin != 0 && ", "", "./cmd/macronode TestAdminCredentials$")),
 		alone("one table has what becomes of a trace", one("a trace that the gateway begins is not sampled", "no trace context, no traceparent: it would switch tracing off", "adapters/proxy/trace.go", "len(said) != 1 || !traced(said[0]) {\n\t\treturn \"\"", "len(said) != 1 || !traced(said[0]) {\n\t\treturn \"00-00000000000000000000000000000001-0000000000000001-00\"", "./adapters/proxy TestTrace$")),
 		alone("one test sends request ids of all kinds", one("the service is sent another request id than the client", "one request id, up and down", "adapters/httpapi/beyond.go", `k.r.Header["X-Request-Id"], k.r.Header["X-Decision-Id"] = h["X-Request-Id"], h["X-Decision-Id"]`, `k.r.Header["X-Request-Id"] = h["X-Decision-Id"]`, "./adapters/httpapi TestRequestIDs$")),
+		alone("one table has the variables of a Service", one("a Service named macronode stops the node", "variables that Kubernetes injects are ignored", "adapters/config/load.go", " && !isServiceLink(name, text) {", " {", "./adapters/config TestServiceLinksAreIgnored$")),
 	}
 }
