@@ -18,8 +18,8 @@ type Applied struct {
 type Attempt struct {
 	At      time.Time `json:"at"`
 	Applied bool      `json:"applied"`
-	Version string    `json:"version,omitzero"` // empty: it could not be read
-	Why     []string  `json:"why,omitzero"`     // it is not applied
+	Version string    `json:"version,omitzero"`           // empty: it could not be read
+	Why     []string  `json:"why,omitzero"`               // it is not applied
 	Partial bool      `json:"rehearsal_partial,omitzero"` // its rehearsal ended at the limit of steps
 	Changed []Changed `json:"changed"`
 }

@@ -21,7 +21,10 @@ func TestPanics(t *testing.T) {
 		"within the answer": {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "half of it"); panic("broken") }, 0, "half of it", true},
 		"after the header":  {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204); panic("broken") }, 0, "", true},
 		"early hints":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); panic("broken") }, 500, `"code":"internal"`, true},
-		"an abort":          {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "half of it"); panic(http.ErrAbortHandler) }, 0, "half of it", false},
+		"an abort": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "half of it")
+			panic(http.ErrAbortHandler)
+		}, 0, "half of it", false},
 		"an abort, at once": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 0, "", false},
 	} {
 		d := build(func(cfg *Config) {

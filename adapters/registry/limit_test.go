@@ -152,14 +152,40 @@ func TestEveryLimitIsHeld(t *testing.T) {
 	if len(keys) < 50 {
 		t.Fatalf("only %d ceilings were seen", len(keys))
 	}
+	changes := settingsOfKeys(t)
 	for _, key := range keys {
 		if !declared[key] {
 			t.Errorf("%s is not declared", key)
+		}
+		if !strings.HasPrefix(key, "words.") && !changes(key) {
+			t.Errorf("%s changes no setting in %s", key, settingsGolden)
 		}
 		delete(declared, key)
 	}
 	for key := range declared {
 		t.Errorf("%s is no ceiling", key)
+	}
+}
+
+const settingsGolden = "cmd/macronode/testdata/settings/golden.txt"
+
+// settingsOfKeys reads which keys change a setting of the core or of an adapter. A key of a list
+// counts for the list. TestSettingsOfEachKey of cmd/macronode compares the file with the code.
+func settingsOfKeys(t *testing.T) (changes func(key string) bool) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(root, settingsGolden))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Split(string(text), "\n")
+	return func(key string) bool {
+		return key == "node.in_flight" || // it is only the default of permits.money
+			slices.ContainsFunc(all, func(line string) bool {
+				name, _, _ := strings.Cut(line, " ")
+				list, _, _ := strings.Cut(name, "[]")
+				list, _, _ = strings.Cut(list, ".*")
+				return (name == key || list == key) && !strings.Contains(line, "-> no setting")
+			})
 	}
 }
 

@@ -10,9 +10,9 @@ var Limits = []Limit{
 	{"http.read_timeout", "time for a whole request; it is refused",
 		[]string{"adapters/httpserver.Server.server"}, "adapters/httpapi.TestABodyThatStopsIsRefused"},
 	{"http.write_timeout", "time for an answer to be taken; its connection ends",
-		[]string{"adapters/httpserver.Server.server"}, "cmd/macronode.TestEveryKeyArrives"},
+		[]string{"adapters/httpserver.Server.server"}, "adapters/httpserver.TestServerUsesEachLimit"},
 	{"http.idle_timeout", "time of a connection without a request; it ends",
-		[]string{"adapters/httpserver.Server.server"}, "cmd/macronode.TestEveryKeyArrives"},
+		[]string{"adapters/httpserver.Server.server"}, "adapters/httpserver.TestServerUsesEachLimit"},
 	{"http.request_deadline", "time for an outcome; it is told as unknown",
 		[]string{"adapters/httpapi.call.submit"}, "adapters/httpapi.TestNoReplyInTimeIsUnknown"},
 
