@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"macronode/adapters/hostclock"
-	"macronode/adapters/loop"
 	"macronode/core/event"
 	"macronode/core/ready"
 	"macronode/core/words"
@@ -17,8 +16,14 @@ type ear struct {
 	start ready.Ready // of a node that has no loop yet
 
 	mu    sync.Mutex
-	loop  *loop.Loop
+	loop  runningCore
 	early []event.Event // none twice: they are few, whatever is said
+}
+
+// runningCore is the loop around the core, as the ear uses it.
+type runningCore interface {
+	Say(ctx context.Context, e event.Event) (told bool)
+	Status() event.Status
 }
 
 // say tells the node; it waits while the loop is behind.
@@ -35,7 +40,7 @@ func (e *ear) say(ctx context.Context, what event.Event) {
 }
 
 // hear gives the ear its loop, which learns first what was said before.
-func (e *ear) hear(ctx context.Context, l *loop.Loop) {
+func (e *ear) hear(ctx context.Context, l runningCore) {
 	e.mu.Lock()
 	early := e.early
 	e.loop, e.early = l, nil

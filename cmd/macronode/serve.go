@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -176,20 +175,22 @@ func (l *life) addChildren() {
 	l.children.Add(words.ChildIndexer, l.indexes)
 	l.children.Add(words.ChildKeeper, l.keep)
 	l.children.Add(words.ChildAudit, l.audits)
-	l.children.Add(words.ChildAdmin, l.listener(l.adminServer(), &l.board.admin, &l.board.looks, l.adminHandler, func(r *rundir.Run) *string { return &r.Listen.Admin }, func(context.Context) {}))
-	l.children.Add(words.ChildHTTP, l.listener(l.publicServer(), &l.board.http, &l.board.second, l.publicHandler, func(r *rundir.Run) *string { return &r.Listen.HTTP }, l.endBeyond))
+	l.children.Add(words.ChildAdmin, l.listener(l.adminServer(), l.board.adminListener(), l.adminHandler, func(r *rundir.Run) *string { return &r.Listen.Admin }, func(context.Context) {}))
+	l.children.Add(words.ChildHTTP, l.listener(l.publicServer(), l.board.publicListener(), l.publicHandler, func(r *rundir.Run) *string { return &r.Listen.HTTP }, l.endBeyond))
 }
 
 // listener is the work of a child that listens. A port that was taken once, because
 // any would do, is taken again. What ends beside it begins to when it does.
-func (l *life) listener(c httpserver.Config, open, second *atomic.Int64, handler func() http.Handler, told func(*rundir.Run) *string, beside func(context.Context)) children.Run {
+func (l *life) listener(c httpserver.Config, of listenerGauges, handler func() http.Handler, told func(*rundir.Run) *string, beside func(context.Context)) children.Run {
 	once := sync.OnceValue(handler)
 	return func(ctx context.Context, up func()) error {
-		s := httpserver.New(c, once(), httpserver.Hooks{Refused: l.metrics.Crowded, Smuggle: l.metrics.Smuggled, Greeted: func(g httpserver.Greeting) { l.metrics.Greeted(g.String()) }, Up: func(a net.Addr) {
+		hooks := l.listenerHooks(of)
+		hooks.Up = func(a net.Addr) {
 			c.Address = reached(a)
 			l.told(func(r *rundir.Run) { *told(r) = reached(a) })
 			up()
-		}, Open: func(by int) { open.Add(int64(by)) }, Stream: func(by int) { second.Add(int64(by)) }}, l.log)
+		}
+		s := httpserver.New(c, once(), hooks, l.log)
 		over := make(chan struct{})
 		ends := context.AfterFunc(ctx, func() {
 			defer close(over)
@@ -202,6 +203,12 @@ func (l *life) listener(c httpserver.Config, open, second *atomic.Int64, handler
 		}
 		return err
 	}
+}
+
+// listenerHooks count what happens at a listener.
+func (l *life) listenerHooks(of listenerGauges) httpserver.Hooks {
+	return httpserver.Hooks{Refused: l.metrics.Crowded, Smuggle: l.metrics.Smuggled, Greeted: func(g httpserver.Greeting) { l.metrics.Greeted(g.String()) },
+		Open: func(by int) { of.connections.Add(int64(by)) }, Stream: func(by int) { of.requests.Add(int64(by)) }}
 }
 
 // reached is an address as others dial it.
