@@ -24,6 +24,7 @@ type settingsByName struct {
 	memory    map[string]int64
 	level     slog.Level
 	access    bool
+	admin     adminSettings
 	quotas    map[string]quotaSettings
 	upstreams map[string]upstreamSettings
 	routes    map[string]routeByName
@@ -52,7 +53,7 @@ type routeByName struct {
 
 func namedSettings(t *testing.T, c *config.Config, n numbering, s reloadSettings) settingsByName {
 	t.Helper()
-	to := settingsByName{face: s.face, counted: s.counted, level: s.level, access: s.access, gate: s.gate, memory: map[string]int64{},
+	to := settingsByName{face: s.face, counted: s.counted, level: s.level, access: s.access, admin: s.admin, gate: s.gate, memory: map[string]int64{},
 		quotas: map[string]quotaSettings{}, upstreams: map[string]upstreamSettings{}, routes: map[string]routeByName{}}
 	to.memory["percent"] = int64(s.memory.percent())
 	for _, part := range s.memory {

@@ -73,10 +73,13 @@ func TestSettingsOfEachKey(t *testing.T) {
 func TestReloadGivesTheSettingsOfAStart(t *testing.T) {
 	dir := t.TempDir()
 	certifies(t, dir, time.Now().Add(time.Hour*24*30))
-	base := withCertificate(baseConfig(t, keyChange{}), dir)
+	if err := os.WriteFile(filepath.Join(dir, "token"), []byte("a-token-of-sixteen-characters"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	base := withFiles(baseConfig(t, keyChange{}), dir)
 	was, hot := startOf(t, base), 0
 	for _, k := range allKeyChanges(t) {
-		is := withCertificate(baseConfig(t, k), dir)
+		is := withFiles(baseConfig(t, k), dir)
 		next, attempt, err := reloadOf(t, base, is)
 		if len(attempt.Changed) != 1 || !strings.HasPrefix(k.path(), attempt.Changed[0].Key) {
 			t.Errorf("%s: a reload reports %+v", k.key, attempt.Changed)
@@ -233,13 +236,13 @@ func startOf(t *testing.T, c *config.Config) map[string]string {
 	return all
 }
 
-// withCertificate returns c with the certificate in dir, unless c is the change of one of its files.
-func withCertificate(c *config.Config, dir string) *config.Config {
+// withFiles returns c with the certificate in dir, unless c is the change of one of its files.
+func withFiles(c *config.Config, dir string) *config.Config {
 	to := *c
 	for _, file := range []struct {
 		key  *string
 		name string
-	}{{&to.Listen.TLS.Cert, "cert"}, {&to.Listen.TLS.Key, "key"}} {
+	}{{&to.Listen.TLS.Cert, "cert"}, {&to.Listen.TLS.Key, "key"}, {&to.Admin.TokenFile, "token"}} {
 		if strings.HasPrefix(*file.key, "/etc/") { // where the base has it
 			*file.key = filepath.Join(dir, file.name)
 		}
