@@ -214,6 +214,10 @@ func TestMalformedRequestsAreRefusedAlike(t *testing.T) {
 			}
 		}
 	}
+	own := malformedRequest{part: "a blank behind a value", method: "GET", target: "/openapi.json", host: "node", name: "x-a", value: "b "}
+	if status, body := own.overHTTP2(t, to, trust); status != http.StatusBadRequest || !strings.Contains(body, "The value of the header field X-A") {
+		t.Errorf("%s to the node's own API: %d %s", own.part, status, body)
+	}
 	// no breaker is open: a good request is served
 	wire := &http.Transport{TLSClientConfig: trust.Clone(), ForceAttemptHTTP2: true}
 	defer wire.CloseIdleConnections()
