@@ -298,6 +298,9 @@ func TestReadiness(t *testing.T) {
 		{"degraded, journal stalled", event.Status{Phase: words.Degraded, ForRead: true, Reads: true,
 			Ailing: words.Conditions(0).With(words.Stalled)}, 503, 200,
 			`{"ready":false,"phase":"degraded","reads":true,"writes":false,"unmet":[],"ailing":["journal_stalled"]}`},
+		{"degraded, disk full", event.Status{Phase: words.Degraded, ForRead: true, Reads: true,
+			Ailing: words.Conditions(0).With(words.DiskFull)}, 503, 200,
+			`{"ready":false,"phase":"degraded","reads":true,"writes":false,"unmet":[],"ailing":["disk_full"]}`},
 		{"lame duck", event.Status{Phase: words.LameDuck, Reads: true, Writes: true}, 503, 503,
 			`{"ready":false,"phase":"lame duck","reads":true,"writes":true,"unmet":[],"ailing":[]}`},
 		{"draining", event.Status{Phase: words.Draining}, 503, 503,
@@ -306,6 +309,9 @@ func TestReadiness(t *testing.T) {
 		d := build(nil)
 		d.status = c.status
 		live, all, read := d.visit(get("/livez")), d.visit(get("/readyz")), d.visit(get("/readyz?for=read"))
+		if write, proxy := d.visit(get("/readyz?for=write")), d.visit(get("/readyz?for=proxy")); write.Code != c.ready || proxy.Code != c.reads {
+			t.Errorf("%s: for=write %d, for=proxy %d", c.name, write.Code, proxy.Code)
+		}
 		if live.Code != 200 || all.Code != c.ready || read.Code != c.reads {
 			t.Errorf("%s: livez %d, readyz %d, for=read %d", c.name, live.Code, all.Code, read.Code)
 		}
@@ -349,7 +355,11 @@ func TestAwaitedUpstreamsAreNamed(t *testing.T) {
 	if got := d.visit(get("/readyz?verbose")).Body.String(); strings.Contains(got, "awaited") {
 		t.Error(got)
 	}
-	d.status.Broken = 6
+	d.status.Down = 2
+	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"ailing":[],"unhealthy_upstreams":["10"],`) {
+		t.Error(got)
+	}
+	d.status.Down, d.status.Broken = 0, 6
 	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"ailing":[],"broken_upstreams":["110"],`) {
 		t.Error(got)
 	}
@@ -384,7 +394,7 @@ func TestWishesReachTheNode(t *testing.T) {
 
 func TestQueriesAreStrict(t *testing.T) {
 	for _, v := range []visit{
-		get("/readyz?for=write"), get("/readyz?verbos"), get("/readyz?verbose&verbose"), get("/readyz?verbose=no"), get("/readyz?for=read&for=read"), get("/readyz?%zz"),
+		get("/readyz?for=all"), get("/readyz?for="), get("/readyz?for"), get("/readyz?verbos"), get("/readyz?verbose&verbose"), get("/readyz?verbose=no"), get("/readyz?for=read&for=read"), get("/readyz?%zz"),
 		post("/drain?force").by(bearer), post("/drain?abort=no").by(bearer), post("/drain?abort&abort").by(bearer),
 	} {
 		d := build(nil)

@@ -25,11 +25,12 @@ type state struct {
 }
 
 type more struct {
-	Awaited  []string          `json:"awaited_upstreams,omitempty"` // that were never well, and must be before anything is served
-	Broken   []string          `json:"broken_upstreams,omitempty"`  // whose breaker does not let everybody through
-	Proof    *Proof            `json:"certificate,omitempty"`       // absent: no listener has TLS
-	Insecure bool              `json:"insecure"`                    // served beyond loopback without TLS
-	Fault    string            `json:"journal_fault"`               // how the journal failed; empty: it has not
+	Awaited  []string          `json:"awaited_upstreams,omitempty"`   // that were never well, and must be before anything is served
+	Broken   []string          `json:"broken_upstreams,omitempty"`    // whose breaker does not let everybody through
+	Down     []string          `json:"unhealthy_upstreams,omitempty"` // whose health checks fail on every endpoint
+	Proof    *Proof            `json:"certificate,omitempty"`         // absent: no listener has TLS
+	Insecure bool              `json:"insecure"`                      // served beyond loopback without TLS
+	Fault    string            `json:"journal_fault"`                 // how the journal failed; empty: it has not
 	LSN      uint64            `json:"lsn"`
 	Durable  uint64            `json:"durable_lsn"`
 	Folded   uint64            `json:"folded_lsn"`
@@ -56,18 +57,16 @@ func (a *API) livez(w http.ResponseWriter, _ *http.Request) {
 	}{true, a.Status().Phase.String()})
 }
 
-// readyz says whether to send traffic, all of it or reads alone, and why not.
+// readyz says whether to send traffic, all of it or one part, and why not.
 func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	flags, ok := query(r, "verbose", "for")
-	if !ok || flags["verbose"] != "" || flags["for"] != "" && flags["for"] != "read" {
-		a.refuse(w, event.BadRequest, "The query is not verbose, for=read, or both.")
+	s := a.Status()
+	ready, known := readyFor(&s, flags["for"])
+	if _, named := flags["for"]; !ok || !known || flags["verbose"] != "" || named && flags["for"] == "" {
+		a.refuse(w, event.BadRequest, "The query is not verbose, for=proxy, for=read, for=write, or verbose and one of these.")
 		return
 	}
-	s := a.Status()
-	is := state{Ready: s.Ready, Phase: s.Phase.String(), Reads: s.Reads, Writes: s.Writes, Unmet: names(s.Unmet), Ailing: names(s.Ailing)}
-	if flags["for"] == "read" {
-		is.Ready = s.ForRead
-	}
+	is := state{Ready: ready, Phase: s.Phase.String(), Reads: s.Reads, Writes: s.Writes, Unmet: names(s.Unmet), Ailing: names(s.Ailing)}
 	if _, verbose := flags["verbose"]; verbose && a.mayReadDetails(r) {
 		is.more = a.more(&s)
 	}
@@ -79,6 +78,19 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 	a.say(w, status, is)
 }
 
+// readyFor is whether the node is ready for a part of the traffic. What is sent on to
+// upstreams writes nothing here, so it needs what reads need: a disk that takes no writes
+// does not take the proxy out of a load balancer.
+func readyFor(s *event.Status, part string) (ready, known bool) {
+	switch part {
+	case "", "write":
+		return s.Ready, true
+	case "read", "proxy":
+		return s.ForRead, true
+	}
+	return false, false
+}
+
 func (a *API) more(s *event.Status) *more {
 	m := &more{Insecure: a.Insecure, Fault: s.Fault.String(), LSN: uint64(s.LSN), Durable: uint64(s.Durable), Folded: uint64(s.Folded),
 		At: time.UnixMilli(int64(s.At)).UTC(), Offset: s.Offset.Milliseconds(), Held: s.Held, Keys: s.Keys, Backlog: s.Backlog,
@@ -88,6 +100,9 @@ func (a *API) more(s *event.Status) *more {
 	}
 	if s.Broken != 0 && a.Upstreams != nil {
 		m.Broken = a.Upstreams(s.Broken)
+	}
+	if s.Down != 0 && a.Upstreams != nil {
+		m.Down = a.Upstreams(s.Down)
 	}
 	if a.Proof != nil {
 		if is, ok := a.Proof(); ok {

@@ -97,6 +97,8 @@ func changes(in event.Event) (met, ailing words.Conditions) {
 		return 0, 1 << words.DiskFull
 	case event.Reloaded:
 		return 0, 1 << words.ReloadFailed
+	case event.Probed, *event.Renew:
+		return 0, 1 << words.NoEndpoint
 	case event.Tick:
 		return 0, 1<<words.Stalled | 1<<words.JournalFailed | 1<<words.LateStart
 	}

@@ -52,6 +52,7 @@ type readyz struct {
 	Fault   string   `json:"journal_fault"`
 	Awaited []string `json:"awaited_upstreams"`
 	Broken  []string `json:"broken_upstreams"`
+	Down    []string `json:"unhealthy_upstreams"`
 
 	Certificate adminapi.Proof `json:"certificate"`
 }
@@ -66,6 +67,8 @@ func (s *readyz) closer(names []string) string {
 			more = strings.Join(s.Awaited, ", ")
 		case words.BreakerOpen.String():
 			more = strings.Join(s.Broken, ", ")
+		case words.NoEndpoint.String():
+			more = strings.Join(s.Down, ", ")
 		case words.JournalFailed.String():
 			more = s.Fault
 		}

@@ -30,6 +30,8 @@ func TestStatus(t *testing.T) {
 				"macronode: the node is not ready\n"},
 		{`200 {"phase":"degraded","reads":true,"writes":true,"unmet":[],"ailing":["clock","breaker"],"broken_upstreams":["app","more"]}`, "", 0,
 			"degraded, ails of clock, breaker (app, more): reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n"},
+		{`200 {"phase":"degraded","reads":true,"writes":true,"unmet":[],"ailing":["no_healthy_endpoint"],"unhealthy_upstreams":["app","more"]}`, "", 0,
+			"degraded, ails of no_healthy_endpoint (app, more): reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n"},
 		{`503 {"phase":"starting","unmet":["upstreams","key"],"ailing":["journal_failed"],"awaited_upstreams":["app"],"journal_fault":"damaged"}`, "", 1,
 			"starting, waits for upstreams (app), key, ails of journal_failed (damaged): reads no, writes no, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n" +
 				"macronode: the node is not ready\n"},

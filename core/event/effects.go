@@ -73,7 +73,7 @@ func (r Reply) Mix(h words.Hash64) words.Hash64 {
 type Status struct {
 	Phase   words.Phase
 	Ready   bool // for all traffic
-	ForRead bool // for reads
+	ForRead bool // for requests that write nothing: reads, and those sent on to upstreams
 	Reads   bool // reads are served
 	Writes  bool // writes are decided
 	Unmet   words.Conditions
@@ -98,6 +98,7 @@ type Status struct {
 	Out    [words.Facets]uint32                // permits that are out
 	Queued [words.Facets][words.Classes]uint32 // requests that wait for one
 	Broken uint64                              // bit i: the breaker of upstream i does not let everybody through
+	Down   uint64                              // bit i: health checks fail on every endpoint of upstream i
 	Saved  [words.Classes]uint64               // what a class may still spend of its turns, in bytes
 	Lined  uint32                              // parts of bodies that wait for their turn
 	Taken  uint64                              // permits that were taken back from those who kept them too long

@@ -133,6 +133,7 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 		n.ask(now.Mono, in, out)
 	case event.Probed:
 		n.beyond.Probed(now.Mono, in)
+		n.ready.Ail(words.NoEndpoint, n.beyond.Down() != 0)
 		if in.Well {
 			n.ready.Await(^(uint64(1) << in.Upstream))
 		}

@@ -101,6 +101,7 @@ func (n *Node) renew(now words.Instant, in *event.Renew, out *event.Effects) {
 	n.quota.Renew(now, n.config.Quotas, in.Gate.Fresh)
 	n.admit.Renew(n.config.Admit)
 	n.beyond.Renew(now, n.config.Beyond)
+	n.ready.Ail(words.NoEndpoint, n.beyond.Down() != 0)
 	n.ready.Await(there(n.config.Beyond))
 	for {
 		t, waited, ok := n.admit.Unserved(now)

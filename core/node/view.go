@@ -30,7 +30,7 @@ func (n *Node) Status(s *event.Status) {
 	s.Awaited = n.ready.Awaited()
 	s.Taken, s.Gate = n.admit.Taken(), n.config.Gate
 	s.Lined = uint32(n.admit.Lined())
-	s.Broken = n.beyond.Broken()
+	s.Broken, s.Down = n.beyond.Broken(), n.beyond.Down()
 	if n.drain.Begun() {
 		s.Phase, s.Ready, s.ForRead = n.drain.Phase(), false, false
 	}

@@ -33,7 +33,7 @@ type Ready struct {
 type Verdict struct {
 	Phase   words.Phase
 	Ready   bool // for all traffic
-	ForRead bool // for reads alone
+	ForRead bool // for requests that write nothing: reads, and those sent on to upstreams
 	Reads   bool
 	Writes  bool
 }

@@ -20,6 +20,28 @@ func (m *Upstreams) Broken() (set uint64) {
 	return set
 }
 
+// Down are the upstreams of which health checks fail on every endpoint: bit i is upstream i.
+// Requests for them are rejected until a check succeeds.
+func (m *Upstreams) Down() (set uint64) { return m.down }
+
+// setDown notes whether an upstream is down.
+func (m *Upstreams) setDown(of uint16) {
+	m.down &^= 1 << of
+	if m.isDown(of) {
+		m.down |= 1 << of
+	}
+}
+
+func (m *Upstreams) isDown(of uint16) bool {
+	u := &m.upstreams[of]
+	for n, e := range m.of(u) {
+		if u.rules.has(uint8(n)) && !e.sick {
+			return false
+		}
+	}
+	return u.rules.Endpoints != 0
+}
+
 // Look is what an upstream looks like now.
 func (m *Upstreams) Look(of uint16) (v event.Standing) {
 	if int(of) >= len(m.upstreams) {
@@ -59,7 +81,7 @@ func (m *Upstreams) of(u *upstream) []endpoint {
 
 // CopyTo makes dst, which is of the same rules, the same as m.
 func (m *Upstreams) CopyTo(dst *Upstreams) {
-	dst.dice, dst.due, dst.any = m.dice, m.due, m.any
+	dst.dice, dst.due, dst.any, dst.down = m.dice, m.due, m.any, m.down
 	dst.calls = append(dst.calls[:0], m.calls...)
 	dst.free = append(dst.free[:0], m.free...)
 	dst.endpoints = append(dst.endpoints[:0], m.endpoints...)
@@ -68,7 +90,7 @@ func (m *Upstreams) CopyTo(dst *Upstreams) {
 
 // Mix is h after all of m.
 func (m *Upstreams) Mix(h words.Hash64) words.Hash64 {
-	h = m.dice.Mix(h).Mix(uint64(m.due)).MixBit(m.any).Mix(uint64(len(m.free)))
+	h = m.dice.Mix(h).Mix(uint64(m.due)).MixBit(m.any).Mix(m.down).Mix(uint64(len(m.free)))
 	for i := range m.calls {
 		h = m.calls[i].mix(h)
 	}
@@ -134,6 +156,9 @@ func (m *Upstreams) Check() error {
 	for i := range m.upstreams {
 		if err := m.upstreams[i].check(trials[i]); err != nil {
 			return fmt.Errorf("%w: upstream %d", err, i)
+		}
+		if down := m.down>>i&1 == 1; down != m.isDown(uint16(i)) {
+			return fmt.Errorf("U7: upstream %d: down %v", i, down)
 		}
 	}
 	return m.checkRest(used)

@@ -36,6 +36,7 @@ func TestCheckFinds(t *testing.T) {
 		"U4: closed":              func(m *Upstreams) { m.upstreams[0].breaker.good = 1 },
 		"U5: breaker 0":           func(m *Upstreams) { m.upstreams[0].breaker.state = event.Open },
 		"U5: endpoint 1":          func(m *Upstreams) { m.endpoints[1].out = true },
+		"U7: upstream 0":          func(m *Upstreams) { m.down = 1 },
 		"U6: row 3":               func(m *Upstreams) { m.free[0] = 3; m.free[1] = 3 },
 		"U6: 3 used, 1 free of 5": func(m *Upstreams) { m.free = m.free[:1] },
 	} {
@@ -79,6 +80,48 @@ func TestWhichAreSick(t *testing.T) {
 			t.Errorf("endpoint %d, well %v: %b are sick, wants %b", c.at, c.well, got, c.want)
 		}
 	}
+}
+
+// TestDown: an upstream is down while health checks fail on each of its endpoints, and on no
+// more than those; one without endpoints or without checks is not.
+func TestDown(t *testing.T) {
+	rules := []Rules{Default(1), Default(2), Default(2)}
+	rules[2].Fall, rules[2].Rise = 0, 0
+	m := New(1, words.NewDice(1), rules...)
+	want := func(what string, down uint64) {
+		t.Helper()
+		if got := m.Down(); got != down {
+			t.Errorf("%s: %b are down, want %b", what, got, down)
+		}
+		if err := m.Check(); err != nil {
+			t.Error(what, err)
+		}
+	}
+	probe := func(of uint16, at uint8, well bool) {
+		for range 3 {
+			m.Probed(0, event.Probed{Upstream: of, Endpoint: at, Well: well})
+		}
+	}
+	want("at first", 0)
+	probe(1, 0, false)
+	want("one of two is sick", 0)
+	probe(0, 0, false)
+	want("the only one is sick", 1)
+	probe(1, 1, false)
+	probe(2, 0, false)
+	probe(2, 1, false)
+	want("both are sick", 3)
+	probe(1, 0, true)
+	want("one is well again", 1)
+	probe(1, 0, false)
+	more := append([]Rules(nil), rules...)
+	more[1] = Default(3)
+	m.Renew(0, more)
+	want("an endpoint more, of which nothing is known", 1)
+	m.Renew(0, rules)
+	want("as before", 3)
+	m.Renew(0, rules[1:2])
+	want("the first becomes one of two endpoints, the others are gone", 0)
 }
 
 // TestRetriesAreFew: however much fails, no more is sent again than a share of what was

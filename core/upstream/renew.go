@@ -30,6 +30,7 @@ func (m *Upstreams) Renew(now words.Instant, rules []Rules) {
 			r = rules[of]
 		}
 		gone[of] = m.renew(&m.upstreams[of], r)
+		m.setDown(uint16(of))
 	}
 	for i := range m.calls {
 		c := &m.calls[i]

@@ -154,5 +154,6 @@ func (m *Upstreams) Probed(now words.Instant, in event.Probed) {
 	}
 	if e.turn++; e.turn >= need {
 		e.sick, e.turn = !e.sick, 0
+		m.setDown(in.Upstream)
 	}
 }

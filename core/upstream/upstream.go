@@ -71,6 +71,7 @@ type upstream struct {
 //	    its epoch try; one that is open ends in time
 //	U5  whatever ends by itself does so at Due, or later
 //	U6  a row is free, or one request's
+//	U7  an upstream is down if it has endpoints and each is sick
 type Upstreams struct {
 	dice      words.Dice
 	calls     []call
@@ -78,7 +79,8 @@ type Upstreams struct {
 	endpoints []endpoint
 	upstreams []upstream
 	due       words.Instant
-	any       bool // something is due
+	any       bool   // something is due
+	down      uint64 // bit i: health checks fail on every endpoint of upstream i
 }
 
 // New is upstreams of which nothing is known, for at most so many requests at once.

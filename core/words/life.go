@@ -40,13 +40,14 @@ const (
 	IndexBehind   // the window of keys fills, because the index does not follow
 	BreakerOpen   // an upstream's breaker does not let everybody through
 	ReloadFailed  // the last configuration that was read is not applied
+	NoEndpoint    // health checks fail on every endpoint of an upstream
 
 	conditions // how many there are
 )
 
 func (c Condition) String() string {
 	return [conditions]string{"journal", "key", "http", "admin", "sampler", "upstreams",
-		"journal_stalled", "journal_failed", "disk_full", "clock", "restarts", "late_start", "index_behind", "breaker", "reload"}[c]
+		"journal_stalled", "journal_failed", "disk_full", "clock", "restarts", "late_start", "index_behind", "breaker", "reload", "no_healthy_endpoint"}[c]
 }
 
 // Conditions is a set of them.

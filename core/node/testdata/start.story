@@ -59,7 +59,7 @@ finished 0, refused 0, aborted 0
 > probed 1 sick
 > probed 1 sick
 > status
-ready: ready yes, for read yes, reads yes, writes yes []
+degraded: ready yes, for read yes, reads yes, writes yes [has no_healthy_endpoint]
 finished 0, refused 0, aborted 0
 
 # What a change has taken away is not waited for.
