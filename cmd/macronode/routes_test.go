@@ -154,7 +154,7 @@ func TestARequiredUpstream(t *testing.T) {
 		t.Errorf("while it waited it said %s", saw)
 	}
 	<-d.enough
-	if is := p.asks(t, "/readyz?verbose"); !strings.Contains(is, `"ready":true,"phase":"ready"`) || strings.Contains(is, "awaited") {
+	if is := p.asks(t, "/readyz?verbose"); !strings.Contains(is, `"ready":true,"phase":"degraded"`) || !strings.Contains(is, `"unhealthy_upstreams":["app"]`) || strings.Contains(is, "awaited") {
 		t.Errorf("after the service died: %s", is)
 	}
 	if resp := p.gets(t, "/"); resp.StatusCode != http.StatusServiceUnavailable {
