@@ -45,10 +45,10 @@ type metered struct {
 	fail      chan struct{} // ends a child by itself
 }
 
-func newMetered(t *testing.T) *metered {
+func newMetered(t *testing.T, sets ...string) *metered {
 	t.Helper()
 	quota := `{"name":%q,"scope":"peer","requests_per_second":9000}`
-	cfg := configured(t, append(small(), `upstreams={"app":{"url":"http://127.0.0.1:9"},"more":{"url":"http://127.0.0.1:9"}}`,
+	cfg := configured(t, append(append(small(), sets...), `upstreams={"app":{"url":"http://127.0.0.1:9"},"more":{"url":"http://127.0.0.1:9"}}`,
 		"quotas=["+fmt.Sprintf(quota, "app")+","+fmt.Sprintf(quota, "more")+"]", "listen.max_conns=16")...)
 	l := &life{config: cfg, log: slog.New(slog.DiscardHandler), level: new(slog.LevelVar), dir: fs.Dir(t.TempDir()), changes: newChanges(func() (*config.Config, error) { return cfg, nil })}
 	m := &metered{life: l, t: t, core: &fixedCore{}, signals: &signals{make(chan os.Signal, 8)}, fail: make(chan struct{}),
