@@ -130,3 +130,53 @@ func TestGivenBack(t *testing.T) {
 		t.Fatalf("nobody ever came, and it is held by %q", who)
 	}
 }
+
+// TestLockOutlivesItsFile removes the file in which the holder is named: the directory is locked
+// all the same.
+func TestLockOutlivesItsFile(t *testing.T) {
+	d := fs.Dir(t.TempDir())
+	held, err := fs.Lock(d, "macronode")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	if err := os.Remove(filepath.Join(string(d), fs.LockName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fs.Lock(d, "second"); !errors.Is(err, fs.ErrHeld) {
+		t.Errorf("locked twice: %v", err)
+	}
+	if _, err := fs.Hold(d, "reader"); !errors.Is(err, fs.ErrHeld) {
+		t.Errorf("read beside its holder: %v", err)
+	}
+	if err := held.Check(); err != nil {
+		t.Errorf("the lock is lost with its file: %v", err)
+	}
+}
+
+// TestCheckSeesAnotherDirectory replaces, removes and restores a locked directory.
+func TestCheckSeesAnotherDirectory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	held, err := fs.Lock(fs.Dir(path), "macronode")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer held.Close()
+	step := func(what string, do func() error, lost bool) {
+		t.Helper()
+		if err := do(); err != nil {
+			t.Fatal(err)
+		}
+		if err := held.Check(); errors.Is(err, fs.ErrLost) != lost || !lost && err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	step("as it was", func() error { return nil }, false)
+	step("renamed", func() error { return os.Rename(path, path+".old") }, true)
+	step("replaced", func() error { return os.Mkdir(path, 0o700) }, true)
+	step("restored", func() error { return errors.Join(os.Remove(path), os.Rename(path+".old", path)) }, false)
+	step("removed", func() error { return os.RemoveAll(path) }, true)
+}

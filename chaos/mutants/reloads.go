@@ -1,8 +1,11 @@
 package mutants
 
-// reloads are faults in what a reload, an answer that breaks off and the ring of decisions do.
+// reloads are faults in what a reload, an answer that breaks off, the ring of decisions and the
+// lock of the data directory do.
 func reloads() []Mutant {
 	return []Mutant{
+		one("the lock is on a file of the directory", "one node a directory", "adapters/fs/lock.go", "f, err := os.OpenFile(string(d), os.O_RDONLY|syscall.O_DIRECTORY, 0)\n\tif err != nil {\n\t\treturn nil, ", "f, err := os.OpenFile(d.path(LockName), os.O_RDWR|os.O_CREATE, 0o600)\n\tif err != nil {\n\t\treturn nil, ", "./adapters/fs TestLockOutlivesItsFile$", "./cmd/macronode TestScripts/^lock$"),
+		one("a directory that was replaced is written on", "one node a directory", "adapters/fs/lock.go", "if !os.SameFile(locked, there) {", "if false {", "./adapters/fs TestCheckSeesAnotherDirectory$", "./cmd/macronode TestScripts/^lock$"),
 		alone("no configuration reaches the limit, so one test lowers it", one("a rehearsal that stops early is called whole", "a partial rehearsal is reported", "core/rehearse/rehearse.go", "\tp.partial = p.partial || p.steps >= p.limit\n", "", "./core/rehearse TestPartialIsReported$")),
 		alone("one test panics within an answer", one("a problem follows a body that has begun", "an answer that breaks off is not taken for whole", "adapters/adminapi/adminapi.go", "\tif w.began {\n", "\tif false {\n", "./adapters/adminapi TestPanics$")),
 		alone("one test measures the heap", one("a decision keeps its request's buffer", "memory is bounded by what explain memory adds up", "adapters/httpapi/arrive.go", "return strings.Clone(m[:min(len(m), 16)])", "return m[:min(len(m), 16)]", "./adapters/httpapi TestDecisionsDoNotPinRequests$")),

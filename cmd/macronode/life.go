@@ -60,6 +60,8 @@ type life struct {
 	config *config.Config // that it began with: what a change does not change
 	log    *slog.Logger
 	dir    fs.Dir
+	lock   *fs.Held // of dir
+	lost   bool     // the sampler found that dir is not the locked directory any more
 	began  words.Instant
 
 	clock     hostclock.Clock
@@ -178,6 +180,9 @@ func (l *life) sample(ctx context.Context, up func()) error {
 		l.clock.Look()
 		select {
 		case r := <-asked:
+			if r.lost != nil {
+				l.stopWriting(ctx, r.lost)
+			}
 			if r.err != nil {
 				return r.err
 			}
@@ -198,19 +203,31 @@ func (l *life) sample(ctx context.Context, up func()) error {
 	}
 }
 
-// room is what the journal's disk has free, as soon as it says so.
+// room looks at the journal's disk. The answer comes when the disk gives it.
 func (l *life) room() <-chan room {
 	said, journal := make(chan room, 1), fs.Dir(l.segments())
 	go func() {
 		free, err := journal.Free()
-		said <- room{free, err}
+		said <- room{free, err, l.lock.Check()}
 	}()
 	return said
 }
 
+// A room is what a look at the journal's disk found.
 type room struct {
-	free uint64
+	free uint64 // bytes
 	err  error
+	lost error // the data directory is not the locked one any more
+}
+
+// stopWriting has the node write nothing more, since another one may write to its directory.
+func (l *life) stopWriting(ctx context.Context, why error) {
+	if l.lost {
+		return
+	}
+	l.lost = true
+	l.log.Error("data directory was removed or replaced: the node stops writing, restart it", "directory", string(l.dir), "err", why)
+	l.ear.say(ctx, event.Refused{Why: event.DirectoryLost})
 }
 
 // watch tells the operator when what the node says of itself has changed.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -48,6 +49,19 @@ func TestScripts(t *testing.T) {
 			"node": func(ts *testscript.TestScript, _ bool, args []string) { its(ts).greets(ts, args) },
 			"signal": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(its(ts).Process.Signal(map[string]os.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM}[args[0]]))
+			},
+			// eventually PATTERN COMMAND…: repeats the command until its output matches, for a minute.
+			"eventually": func(ts *testscript.TestScript, _ bool, args []string) {
+				pattern := regexp.MustCompile(args[0])
+				for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+					_ = ts.Exec(args[1], args[2:]...) // its output decides
+					if pattern.MatchString(ts.ReadFile("stdout")) {
+						return
+					}
+					if time.Now().After(end) {
+						ts.Fatalf("%s prints %q and %q, nothing like %s", args[1], ts.ReadFile("stdout"), ts.ReadFile("stderr"), args[0])
+					}
+				}
 			},
 			"ended": func(ts *testscript.TestScript, _ bool, args []string) {
 				n := its(ts)

@@ -66,6 +66,7 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 		return cannot(err)
 	}
 	defer lock.Close() //nolint:errcheck // the lock ends with the process at the latest
+	l.lock = lock
 	l.addChildren()
 	l.showDoor(o.signals)
 	l.showUpstreams()

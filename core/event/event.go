@@ -121,12 +121,13 @@ const (
 	WriteFailed Fault = iota + 1
 	SyncFailed
 	NoSpace
-	TooSlow // the node gave up waiting
-	Damaged // what was durable cannot be read: a restart will not help
+	TooSlow       // the node gave up waiting
+	Damaged       // what was durable cannot be read: a restart will not help
+	DirectoryLost // the data directory was removed or replaced: another node may write there
 )
 
 func (f Fault) String() string {
-	return [...]string{"", "write failed", "sync failed", "no space", "too slow", "damaged"}[f]
+	return [...]string{"", "write failed", "sync failed", "no space", "too slow", "damaged", "directory lost"}[f]
 }
 
 // Signals are what an operator may want.
