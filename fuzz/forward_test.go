@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -135,10 +136,13 @@ func sinful(r *http.Request) string {
 		}
 		return ""
 	}
-	for _, why := range []string{one("X-Forwarded-For", "127.0.0.1"), one("X-Forwarded-Proto", "http"), one("X-Forwarded-Host", ""), one("Traceparent", ""), one(proxy.DeadlineHeader, "")} {
+	for _, why := range []string{one("X-Forwarded-For", "127.0.0.1"), one("X-Forwarded-Proto", "http"), one("X-Forwarded-Host", ""), one(proxy.DeadlineHeader, "")} {
 		if why != "" {
 			return why
 		}
+	}
+	if n := len(r.Header["Traceparent"]); n > 1 { // the client's, or none
+		return fmt.Sprint(n, " fields Traceparent")
 	}
 	for name := range r.Header {
 		switch low := strings.ToLower(strings.ReplaceAll(name, "_", "-")); {

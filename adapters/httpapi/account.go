@@ -29,7 +29,7 @@ func accounts(k *call) error {
 	if err != nil {
 		return err
 	}
-	seen, err := k.sight(q.atLeast)
+	seen, err := k.present(q.atLeast)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func assets(k *call) error {
 	if err != nil {
 		return err
 	}
-	seen, err := k.sight(q.atLeast)
+	seen, err := k.present(q.atLeast)
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func changes(k *call) error {
 			return wrong(err)
 		}
 	}
-	seen, err := k.sight(0)
+	seen, err := k.present(0)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func entries(k *call) error {
 	if err := k.covers(q.account, ""); err != nil {
 		return err
 	}
-	seen, err := k.sight(q.atLeast)
+	seen, err := k.present(q.atLeast)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ func holds(k *call) error {
 	if err != nil {
 		return err
 	}
-	seen, err := k.sight(atLeast)
+	seen, err := k.present(atLeast)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,7 @@ type house struct {
 	money  money
 	more   chan struct{} // closed when there is more
 	lag    words.Seq     // the views are so far behind
+	coming words.Seq     // so many movements come right after a request was received
 	waits  atomic.Int64  // how often somebody began to wait
 
 	arrived  []event.Arrive        // all that came to the gate

@@ -101,8 +101,10 @@ func (o *object) hold(name string, id words.TxID) {
 	}
 }
 
-// sight waits until the views count a movement, within the deadline, and says up to
-// which one they do: all up to there is counted, and more may be.
+// sight waits until the views count a movement, within the deadline, and returns the last one
+// that they count: all up to there is counted, and more may be. If the movement is known and
+// the views are only behind, as while the index is rebuilt, the caller may come back: 503. If it
+// has not happened, the wait was in vain: 504.
 func (k *call) sight(atLeast words.Seq) (words.Seq, error) {
 	if k.Views == nil {
 		return 0, problem(event.Unavailable)
@@ -114,12 +116,16 @@ func (k *call) sight(atLeast words.Seq) (words.Seq, error) {
 	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
 	defer cancel()
 	if !k.Views.Await(ctx, k.key.Tenant, atLeast) {
+		if atLeast <= k.Books.Seq(k.key.Tenant) {
+			return 0, problem(event.Unavailable)
+		}
 		return 0, problem(event.Deadline)
 	}
 	return max(atLeast, k.Views.Seq(k.key.Tenant)), nil
 }
 
-// present is sight of all that the books count now: what a caller was told of is there.
+// present is sight of all that the books count now, so that an answer shows whatever its caller
+// may know.
 func (k *call) present(atLeast words.Seq) (words.Seq, error) {
 	return k.sight(max(atLeast, k.Books.Seq(k.key.Tenant)))
 }

@@ -211,7 +211,7 @@ func (h *house) Supply(t words.Tenant, asset []byte) (issued, burned, held words
 func (h *house) Seq(t words.Tenant) words.Seq {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.money.seqs[t]
+	return h.money.seqs[t] - min(h.coming, h.money.seqs[t])
 }
 
 func (h *house) AwaitSeq(ctx context.Context, t words.Tenant, seq words.Seq) bool {
