@@ -133,10 +133,12 @@ func assets(k *call) error {
 	if err != nil {
 		return err
 	}
-	list, mark, err := k.Views.Assets(k.key.Tenant, []byte(q.prefix), q.after, q.limit)
+	list, mark, err := k.Views.Assets(k.key.Tenant, []byte(q.prefix), q.after, q.limit+1)
 	if err != nil {
 		return err
 	}
+	more := len(list) > q.limit
+	list = list[:min(len(list), q.limit)]
 	o := object{'{'}
 	o.list("assets")
 	for _, asset := range list {
@@ -153,7 +155,7 @@ func assets(k *call) error {
 		}
 	}
 	o.close(']')
-	if len(list) > 0 {
+	if more {
 		o.text("next_cursor", k.cursor(ofAssets, list[len(list)-1]))
 	}
 	o.asOf(seen, mark)

@@ -107,6 +107,7 @@ func TestBeyond(t *testing.T) {
 		{bare("/keyed"), 401, `"code":"unauthorized"`, true},
 		{s.get("/keyed"), 200, "from afar: /keyed ", true},
 		{told("/a", bearer(1)), 200, "from afar: /a ", true},
+		{told("/keyed", "Bearer   "+bearer(1)[7:]), 200, "from afar: /keyed ", true},
 		{told("/a", "Bearer theirs"), 200, "from afar: /a Bearer theirs", true},
 		{bare("/nowhere"), 404, `"code":"not_found"`, true},
 		{bare("/gone"), 503, `"code":"unavailable"`, true},

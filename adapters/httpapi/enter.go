@@ -84,6 +84,7 @@ func (k *call) sees(in *event.Request) bool {
 // parseKey reads the value of Authorization.
 func parseKey(said string) (id words.KeyID, secret string, ok bool) {
 	scheme, text, ok := strings.Cut(said, " ")
+	text = strings.TrimLeft(text, " ") // RFC 9110 lets one space stand there, and some clients send more
 	if !ok || !strings.EqualFold(scheme, "Bearer") || len(text) != keyLen || text[:len(keyPrefix)] != keyPrefix || text[len(keyPrefix)+idLen] != '_' {
 		return 0, "", false
 	}

@@ -153,6 +153,38 @@ func TestListingsAreTheSameInPagesOfAnySize(t *testing.T) {
 	}
 }
 
+// TestTheLastPageHasNoCursor: a cursor leads to a page that has something.
+func TestTheLastPageHasNoCursor(t *testing.T) {
+	s := serve(t, crowd(t))
+	for path, all := range map[string]int{"/v1/accounts?prefix=user": 7, "/v1/assets?prefix=A": 3, "/v1/holds?account=user:0": 7, "/v1/keys?tenant=default": 3} {
+		for limit := 1; limit <= all+1; limit++ {
+			shown, next := 0, ""
+			for page := 1; ; page++ {
+				var p struct {
+					Accounts, Assets, Holds, Keys []any
+					Cursor                        string `json:"next_cursor"`
+				}
+				a := s.do(t, 200, fmt.Sprintf("%s&limit=%d%s", path, limit, next))
+				if err := json.Unmarshal([]byte(a.body), &p); err != nil {
+					t.Fatal(err)
+				}
+				n := len(p.Accounts) + len(p.Assets) + len(p.Holds) + len(p.Keys)
+				if shown += n; n == 0 || page > all {
+					t.Errorf("%s in pages of %d: page %d is empty, or beyond the last", path, limit, page)
+					break
+				}
+				if p.Cursor == "" {
+					break
+				}
+				next = "&cursor=" + p.Cursor
+			}
+			if shown != all {
+				t.Errorf("%s in pages of %d: %d shown, want %d", path, limit, shown, all)
+			}
+		}
+	}
+}
+
 // A key of patterns is shown its part of a listing, and pages go on behind what it is
 // not shown.
 func TestListingsShowWhatTheKeyCovers(t *testing.T) {

@@ -11,6 +11,7 @@ func operations() []Mutant {
 		alone("one test sends request ids of all kinds", one("the service is sent another request id than the client", "one request id, up and down", "adapters/httpapi/beyond.go", `k.r.Header["X-Request-Id"], k.r.Header["X-Decision-Id"] = h["X-Request-Id"], h["X-Decision-Id"]`, `k.r.Header["X-Request-Id"] = h["X-Decision-Id"]`, "./adapters/httpapi TestRequestIDs$")),
 		one("an upstream without a healthy endpoint is not reported", "status names upstreams that no request reaches", "core/node/node.go", "n.ready.Ail(words.NoEndpoint, n.beyond.Down() != 0)", "_ = words.NoEndpoint", "./core/node TestNoEndpointIsReported$", "./cmd/macronode TestNoHealthyEndpointIsShown$"),
 		alone("one table has the parts of the traffic", one("a full disk takes the proxy out of the balancer", "readyz answers for parts of the traffic", admin+"routes.go", "case \"\", \"write\":\n\t\treturn s.Ready, true", "case \"\", \"write\", \"proxy\":\n\t\treturn s.Ready, true", "./adapters/adminapi TestReadiness$")),
+		one("a cursor to an empty page", "a cursor leads to a page that has something", "adapters/httpapi/account.go", "more := len(list) > q.limit", "more := len(list) > 0", "./adapters/httpapi TestTheLastPageHasNoCursor$", "./adapters/httpapi TestTheWireIsGolden$"),
 		alone("one table has the variables of a Service", one("a Service named macronode stops the node", "variables that Kubernetes injects are ignored", "adapters/config/load.go", " && !isServiceLink(name, text) {", " {", "./adapters/config TestServiceLinksAreIgnored$")),
 	}
 }
