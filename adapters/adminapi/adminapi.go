@@ -32,6 +32,7 @@ type Config struct {
 	Decision  func(id string) (decision any, ok bool) // that became of a request; false: it is not kept
 	Upstreams func(set uint64) []string               // the names of some, by their bits; nil: there are none
 	Proof     func() (Proof, bool)                    // of who the node is, right now; nil or false: it has none
+	Longest   time.Duration                           // that a drain takes: the lame duck, the drain and the abort
 	Insecure  bool                                    // a listener beyond loopback serves without TLS; said aloud
 	Token     string                                  // of run.json; empty: this token is not accepted
 

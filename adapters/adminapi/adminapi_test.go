@@ -392,6 +392,14 @@ func TestWishesReachTheNode(t *testing.T) {
 	}
 }
 
+// TestADrainSaysHowLongItTakes, so that who waits for it waits long enough.
+func TestADrainSaysHowLongItTakes(t *testing.T) {
+	d := build(func(c *Config) { c.Longest = 64 * time.Second })
+	if w := d.visit(post("/drain").by(bearer)); strings.TrimSpace(w.Body.String()) != `{"phase":"ready","longest_ms":64000}` {
+		t.Error(w.Body)
+	}
+}
+
 func TestQueriesAreStrict(t *testing.T) {
 	for _, v := range []visit{
 		get("/readyz?for=all"), get("/readyz?for="), get("/readyz?for"), get("/readyz?verbos"), get("/readyz?verbose&verbose"), get("/readyz?verbose=no"), get("/readyz?for=read&for=read"), get("/readyz?%zz"),

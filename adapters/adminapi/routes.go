@@ -149,7 +149,10 @@ func (a *API) drain(w http.ResponseWriter, r *http.Request) {
 	if _, abort := flags["abort"]; abort {
 		a.Want(event.Abort)
 	}
-	a.wanted(w)
+	a.say(w, http.StatusAccepted, struct {
+		Phase   string `json:"phase"`
+		Longest int64  `json:"longest_ms"` // that it takes
+	}{a.Status().Phase.String(), a.Longest.Milliseconds()})
 }
 
 // accept believes the machine's clock.

@@ -154,7 +154,7 @@ type Node struct {
 	StartDeadline time.Duration `key:"start_deadline" default:"30s" min:"1s" max:"10m" change:"restart" doc:"Time for everything to be there, after which the node says that it starts late."`
 	InFlight      int           `key:"in_flight" default:"512" min:"1" max:"65536" change:"restart" doc:"Requests taken in and not answered; one more is told to come back."`
 	LameDuck      time.Duration `key:"lame_duck" default:"0s" min:"0s" max:"5m" change:"restart" doc:"Time of serving on while telling that the node ends."`
-	Drain         time.Duration `key:"drain" default:"3s" min:"0s" max:"5s" change:"restart" doc:"Time for what is in to finish."`
+	Drain         time.Duration `key:"drain" default:"3s" min:"0s" max:"30m" change:"restart" doc:"Time for what is in to finish: as long as the downloads, uploads and tunnels that a stop must not cut. What stops the process must wait longer than lame_duck, drain and abort together."`
 	Abort         time.Duration `key:"abort" default:"1s" min:"0s" max:"5s" change:"restart" doc:"Time for giving up the rest."`
 }
 

@@ -18,9 +18,11 @@ import (
 
 // adminHandler is the node as its operators see it.
 func (l *life) adminHandler() http.Handler {
+	ends := l.settings().core.Drain
 	return adminapi.New(adminapi.Config{
 		Status: l.ear.status, Want: l.want, Metrics: l.metrics.Handler(), Queues: l.queues, Effective: func() string { return l.edition.Load().config.Effective() }, Applied: l.changes.applied, Reload: l.reload, Decision: l.decision, Upstreams: l.upstreamNames, Proof: l.proof,
 		Hosts: func() []string { return l.edition.Load().admin.hosts }, OpenMetrics: func() bool { return l.edition.Load().admin.openMetrics }, Authorize: l.authorizeAdmin,
+		Longest:  ends.LameDuck + ends.Drain + ends.Abort,
 		Insecure: l.settings().listeners.insecureAdmin, Token: l.run.Token, Boot: random64(), Log: l.log,
 	})
 }

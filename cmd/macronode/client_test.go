@@ -314,7 +314,7 @@ func TestHowAClientIsLetIn(t *testing.T) {
 		{[]string{"--data", starting}, 1, "macronode: the node on " + starting + " is starting: it does not listen yet\n"},
 		{[]string{"--data", dead}, 1, "macronode: the node that ran on " + dead + " (process -1) is dead: macronode serve starts it again\n"},
 		{[]string{"--data", dir + "/none"}, 1, "macronode: no node runs on " + dir + "/none: macronode serve starts one\n"},
-		{[]string{"--set", "node.drain=9s"}, 2, "macronode: node.drain (flag --set node.drain=9s) is 9s: it wants a duration such as 200ms, 5s or 24h, from 0s to 5s\n"},
+		{[]string{"--set", "node.drain=9h"}, 2, "macronode: node.drain (flag --set node.drain=9h) is 9h: it wants a duration such as 200ms, 5s or 24h, from 0s to 30m\n"},
 	} {
 		d := newDesk()
 		p.said = nil

@@ -34,7 +34,7 @@ func TestFailuresAreJSON(t *testing.T) {
 		{"status --data " + dead, "", 1, `{"outcome":"failed","detail":"the node that ran on ` + dead + ` (process -1) is dead: macronode serve starts it again"}`},
 		{"status --data nowhere", "", 1, `{"outcome":"failed","detail":"no node runs on nowhere: macronode serve starts one"}`},
 		{"wallet bogus", "", 2, `{"outcome":"unable","detail":"unexpected argument bogus; macronode --help says what there is"}`},
-		{"config check --set node.drain=9s", "", 2, `{"outcome":"unable","detail":"node.drain (flag --set node.drain=9s) is 9s: it wants a duration such as 200ms, 5s or 24h, from 0s to 5s"}`},
+		{"config check --set node.drain=9h", "", 2, `{"outcome":"unable","detail":"node.drain (flag --set node.drain=9h) is 9h: it wants a duration such as 200ms, 5s or 24h, from 0s to 30m"}`},
 	} {
 		p, d := newPeer(t, c.answer), newDesk()
 		p.impatient(c.line)

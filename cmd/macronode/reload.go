@@ -134,6 +134,7 @@ func (l *life) change(a *adminapi.Attempt) error {
 		return err
 	}
 	l.swap(is, next)
+	l.warn(next.config)
 	return nil
 }
 

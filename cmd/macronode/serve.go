@@ -46,6 +46,7 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	l.edition.Store(first)
 	first.publish()
 	l.applyLog(first)
+	l.warn(cfg)
 	l.tls = newTLS(cfg, first.shown)
 	l.run.Listen.TLS = l.proves()
 	l.changes.begin(first)
@@ -76,6 +77,13 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	err = l.live(ctx, o)
 	l.end()
 	return err
+}
+
+// warn logs what of a configuration is probably not meant.
+func (l *life) warn(c *config.Config) {
+	for _, warning := range c.Warnings() {
+		l.log.Warn("configuration", "warning", warning)
+	}
 }
 
 // live is from the recovery to the last frame.

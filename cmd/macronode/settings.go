@@ -27,9 +27,15 @@ func (v *checkCmd) Run(c *console) error {
 	m := memoryBound(cfg)
 	if c.tree.JSON {
 		return c.print(struct {
-			OK     bool  `json:"ok"`
-			Memory int64 `json:"memory_bytes"`
-		}{true, m.Total()})
+			OK       bool     `json:"ok"`
+			Memory   int64    `json:"memory_bytes"`
+			Warnings []string `json:"warnings,omitempty"`
+		}{true, m.Total(), cfg.Warnings()})
+	}
+	for _, warning := range cfg.Warnings() {
+		if err := c.say("warning: %s", warning); err != nil {
+			return err
+		}
 	}
 	return c.say("the configuration can be used; it bounds memory at %s: macronode explain memory says what that is", megabytes(m.Total()))
 }

@@ -141,15 +141,22 @@ func (v *drainCmd) Run(c *console) error {
 	if v.Abort {
 		path += "?abort"
 	}
-	until := c.now().Add(v.Timeout)
-	got, err := c.admin(ctx, is, http.MethodPost, path, min(v.Timeout, oneAttempt))
+	began, attempt := c.now(), oneAttempt
+	if v.Timeout > 0 {
+		attempt = min(attempt, v.Timeout)
+	}
+	got, err := c.admin(ctx, is, http.MethodPost, path, attempt)
 	if err == nil && !got.ok() {
 		err = got.why()
 	}
 	if err != nil {
 		return err
 	}
-	for c.now().Before(until) {
+	timeout := v.Timeout
+	if timeout == 0 {
+		timeout = drainTimeout(got.body)
+	}
+	for until := began.Add(timeout); c.now().Before(until); {
 		switch gone, err := leftBy(dir, is); {
 		case err != nil:
 			return err
@@ -164,7 +171,16 @@ func (v *drainCmd) Run(c *console) error {
 			return fmt.Errorf("the node ends, and nobody waits for it: %w", err)
 		}
 	}
-	return fmt.Errorf("the node has not ended after %v; --abort gives up what does not finish", v.Timeout)
+	return fmt.Errorf("the node has not ended after %v; --abort gives up what does not finish", timeout)
+}
+
+// drainTimeout is how long to wait for a node that answered a drain so.
+func drainTimeout(answer []byte) time.Duration {
+	var said struct {
+		Longest int64 `json:"longest_ms"`
+	}
+	_ = json.Unmarshal(answer, &said) // one that does not say takes the least
+	return max(30*time.Second, time.Duration(said.Longest)*time.Millisecond+10*time.Second)
 }
 
 // leftBy reports that the node has left its directory, cleanly, and its process has

@@ -115,6 +115,8 @@ func TestDrain(t *testing.T) {
 		{"aborts", "202", "--abort", []then{doomed.ends}, 0, "POST /drain?abort  Bearer token", gone, 1},
 		{"dies", "202", "", []then{doomed.dies}, 1, asked, "macronode: the node (process PID) has ended without cleaning up: its log says why\n", 1},
 		{"does not end", "202", "--timeout 1s", nil, 1, asked, "macronode: the node has not ended after 1s; --abort gives up what does not finish\n", 10},
+		{"does not end, and says how long it may take", `202 {"phase":"draining","longest_ms":60000}`, "", nil, 1, asked, "macronode: the node has not ended after 1m10s; --abort gives up what does not finish\n", 700},
+		{"does not end, and says nothing of it", "202", "", nil, 1, asked, "macronode: the node has not ended after 30s; --abort gives up what does not finish\n", 300},
 		{"is not let in", barred, "", nil, 1, asked, "macronode: forbidden: May not\n", 0},
 		{"is interrupted", "202", "", []then{func(doomed) error { return errors.New("interrupted") }}, 1, asked,
 			"macronode: the node ends, and nobody waits for it: interrupted\n", 0},

@@ -53,7 +53,7 @@ type (
 	statusCmd struct{}
 	drainCmd  struct {
 		Abort   bool          `help:"Give up what does not finish at once."`
-		Timeout time.Duration `default:"30s" help:"How long to wait until it is gone."`
+		Timeout time.Duration `placeholder:"DURATION" help:"How long to wait until it is gone; else 10 s longer than its drain may take, and at least 30 s."`
 	}
 
 	configCmd struct {
