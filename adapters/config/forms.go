@@ -37,6 +37,8 @@ var forms = map[string]form{
 		regexp.MustCompile(`^https?://[a-z0-9_.:\[\]-]{1,300}(/[A-Za-z0-9._~!$&'()*+,;=:@-]+)*$`), isURL},
 	"path": {"a path such as /v1, without query, percent signs, empty segments or dots as a segment",
 		regexp.MustCompile(`^/([A-Za-z0-9._~!$&'()*+,;=:@-]+/)*[A-Za-z0-9._~!$&'()*+,;=:@-]*$`), staysInside},
+	"prefix": {"a path such as /users, which stands for /users and all below it: without wildcards, query, percent signs, empty segments or dots as a segment",
+		regexp.MustCompile(`^/([A-Za-z0-9._~!$&'()+,;=:@-]+/)*[A-Za-z0-9._~!$&'()+,;=:@-]*$`), staysInside},
 	"method": {"a method in capitals, and neither CONNECT nor TRACE",
 		regexp.MustCompile(`^[A-Z][A-Z-]{0,19}$`), func(t string) bool { return t != "CONNECT" && t != "TRACE" }},
 	"allowed method": {"a method in capitals, and neither CONNECT nor TRACE, or *",

@@ -85,7 +85,7 @@ func (u *Upstream) complete() {
 type Route struct {
 	Name        string        `key:"name" form:"label" doc:"What it is called by a quota."`
 	Host        string        `key:"host" form:"host" doc:"Host that is asked for, without a port; *.example.com is all below it; when it is not set, any."`
-	Path        string        `key:"path" default:"/" form:"path" doc:"Path that a request's begins with, in whole segments."`
+	Path        string        `key:"path" default:"/" form:"prefix" doc:"Path that a request's begins with, in whole segments."`
 	Methods     []string      `key:"methods" form:"method" most:"16" takes:"methods" doc:"Methods; when it is not set, any."`
 	Header      Header        `key:"header" doc:"A header that must be there."`
 	Upstream    string        `key:"upstream" form:"label" either:"what is served" doc:"Upstream that serves it."`
