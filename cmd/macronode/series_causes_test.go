@@ -341,7 +341,7 @@ var causes = map[string]cause{
 	"snapshot_lsn": func(m *metered, _ []string) (float64, moves) {
 		bytes := m.pays()
 		must(m.t, m.maker(m.t.Context()).Make(m.t.Context()))
-		return 1, moves{"journal_bytes_total": bytes, "index_lag_lsn": 1}
+		return float64(m.journal.Durable()), moves{"journal_bytes_total": bytes, "index_lag_lsn": 1} // it is the first snapshot
 	},
 	"access_lines_total": func(m *metered, l []string) (float64, moves) { return m.logsRequests(l[0]) },
 	"audit_lines_total": func(m *metered, _ []string) (float64, moves) {

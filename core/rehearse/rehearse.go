@@ -64,8 +64,8 @@ type play struct {
 	limit   int // of steps
 	steps   int
 	partial bool // a history was not played because of the limit
-	bytes bool // are counted in the house that is played
-	spare []*stage
+	bytes   bool // are counted in the house that is played
+	spare   []*stage
 }
 
 // exhausted reports that no step is left. Its caller leaves out what it would have played.
