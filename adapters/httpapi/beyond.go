@@ -68,7 +68,12 @@ func (a *API) sendOn(k *call) {
 			k.lacks = "No route fits its host, path, method and header."
 		}
 		if why != event.Unavailable {
-			err = cmp.Or(k.arrive(), err)
+			no := k.arrive()
+			if no == nil && why == event.NotFound && isIndex(k.r) {
+				k.index()
+				return
+			}
+			err = cmp.Or(no, err)
 		}
 		k.fail(err)
 		return

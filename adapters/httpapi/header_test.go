@@ -1,11 +1,13 @@
 package httpapi_test
 
 import (
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
 	"macronode/adapters/httpapi"
+	"macronode/core/event"
 )
 
 func TestCorrelationIsEchoedIfItIsPlain(t *testing.T) {
@@ -87,7 +89,7 @@ func TestDecisionsHaveTheirOwnNames(t *testing.T) {
 // What nobody serves is refused like everything else.
 func TestUnknownRoutes(t *testing.T) {
 	s := serve(t, build(t))
-	for _, path := range []string{"/", "/v1", "/v1/", "/v1/transfer/", "/V1/transfer", "/v1//transfer", "/v1%2Ftransfer",
+	for _, path := range []string{"/v1", "/v1/", "/v1/transfer/", "/V1/transfer", "/v1//transfer", "/v1%2Ftransfer",
 		"/v1/holds/", "/v1/batches", "/v1/accounts/a", "/v1/key", "/openapi.yaml", "/metrics", "/../v1/transfer"} {
 		for _, method := range []string{"GET", "POST", "OPTIONS", "BREW"} {
 			r := s.get("/")
@@ -157,4 +159,48 @@ func TestRequestIDs(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestIndex: whoever calls the node without knowing its API finds the document, unless a route
+// takes the path; it costs a turn like any request.
+func TestIndex(t *testing.T) {
+	h := build(t)
+	for name, s := range map[string]*street{"without routes": serve(t, h), "no route fits": serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = noRoutes{} })} {
+		for _, c := range []struct {
+			method, path, accept string
+			status               int
+			kind                 string
+		}{
+			{"GET", "/", "text/html,application/xhtml+xml,*/*;q=0.8", 200, "text/html; charset=utf-8"},
+			{"GET", "/", "*/*", 200, "application/json"},
+			{"GET", "/docs", "", 200, "application/json"},
+			{"POST", "/", "", 404, "application/problem+json"},
+			{"GET", "/docs/", "", 404, "application/problem+json"},
+			{"GET", "/index.html", "text/html", 404, "application/problem+json"},
+		} {
+			h.arrived = nil
+			r := s.get(c.path)
+			r.Method = c.method
+			r.Header.Del("Authorization")
+			r.Header.Set("Accept", c.accept)
+			a := s.send(r)
+			if a.status != c.status || a.header.Get("Content-Type") != c.kind || c.status == 200 && !strings.Contains(a.body, `"/openapi.json"`) {
+				t.Errorf("%s: %s %s: %d %s %s", name, c.method, c.path, a.status, a.header.Get("Content-Type"), a.body)
+			}
+			if len(h.arrived) != 1 || len(h.in) != 0 {
+				t.Errorf("%s: %s: %d came, %d are in", name, c.path, len(h.arrived), len(h.in))
+			}
+		}
+	}
+	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = far{} })
+	if a := s.send(s.get("/")); !strings.Contains(a.body, "from afar") {
+		t.Errorf("a route that takes /: %d %s", a.status, a.body)
+	}
+}
+
+// noRoutes has no route for anything.
+type noRoutes struct{}
+
+func (noRoutes) Match(*http.Request) (httpapi.Way, event.Problem) {
+	return httpapi.Way{}, event.NotFound
 }

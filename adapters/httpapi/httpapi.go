@@ -263,6 +263,10 @@ func (a *API) refuse(err error, c echo.Context) {
 			k.fail(no)
 			return
 		}
+		if r.problem == event.NotFound && isIndex(k.r) {
+			k.index()
+			return
+		}
 	}
 	if r.problem == event.MethodNotAllowed {
 		k.Header().Set(echo.HeaderAllow, a.takes[c.Path()])

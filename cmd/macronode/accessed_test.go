@@ -46,7 +46,7 @@ func TestAccess(t *testing.T) {
 		Msg, Decision, Method, Path, Route, Code, Class, Peer, Upstream, Endpoint, Outcome string
 
 		Status, In, Tries int
-		Took              int64 `json:"took_us"`
+		Took              float64 `json:"took_ms"`
 	}
 	found := map[string]line{}
 	for one := range strings.SplitSeq(text, "\n") {

@@ -15,7 +15,7 @@ import (
 
 // Run says what would change in the node that runs.
 func (v *diffCmd) Run(c *console) error {
-	here, err := c.load()
+	here, err := c.load(v.flags()...)
 	if err != nil {
 		return err
 	}

@@ -84,6 +84,7 @@ type life struct {
 	api       atomic.Pointer[httpapi.API]
 	level     *slog.LevelVar // of log
 	ear       ear
+	announced atomic.Bool // that it is ready
 	board     board
 	tls       *httpserver.TLS         // nil: no listener has it
 	seen      event.Status            // by the sampler, when it last told of a change
@@ -238,6 +239,9 @@ func (l *life) watch(free uint64) {
 		return
 	}
 	l.seen = s
+	if s.Phase == words.Ready && !l.announced.Load() {
+		return // announce logs it
+	}
 	level := slog.LevelInfo
 	if s.Phase == words.Degraded {
 		level = slog.LevelWarn

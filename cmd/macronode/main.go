@@ -21,6 +21,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"macronode/adapters/client"
+	"macronode/adapters/config"
 )
 
 func main() {
@@ -42,7 +43,8 @@ type console struct {
 	roll     func() float64 // in [0, 1)
 	draw     func() string  // a text that nobody draws twice
 
-	tree *tree // what was said
+	tree  *tree // what was said
+	lines bool  // err is a log of JSON
 }
 
 // run carries out one command line and returns the exit code. Help ends the process
@@ -53,6 +55,7 @@ func run(args []string, c *console) int {
 	defer func() { c.out = said.Writer }()
 	c.tree = new(tree)
 	err := c.carryOut(args)
+	c.lines = c.logsJSON(args)
 	code := c.tell(err)
 	if err != nil && said.n == 0 && (c.tree.JSON || slices.Contains(args, "--json")) {
 		if err := c.print(failure(err)); err != nil {
@@ -70,6 +73,9 @@ func (c *console) carryOut(args []string) error {
 	said, err := parser.Parse(args)
 	if err != nil {
 		return cannot(fmt.Errorf("%w; macronode --help says what there is", err))
+	}
+	if c.tree.ShowBuild {
+		return new(versionCmd).Run(c)
 	}
 	return said.Run(c)
 }
@@ -91,6 +97,11 @@ func (c *console) tell(err error) (code int) {
 		return done
 	}
 	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if c.lines {
+			log, _ := newLog(config.Log{Format: "json"}, c.err)
+			log.Error("macronode failed", "err", line)
+			continue
+		}
 		fmt.Fprintf(c.err, "macronode: %s\n", line) //nolint:errcheck // there is nowhere else to say it
 	}
 	var e *ending
@@ -98,6 +109,44 @@ func (c *console) tell(err error) (code int) {
 		return e.code
 	}
 	return refused
+}
+
+// logsJSON reports a command line that serves a node whose log is asked for in JSON, by a
+// flag or by the environment: then there is nothing else on standard error, whatever is wrong
+// with the rest.
+func (c *console) logsJSON(args []string) bool {
+	if !servesNode(args) {
+		return false
+	}
+	format := ""
+	for _, variable := range c.environ {
+		if said, ok := strings.CutPrefix(variable, "MACRONODE_LOG__FORMAT="); ok {
+			format = said
+		}
+	}
+	for i, arg := range args {
+		set, joined := strings.CutPrefix(arg, "--set=")
+		if arg == "--set" && i+1 < len(args) {
+			set, joined = args[i+1], true
+		}
+		if said, ok := strings.CutPrefix(set, "log.format="); joined && ok {
+			format = said
+		}
+	}
+	return format == "json"
+}
+
+// servesNode reports that the verb of a command line, which may be wrong, is serve or dev.
+func servesNode(args []string) bool {
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--set" || arg == "--config" || arg == "--data" || arg == "--http" || arg == "--admin":
+			i++ // its value
+		case !strings.HasPrefix(arg, "-"):
+			return arg == "serve" || arg == "dev"
+		}
+	}
+	return true // the verb where there is none
 }
 
 // Exit codes. They are a contract: scripts decide by them.

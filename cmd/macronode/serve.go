@@ -162,6 +162,7 @@ func (l *life) announce(ctx context.Context, o options) {
 	l.mu.Lock()
 	run := l.run
 	l.mu.Unlock()
+	l.announced.Store(true)
 	l.log.Info("ready", "http", run.Listen.HTTP, "admin", run.Listen.Admin, "data", string(l.dir))
 	notifyReady(l.log)
 	o.ready(run)

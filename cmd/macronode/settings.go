@@ -13,7 +13,7 @@ import (
 
 // Run says whether the configuration can be used, and the files that it names.
 func (v *checkCmd) Run(c *console) error {
-	cfg, err := c.load()
+	cfg, err := c.load(v.flags()...)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func megabytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<2
 
 // Run prints every key.
 func (v *effectiveCmd) Run(c *console) error {
-	cfg, err := c.load()
+	cfg, err := c.load(v.flags()...)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ type tree struct {
 	Data       string   `placeholder:"DIR" help:"Directory of the node, the key data; ./macronode-data where nobody says."`
 	Set        []string `placeholder:"KEY=VALUE" sep:"none" help:"Set any key of the configuration; may be repeated."`
 	JSON       bool     `help:"Print JSON on standard output."`
+	ShowBuild  bool     `name:"version" help:"Say which macronode this is, as the verb does."`
 
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the node (what is done without a verb)."`
 	Dev     devCmd     `cmd:"" help:"Run a node on a directory that is thrown away, and print its key."`
@@ -64,12 +65,18 @@ type (
 		Reload    reloadCmd    `cmd:"" help:"Have the node that runs read its configuration again."`
 		Status    appliedCmd   `cmd:"" help:"Say which configuration the node that runs has applied."`
 	}
-	checkCmd     struct{}
-	effectiveCmd struct{}
-	schemaCmd    struct{}
-	diffCmd      struct{}
-	reloadCmd    struct{}
-	appliedCmd   struct{}
+	checkCmd struct {
+		listenFlags `embed:""`
+	}
+	effectiveCmd struct {
+		listenFlags `embed:""`
+	}
+	schemaCmd struct{}
+	diffCmd   struct {
+		listenFlags `embed:""`
+	}
+	reloadCmd  struct{}
+	appliedCmd struct{}
 
 	explainCmd struct {
 		Memory   memoryCmd   `cmd:"" help:"Add up the memory that the configuration bounds, part by part."`

@@ -67,7 +67,7 @@ func (c *console) serve(cfg *config.Config, show bool, flags ...config.Flag) err
 func newLog(l config.Log, to io.Writer) (*slog.Logger, *slog.LevelVar) {
 	level := new(slog.LevelVar)
 	level.Set(levelOf(l))
-	o := &slog.HandlerOptions{Level: level}
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: inMilliseconds}
 	if isJSON(l) {
 		return slog.New(slog.NewJSONHandler(to, o)), level
 	}
@@ -76,6 +76,15 @@ func newLog(l config.Log, to io.Writer) (*slog.Logger, *slog.LevelVar) {
 
 // isJSON reports that lines are written as JSON.
 func isJSON(l config.Log) bool { return l.Format == "json" }
+
+// inMilliseconds gives each duration of a line one unit, whatever the format: took becomes
+// took_ms, with three decimals.
+func inMilliseconds(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() != slog.KindDuration {
+		return a
+	}
+	return slog.Float64(a.Key+"_ms", float64(a.Value.Duration().Microseconds())/1000)
+}
 
 // levelOf is the least important level that is written.
 func levelOf(l config.Log) (level slog.Level) {
