@@ -25,7 +25,8 @@ func (w *World) boot() {
 		w.leavesBehind()
 	}
 	if w.node != nil && w.odd("clock/away", 12, w.odds.clock) {
-		w.jump("clock moved between two lives,", 1000*around(w.c.Choose("clock/far", 20_000)))
+		w.skew = 1000 * around(w.c.Choose("clock/far", 20_000))
+		w.jump("clock moved between two lives,", w.skew)
 	}
 	for range 100 {
 		if w.odd("recovery/crash", 4, w.odds.crash) {
@@ -240,6 +241,7 @@ func (w *World) begin(found journalfile.Found) {
 		w.Saw["tail cut"]++
 	}
 	last := w.node.LSN()
+	w.recovered(last)
 	w.asleep, w.draining = false, false
 	w.tell(journal, disk, again, "recovered %v, cut %d bytes", last, found.Recovery.Cut)
 	w.promise.hold(w, last)
@@ -258,6 +260,7 @@ func (w *World) begin(found journalfile.Found) {
 	}
 	w.now.Mono++
 	w.step(event.Boot{Found: found.Recovery}, event.Indexed{Upto: w.index.mark})
+	w.skewed()
 	if !w.fol.Bootstrapped() {
 		w.step(&event.Enrol{Ticket: w.own(), Key: boss})
 	}

@@ -19,7 +19,7 @@ import (
 func New(c world.Chooser) *World {
 	w := &World{c: c, disk: world.NewDisk(), kept: world.NewDisk(), now: words.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}, Saw: map[string]int{}, Cells: map[Cell]int{}, GateCells: map[GateCell]int{},
 		asked: map[words.Ticket]*client{}, twins: map[words.Ticket]second{}, rate: even}
-	w.disk.Hurt = w.hurt
+	w.disk.Hurt, w.disk.Told, w.made = w.hurt, w.names, map[string]int{}
 	w.clients, w.index, w.clerk = people(), newIndex(), newClerk()
 	w.said = newTestimony(len(w.clients))
 	w.promise.begin(state.New(limits(), 0))

@@ -79,10 +79,15 @@ type World struct {
 	late   []event.Event
 	enter  []*event.Request
 	gate   *loop.Gate
-	places []spot               // of the gate, by slot
-	taken  uint64               // permits that were taken back in this life of the process
-	broken uint64               // upstreams whose breakers keep anybody away
-	childs [words.Children]bool // asked to run
+	places []spot         // of the gate, by slot
+	taken  uint64         // permits that were taken back in this life of the process
+	broken uint64         // upstreams whose breakers keep anybody away
+	stop   stopped        // how the last process ended
+	skew   int            // ms that the clock was moved by since then
+	made   map[string]int // files that were made, and how many names were lost until then
+
+	unsourced words.Instant        // since when the clock is doubted and has no source; 0: it is not
+	childs    [words.Children]bool // asked to run
 
 	clients  []*client
 	visitors [16]visitor

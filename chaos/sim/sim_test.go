@@ -18,6 +18,7 @@ import (
 
 var (
 	seeds = flag.Int("seeds", 1500, "how many lives")
+	base  = flag.Uint64("base", 0, "the seeds are those behind this one")
 	seed  = flag.Int("seed", 0, "only this one")
 	moves = flag.Int("moves", 500, "of each life")
 )
@@ -83,11 +84,12 @@ func lives(t *testing.T, from, to uint64) (saw map[string]int, cells map[sim.Cel
 // acknowledged is lost and no answer is ever taken back; and what makes that hard
 // was seen to happen.
 func TestSeeds(t *testing.T) {
-	from, to := 1, *seeds
+	from, to := *base+1, *base+uint64(*seeds)
 	if *seed > 0 {
-		from, to = *seed, *seed
+		from, to = uint64(*seed), uint64(*seed)
 	}
-	saw, cells, gated, steps := lives(t, uint64(from), uint64(to))
+	t.Logf("seeds %d to %d; again with: go test ./chaos/sim -run TestSeeds -base %d -seeds %d", from, to, *base, *seeds)
+	saw, cells, gated, steps := lives(t, from, to)
 	var all []string
 	for what, n := range saw {
 		all = append(all, fmt.Sprintf("%s %d", what, n))
@@ -116,7 +118,7 @@ func TestSeeds(t *testing.T) {
 	for _, p := range sim.Probes() {
 		faults[p.Fault] = true
 	}
-	t.Logf("evidence: sim.lives = %d", to)
+	t.Logf("evidence: sim.lives = %d, of seeds behind %d", *seeds, *base)
 	t.Logf("evidence: trace.steps = all %d of them", steps)
 	t.Logf("evidence: sim.faults = %d, each seen to matter", len(faults))
 	t.Logf("evidence: sim.probes = %d, none without a hit; the rarest %d times", len(sim.Probes()), least)

@@ -65,6 +65,7 @@ func (w *World) ails() {
 		w.Saw["upstream: closed again"]++
 	}
 	w.taken, w.broken = s.Taken, s.Broken
+	w.measures()
 	if s.Offset < -time.Second {
 		w.Saw["time stood its ground"]++
 	}
@@ -84,6 +85,7 @@ func (w *World) clocks() {
 	case 2:
 		w.now.Synced = !w.now.Synced
 		w.Saw["clock lost or found its source"]++
+		w.staysWithoutSource()
 	case 3:
 		w.jump("clock jumped", 1000*around(w.c.Choose("clock/far", 20_000)))
 	}

@@ -38,6 +38,7 @@ func (w *World) trouble() {
 			w.Saw["killed"]++ // the process goes, what was written stays
 			w.tell(decider, nobody, trouble, "killed")
 			w.disk.Fuse = -1
+			w.stops(true)
 			w.boot()
 			return
 		}
@@ -58,6 +59,7 @@ func (w *World) trouble() {
 func (w *World) powerLoss() {
 	w.Saw["power lost"]++
 	w.tell(disk, nobody, trouble, "the power is lost")
+	w.stops(false)
 	w.disk.Crash(w.c)
 	w.kept.Crash(w.c)
 	w.boot()
@@ -98,5 +100,8 @@ func (w *World) pause() {
 // hurt counts what the disk has done.
 func (w *World) hurt(how, name string) {
 	w.Saw["disk: "+how]++
+	if w.stop.hurts != nil {
+		w.stop.hurts[how]++
+	}
 	w.tell(disk, nobody, trouble, "%s %s", how, name)
 }
