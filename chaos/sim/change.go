@@ -55,6 +55,10 @@ var alters = [...]func(*World, *event.Gate){
 		}
 	},
 	func(w *World, g *event.Gate) { g.Facets[w.facet()].Flow = 1 + w.c.Choose("change/flow", 2) },
+	func(w *World, g *event.Gate) { g.Facets[w.facet()].FlowPermits = w.c.Choose("change/flow permits", 3) },
+	func(w *World, g *event.Gate) {
+		g.Facets[w.facet()].ClassPermits[1+w.c.Choose("change/class permits of", 2)] = w.c.Choose("change/class permits", 3)
+	},
 	func(w *World, g *event.Gate) { g.Weights[words.Anon] = uint64(w.c.Choose("change/weight", 2)) },
 	func(w *World, g *event.Gate) { g.Weights[words.Authed] = uint64(1 + w.c.Choose("change/weight", 5)) },
 	func(w *World, g *event.Gate) { g.Quotas[w.rule(g)].Burst = uint64(1 + w.c.Choose("change/burst", 9)) },

@@ -66,7 +66,7 @@ func quotas(small bool) []quota.Rule {
 // door is how many of each class the shell lets ask and work at once.
 func door(gate int) loop.Door {
 	if gate&narrowPermits != 0 {
-		return loop.Door{7, 10, 9}
+		return loop.Door{9, 15, 12}
 	}
 	return loop.Door{8, 16, 12}
 }
@@ -79,12 +79,13 @@ func gateway(c node.Config, gate int) node.Config {
 	for f := range l.Facets {
 		l.Facets[f] = admit.Facet{Permits: l.Places, Queue: 12, Class: [words.Classes]int{4, 4, 4}, Flow: 4}
 		if gate&narrowPermits != 0 {
-			l.Facets[f] = admit.Facet{Permits: 2, Queue: 6, Class: [words.Classes]int{2, 2, 2}, Flow: 1}
+			l.Facets[f] = admit.Facet{Permits: 2, Queue: 6, Class: [words.Classes]int{2, 2, 2}, Flow: 1, ClassPermits: [words.Classes]int{2, 2, 1}, FlowPermits: 1}
 		}
 	}
 	if gate&narrowPermits != 0 { // one tenant's clients may fill their class
 		l.Facets[words.Money] = admit.Facet{Permits: 2, Queue: 7, Class: [words.Classes]int{2, 3, 2}, Flow: 3}
-		l.Facets[words.Lists] = admit.Facet{Permits: 1, Queue: 7, Class: [words.Classes]int{1, 4, 2}, Flow: 2}
+		l.Facets[words.Lists] = admit.Facet{Permits: 1, Queue: 8, Class: [words.Classes]int{2, 4, 2}, Flow: 2}
+		l.Facets[words.Streams].Permits = 1 // with those of Beyond, no more than calls
 	}
 	c.Admit, c.Subjects, c.Pace = l, quota.Limits{Peers: 3, Keys: 64, Tenants: 8}, 5*time.Millisecond
 	c.Quotas = quotas(gate&smallQuotas != 0)

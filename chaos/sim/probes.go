@@ -193,7 +193,7 @@ var probes = [...]Probe{
 	{"upstream is told of twice", "upstream: told twice"},
 	{"upstream dies", "upstream: looked at, open"},
 	{"upstream dies", "a breaker opens in a drain"},
-	{"", "gate: queue"}, {"", "gate: flow"}, {"", "gate: route"}, {"", "gate: weight"}, {"", "upstream: full"},
+	{"", "a permit is there, and who waits has his share"}, {"", "gate: queue"}, {"", "gate: flow"}, {"", "gate: route"}, {"", "gate: weight"}, {"", "upstream: full"},
 	// What the node does about all that, and of its own.
 	{"", "told "}, {"", "told nonce_conflict"}, {"", "told limits_exceeded"}, {"", "told idempotency_conflict"}, {"", "told in_progress"},
 	{"", "told busy"}, {"", "told unavailable"}, {"", "told unknown"}, {"", "told forbidden"}, {"", "told idempotency_full"},

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -43,9 +44,8 @@ type door struct {
 	pace   time.Duration
 	guests []guest // in the order in which they came
 	queues [words.Facets]fair.Queue
-	line   fair.Queue // of parts of bodies
-	passed bool       // one of them went last, and no request since
-	out    [words.Facets]int
+	line   fair.Queue        // of parts of bodies
+	passed bool              // one of them went last, and no request since
 	most   [words.Facets]int // permits that may be out: as many as there are, or were when there were more
 	turn   words.Facet
 	taken  uint64
@@ -74,9 +74,18 @@ func (d *door) bounds(f int, of admit.Facet, weights [words.Classes]uint64, quan
 	for k, w := range weights {
 		weight[k] = int64(w)
 	}
-	d.queues[f].Most, d.queues[f].Class, d.queues[f].Flow = of.Queue, of.Class, of.Flow
-	d.queues[f].Change(weight, int64(quantum))
-	d.most[f] = max(d.out[f], of.Permits)
+	q := &d.queues[f]
+	q.Most, q.Class, q.Flow = of.Queue, of.Class, of.Flow
+	if q.FlowShare = of.FlowPermits; q.FlowShare == 0 || q.FlowShare >= of.Permits {
+		q.FlowShare = math.MaxInt
+	}
+	for c, most := range of.ClassPermits {
+		if q.ClassShare[c] = min(most, of.Permits); most == 0 {
+			q.ClassShare[c] = of.Permits
+		}
+	}
+	q.Change(weight, int64(quantum))
+	d.most[f] = max(d.outs(words.Facet(f)), of.Permits)
 }
 
 // lines are the line's: whoever is in is served to the end.
@@ -201,6 +210,20 @@ func (d *door) count(which func(*guest) bool) (n int) {
 		}
 	}
 	return n
+}
+
+// outs is how many permits of a facet are out.
+func (d *door) outs(f words.Facet) int {
+	return d.count(func(g *guest) bool { return g.at == "out" && g.facet == f })
+}
+
+// parked notes that somebody waits for no permit, but for his share.
+func (d *door) parked() {
+	for f := range words.Facets {
+		if d.outs(f) < d.limits.Facets[f].Permits && d.waits(f) > 0 && !d.queues[f].Ready() {
+			d.note("a permit is there, and who waits has his share")
+		}
+	}
 }
 
 // waits is how many are queued in a facet.
@@ -338,6 +361,7 @@ func (d *door) lets(now words.Instant) {
 			if ripe {
 				d.note("a permit is there, and the pace lets nobody go")
 			}
+			d.parked()
 			return
 		}
 	}
@@ -346,7 +370,7 @@ func (d *door) lets(now words.Instant) {
 // ripe is the facet whose turn it is of those in which somebody waits, and a permit is there.
 func (d *door) ripe() (f words.Facet, any bool) {
 	for n := range words.Facets {
-		if f = (d.turn + n) % words.Facets; d.out[f] < d.limits.Facets[f].Permits && d.waits(f) > 0 {
+		if f = (d.turn + n) % words.Facets; d.queues[f].Ready() {
 			return f, true
 		}
 	}
@@ -367,7 +391,6 @@ func (d *door) next(now words.Instant, f words.Facet) {
 			d.says = append(d.says, v)
 		}
 	}
-	d.out[f]++
 }
 
 // settles is Settle: a ticket that is not in changes nothing.
@@ -392,7 +415,7 @@ func (d *door) settles(now words.Instant, in *event.Settle) {
 	d.purses.settled(now, &g, in.Bytes)
 	d.ends(in.Fate)
 	if g.at == "out" {
-		d.out[g.facet]--
+		d.queues[g.facet].Return(g.flow)
 		d.queues[g.facet].Correct(g.flow, g.cost-int64(min(max(in.Bytes, d.limits.Least), 1<<40)))
 	}
 }
@@ -426,7 +449,7 @@ func (d *door) late(now words.Instant) {
 // shuts is Drain: nobody waits through it.
 func (d *door) shuts(now words.Instant) {
 	for f := range d.queues {
-		for slot, any := d.queues[f].Next(); any; slot, any = d.queues[f].Next() {
+		for slot, any := d.queues[f].Evict(); any; slot, any = d.queues[f].Evict() {
 			d.sends(slot, event.NotServing, now)
 		}
 	}
@@ -467,10 +490,11 @@ func (d *door) exact(after *View) error {
 			queued[g.facet][g.flow.Class]++
 		}
 	}
-	for f, out := range d.out {
+	for f := range words.Facets {
+		out := d.outs(f)
 		d.most[f] = max(d.limits.Facets[f].Permits, min(d.most[f], out))
 		if after.Out[f] != uint32(out) || out > d.most[f] {
-			return broken("PermitsExact", "%d permits of %v are out, counted %d, at most %d", out, words.Facet(f), after.Out[f], d.most[f])
+			return broken("PermitsExact", "%d permits of %v are out, counted %d, at most %d", out, f, after.Out[f], d.most[f])
 		}
 	}
 	if lined := d.count(func(g *guest) bool { return g.lined > 0 }); int(after.Lined) != lined {

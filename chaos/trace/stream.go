@@ -111,7 +111,7 @@ func (d *door) resumes(now words.Instant, g *guest) {
 	}
 	if taken {
 		g.at = "lost"
-		d.out[g.facet]--
+		d.queues[g.facet].Return(g.flow)
 		d.taken++
 	}
 	switch {

@@ -11,6 +11,7 @@ package admit
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"macronode/core/event"
@@ -65,8 +66,8 @@ type row struct {
 //
 // Invariants:
 //
-//	A1  of each facet, permits that are out are the rows that are out, and no more than its
-//	    limit, but by those that were out when it became less
+//	A1  of each facet, permits that are out are the rows that are out; that they are no more
+//	    than the limit, and of a class and a flow no more than the shares, is F6 of its queue
 //	A2  a row waits in the queue of its facet if and only if it is queued
 //	A3  rows that are queued or out stand among those that are due, the earliest first
 //	A4  of each route, what is counted is its rows that are queued or at work, lost ones too
@@ -84,8 +85,6 @@ type Admit struct {
 // plain is what of it is copied as it stands: it owns no memory.
 type plain struct {
 	limits Limits
-	most   [words.Facets]uint32 // permits: the limit, or those that were out when it became less
-	out    [words.Facets]uint32
 	passed bool // a part went last, and no request since
 	turn   words.Facet
 	taken  uint64 // permits that were taken back from those who kept them too long
@@ -96,7 +95,6 @@ func New(l Limits, seed words.Hash64) Admit {
 	a := Admit{plain: plain{limits: l}, rows: make([]row, l.Places), routes: make([]uint32, len(l.Routes)), dues: make([]uint32, 0, l.Places)}
 	for f := range a.queues {
 		a.queues[f] = fair.New(queueLimits(&l, words.Facet(f)), seed)
-		a.most[f] = uint32(l.Facets[f].Permits)
 	}
 	a.line = fair.New(lineLimits(&l), seed)
 	return a
@@ -104,7 +102,21 @@ func New(l Limits, seed words.Hash64) Admit {
 
 func queueLimits(l *Limits, f words.Facet) fair.Limits {
 	of := &l.Facets[f]
-	return fair.Limits{Places: l.Places, Queue: of.Queue, Class: of.Class, Flow: of.Flow, Quantum: l.Quantum, Weights: l.Weights}
+	return fair.Limits{Places: l.Places, Queue: of.Queue, Class: of.Class, Flow: of.Flow, Quantum: l.Quantum, Weights: l.Weights, Shares: shares(of)}
+}
+
+// shares are how many permits of a facet a class and a flow may have. A flow that may have all
+// of them has no share of its own: it keeps its turn while there is no permit.
+func shares(of *Facet) (s fair.Shares) {
+	if s.Flow = of.FlowPermits; s.Flow == 0 || s.Flow >= of.Permits {
+		s.Flow = math.MaxInt
+	}
+	for c, most := range of.ClassPermits {
+		if s.Class[c] = min(most, of.Permits); most == 0 {
+			s.Class[c] = of.Permits
+		}
+	}
+	return s
 }
 
 // Would says why a request would not be queued: nothing is changed.
@@ -148,24 +160,20 @@ func (a *Admit) Arrive(now words.Instant, in *event.Arrive) {
 	a.enlist(place)
 }
 
-// Ripe reports that somebody waits whose facet has a permit.
+// Ripe reports that somebody waits who may have a permit.
 func (a *Admit) Ripe() bool {
 	for f := range a.queues {
-		if a.ripe(words.Facet(f)) {
+		if a.queues[f].Ready() {
 			return true
 		}
 	}
 	return false
 }
 
-func (a *Admit) ripe(f words.Facet) bool {
-	return a.queues[f].Len() > 0 && int(a.out[f]) < a.limits.Facets[f].Permits
-}
-
 // Next gives a permit to whose turn it is, which Ripe says there is. The facets take turns.
 func (a *Admit) Next(now words.Instant) (t words.Ticket, waited time.Duration) {
 	words.Assert(a.Ripe(), "admit: nobody may go")
-	for !a.ripe(a.turn) {
+	for !a.queues[a.turn].Ready() {
 		a.turn = (a.turn + 1) % words.Facets
 	}
 	f := a.turn
@@ -173,7 +181,6 @@ func (a *Admit) Next(now words.Instant) (t words.Ticket, waited time.Duration) {
 	place, _ := a.queues[f].Next()
 	r := &a.rows[place]
 	r.state = out
-	a.out[f]++
 	a.passed = false
 	a.due(place)
 	return r.ticket, time.Duration(now - r.since)
@@ -195,8 +202,8 @@ func (a *Admit) Settle(t words.Ticket, bytes uint64) (ended, worked bool) {
 		a.unlist(t.Slot())
 	case out:
 		a.drop(t.Slot())
-		a.out[r.facet]--
 		a.unlist(t.Slot())
+		a.queues[r.facet].Return(r.flow)
 		a.queues[r.facet].Correct(r.flow, int64(r.cost)-int64(min(max(bytes, a.limits.Least), 1<<40)))
 	}
 	a.leave(r)
@@ -232,7 +239,7 @@ func (a *Admit) Overdue(now words.Instant) (t words.Ticket, what Over, waited ti
 		if kept := r.end.Plus(a.limits.Grace); kept <= now {
 			a.unlist(place)
 			r.state = lost
-			a.out[r.facet]--
+			a.queues[r.facet].Return(r.flow)
 			a.taken++
 			if was.state == paused {
 				was.state = lined // it will not go
@@ -255,10 +262,10 @@ func (a *Admit) Due() (due words.Instant, any bool) {
 	return a.rows[a.dues[0]].until, true
 }
 
-// Evict takes somebody out of the queues, in turn; false when nobody waits.
+// Evict takes somebody out of the queues; false when nobody waits.
 func (a *Admit) Evict() (t words.Ticket, ok bool) {
 	for f := range a.queues {
-		if place, any := a.queues[f].Next(); any {
+		if place, any := a.queues[f].Evict(); any {
 			r := &a.rows[place]
 			a.unlist(place)
 			a.leave(r)
@@ -294,7 +301,7 @@ func (a *Admit) Alone(in *event.Arrive) bool { return a.queues[in.Facet].Waits(f
 // Out is how many permits of a facet are out, Queued how many of a class wait for one,
 // Saved what a class may still spend of its turn, and Taken how many permits were ever
 // taken back.
-func (a *Admit) Out(f words.Facet) int                     { return int(a.out[f]) }
+func (a *Admit) Out(f words.Facet) int                     { return a.queues[f].InUse() }
 func (a *Admit) Saved(f words.Facet, c words.Class) uint64 { return a.queues[f].Saved(c) }
 func (a *Admit) Queued(f words.Facet, c words.Class) int   { return a.queues[f].Of(c) }
 func (a *Admit) Taken() uint64                             { return a.taken }

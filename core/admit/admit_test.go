@@ -153,8 +153,9 @@ func TestAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits()
 		l.Weights[words.Anon] = rapid.Uint64Range(0, 1).Draw(t, "weight")
-		a, spare, now := admit.New(l, 1), admit.New(limits(), 2), words.Instant(0)
 		m := twin.House{Permits: 2, Queue: 4, Flow: 2, Class: [words.Classes]int{3, 3, 3}, Routes: l.Routes, Wait: l.Wait, Grace: l.Grace}
+		permitShares(t, &m, &l)
+		a, spare, now := admit.New(l, 1), admit.New(limits(), 2), words.Instant(0)
 		for c, w := range l.Weights {
 			m.Weight[c] = int(w)
 		}

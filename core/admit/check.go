@@ -22,7 +22,7 @@ func Bytes(l Limits) int64 {
 func (a *Admit) Mix(h words.Hash64) words.Hash64 {
 	h = a.line.Mix(a.limits.Mix(h.Mix(uint64(a.turn)).Mix(a.taken).MixBit(a.passed)))
 	for f := range a.queues {
-		h = a.queues[f].Mix(h).Mix(uint64(a.out[f])).Mix(uint64(a.most[f]))
+		h = a.queues[f].Mix(h)
 	}
 	for _, n := range a.routes {
 		h = h.Mix(uint64(n))
@@ -76,8 +76,8 @@ func (a *Admit) Check() error {
 		}
 	}
 	for f, n := range outs {
-		if n != a.out[f] || n > a.most[f] {
-			return fmt.Errorf("A1: %d permits of %v are out, counted %d, at most %d", n, words.Facet(f), a.out[f], a.most[f])
+		if int(n) != a.queues[f].InUse() {
+			return fmt.Errorf("A1: %d permits of %v are out, counted %d", n, words.Facet(f), a.queues[f].InUse())
 		}
 		if err := a.queues[f].Check(); err != nil {
 			return err

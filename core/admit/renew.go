@@ -20,7 +20,6 @@ func (a *Admit) Renew(l Limits) {
 	a.limits = l
 	for f := range a.queues {
 		a.queues[f].Renew(queueLimits(&l, words.Facet(f)))
-		a.most[f] = max(uint32(l.Facets[f].Permits), a.out[f])
 	}
 	a.line.Renew(lineLimits(&l))
 	if len(a.routes) < len(l.Routes) {
@@ -60,9 +59,9 @@ func (l *Limits) Mix(h words.Hash64) words.Hash64 {
 	}
 	for f := range l.Facets {
 		of := &l.Facets[f]
-		h = h.Mix(uint64(of.Permits)).Mix(uint64(of.Queue)).Mix(uint64(of.Flow))
-		for _, n := range of.Class {
-			h = h.Mix(uint64(n))
+		h = h.Mix(uint64(of.Permits)).Mix(uint64(of.Queue)).Mix(uint64(of.Flow)).Mix(uint64(of.FlowPermits))
+		for c, n := range of.Class {
+			h = h.Mix(uint64(n)).Mix(uint64(of.ClassPermits[c]))
 		}
 	}
 	for _, n := range l.Routes {

@@ -27,8 +27,10 @@ func change(t *rapid.T, now words.Instant, a *admit.Admit, m *twin.House, l *adm
 		m.Class[c], m.Weight[c] = n("class", 1, 4), n("weight", 0, 2)
 		l.Weights[c] = uint64(m.Weight[c])
 	}
+	permitShares(t, m, l)
 	for f := range l.Facets {
-		l.Facets[f] = admit.Facet{Permits: m.Permits, Queue: m.Queue, Class: m.Class, Flow: m.Flow}
+		of := &l.Facets[f]
+		of.Permits, of.Queue, of.Class, of.Flow = m.Permits, m.Queue, m.Class, m.Flow
 	}
 	l.Quantum, l.Wait, l.Routes = uint64(n("quantum", 10, 2*quantum)), m.Wait, m.Routes
 	a.Renew(*l)
@@ -46,6 +48,19 @@ func change(t *rapid.T, now words.Instant, a *admit.Admit, m *twin.House, l *adm
 	if left := m.Gone(0); left != nil {
 		t.Fatalf("%+v waits, and is not served", left)
 	}
+}
+
+// permitShares draws how many permits classes and flows may have.
+func permitShares(t *rapid.T, m *twin.House, l *admit.Limits) {
+	var of admit.Facet
+	of.FlowPermits = rapid.IntRange(0, 3).Draw(t, "flow permits")
+	for c := range of.ClassPermits {
+		of.ClassPermits[c] = rapid.IntRange(0, 3).Draw(t, "class permits")
+	}
+	for f := range l.Facets {
+		l.Facets[f].FlowPermits, l.Facets[f].ClassPermits = of.FlowPermits, of.ClassPermits
+	}
+	m.FlowPermits, m.ClassPermits = of.FlowPermits, of.ClassPermits
 }
 
 // TestRenewOfNothing: a change to the same limits changes nothing.

@@ -66,6 +66,11 @@ type FacetRoom struct {
 	Queue   int                // requests that wait for one
 	Class   [words.Classes]int // of them, of a class
 	Flow    int                // of them, of a flow
+
+	// Of the permits, those that a class may have together with the classes behind it, and
+	// those that a flow may have; 0: all of them.
+	ClassPermits [words.Classes]int
+	FlowPermits  int
 }
 
 // An Upstream is how one service is treated.

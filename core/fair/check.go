@@ -6,18 +6,23 @@ import (
 	"macronode/core/words"
 )
 
-// each yields all items in the order of the classes, of each its ring, of each flow its
+// each yields all items in the order of the classes, of each its rings, of each flow its
 // first to its last.
 func (q *Queue) each(yield func(f words.Flow, at, place uint32)) {
 	for c := range q.classes {
-		at := q.classes[c].first
-		for range q.classes[c].flows {
-			name, _ := q.known.Row(at)
-			for place := q.flows[at].head; place != none; place = q.items[place].next {
-				yield(name, at, place)
-			}
-			at = q.flows[at].next
+		q.eachOf(&q.classes[c].ready, yield)
+		q.eachOf(&q.classes[c].parked, yield)
+	}
+}
+
+func (q *Queue) eachOf(r *ring, yield func(f words.Flow, at, place uint32)) {
+	at := r.first
+	for range r.flows {
+		name, _ := q.known.Row(at)
+		for place := q.flows[at].head; place != none; place = q.items[place].next {
+			yield(name, at, place)
 		}
+		at = q.flows[at].next
 	}
 }
 
@@ -31,11 +36,18 @@ func (q *Queue) Mix(h words.Hash64) words.Hash64 {
 	last := none
 	q.each(func(f words.Flow, at, place uint32) {
 		if at != last {
-			h, last = f.Mix(h).Mix(uint64(q.flows[at].deficit)), at
+			h, last = f.Mix(h).Mix(uint64(q.flows[at].deficit)).MixBit(q.flows[at].parked), at
 		}
 		h = h.Mix(uint64(place)).Mix(q.items[place].cost)
 	})
-	return h
+	var uses words.Hash64 // of all flows, in no order
+	for at := range q.known.Places() {
+		if out := q.flows[at].out; out > 0 {
+			name, _ := q.known.Row(uint32(at))
+			uses += name.Mix(words.Hash64(out))
+		}
+	}
+	return h.Mix(uint64(uses))
 }
 
 // CopyTo overwrites dst, reusing its memory.
@@ -86,11 +98,42 @@ func (q *Queue) Check() error {
 			return err
 		}
 	}
+	return q.checkUse(queued)
+}
+
+// checkUse is F6.
+func (q *Queue) checkUse(queued []uint32) error {
+	var out [words.Classes]uint32
+	known := 0
+	for at := range q.known.Places() {
+		f := &q.flows[at]
+		if f.out == 0 && queued[at] == 0 {
+			continue
+		}
+		known++
+		name, _ := q.known.Row(uint32(at))
+		if out[name.Class] += f.out; int(f.out) > q.most.inUse.Flow {
+			return fmt.Errorf("F6: a flow of class %v uses %d, at most %d", name.Class, f.out, q.most.inUse.Flow)
+		}
+		if f.parked != (queued[at] > 0 && q.full(f)) {
+			return fmt.Errorf("F6: a flow of class %v uses %d, has %d queued, is parked %v", name.Class, f.out, queued[at], f.parked)
+		}
+	}
+	if known != q.known.Len() {
+		return fmt.Errorf("F6: %d flows are known, %d have anything", q.known.Len(), known)
+	}
+	all := 0
+	for of := words.Classes; of > 0; of-- {
+		n := q.classes[of-1].out
+		if all += int(n); n != out[of-1] || all > q.most.inUse.Class[of-1] && all > 0 {
+			return fmt.Errorf("F6: class %v uses %d, counted %d, at most %d with those behind it", of-1, out[of-1], n, q.most.inUse.Class[of-1])
+		}
+	}
 	return nil
 }
 
 func (q *Queue) checkClass(of words.Class, there uint32, queued []uint32) error {
-	c, quantum, weight := &q.classes[of], int64(q.limits.Quantum), q.limits.Weights[of]
+	c, weight := &q.classes[of], q.limits.Weights[of]
 	switch {
 	case c.queued != there || int(there) > q.most.class[of]:
 		return fmt.Errorf("F1, F2: %d of class %v are queued, counted %d, at most %d", there, of, c.queued, q.most.class[of])
@@ -101,10 +144,20 @@ func (q *Queue) checkClass(of words.Class, there uint32, queued []uint32) error 
 	case weight == 0 && there > 0:
 		return fmt.Errorf("F5: class %v has no weight and %d queued", of, there)
 	}
-	at := c.first
-	for range c.flows {
+	if err := q.checkRing(of, &c.ready, false, queued); err != nil {
+		return err
+	}
+	return q.checkRing(of, &c.parked, true, queued)
+}
+
+// checkRing looks at the flows of one ring of a class.
+func (q *Queue) checkRing(of words.Class, r *ring, parked bool, queued []uint32) error {
+	quantum, at := int64(q.limits.Quantum), r.first
+	for range r.flows {
 		f := &q.flows[at]
 		switch {
+		case f.parked != parked:
+			return fmt.Errorf("F6: a flow of class %v stands in the ring of others", of)
 		case f.queued != queued[at] || f.queued == 0 || int(f.queued) > q.most.flow:
 			return fmt.Errorf("F1, F2: a flow of class %v has %d queued, counted %d, at most %d", of, queued[at], f.queued, q.most.flow)
 		case f.deficit > 3*quantum || f.deficit < -quantum:

@@ -7,6 +7,9 @@
 // A class is given weight × quantum when its turn comes, a flow one quantum, and each
 // spends what its items cost. What is left it keeps until it has nothing queued: then it
 // has nothing saved and nothing owed.
+//
+// Items that were taken may be in use, of each flow and class no more than its share. A flow
+// at its share is parked: it is passed over until one of its items is returned.
 package fair
 
 import (
@@ -32,6 +35,7 @@ type Limits struct {
 	Flow    int                   // of them, of a flow
 	Quantum uint64                // cost that a flow is given when its turn comes, and the most that an item costs
 	Weights [words.Classes]uint64 // of a class: how many quanta it is given. 0: it is not served
+	Shares  Shares
 }
 
 // none ends a list of places, or of flows.
@@ -44,22 +48,26 @@ type item struct {
 	cost       uint64
 }
 
-// flow has what a caller has queued, in order, and a place in the ring of its class.
+// flow has what a caller has queued, in order, and a place in a ring of its class while that
+// is anything.
 type flow struct {
 	head, tail uint32
 	queued     uint32
+	out        uint32 // items in use
+	parked     bool   // it stands in the ring of those that are at their share
 	prev, next uint32 // in the ring
 	deficit    int64  // what it may still spend
 }
 
-// class has a ring of flows; the first of them is the one whose turn it is.
+// class has a ring of flows that take turns; the first of them is the one whose turn it is.
+// Those at their share are in a ring of their own, in the order in which they were parked.
 type class struct {
-	first   uint32
-	flows   uint32
-	queued  uint32
-	deficit uint64
-	visited bool // its turn has come, and it was given its quanta
-	begun   bool // the turn of its first flow has come, and that was given its quantum
+	ready, parked ring
+	queued        uint32
+	out           uint32 // items in use
+	deficit       uint64
+	visited       bool // its turn has come, and it was given its quanta
+	begun         bool // the turn of its first flow has come, and that was given its quantum
 }
 
 // nothing is the value of a row that is all key.
@@ -79,6 +87,9 @@ func (nothing) Mix(h words.Hash64) words.Hash64 { return h }
 //	F4  no class has more saved than weight × quantum and one item, no flow more than a
 //	    quantum and what it was given back, and none owes more than a quantum
 //	F5  a class without weight has nothing queued
+//	F6  what is in use is no more than the shares let it be, but by what was in use when they
+//	    became less; a flow is parked if and only if it has items queued and its share in use;
+//	    a flow is known as long as it has anything queued or in use
 type Queue struct {
 	limits  Limits
 	most    bounds // those of limits, or what was queued when they became less
@@ -99,7 +110,7 @@ func New(l Limits, seed words.Hash64) Queue {
 		q.items[i].flow = none
 	}
 	for i := range q.classes {
-		q.classes[i].first = none
+		q.classes[i].ready, q.classes[i].parked = ring{first: none}, ring{first: none}
 	}
 	return q
 }
@@ -117,14 +128,15 @@ func (q *Queue) Saved(c words.Class) uint64 { return q.classes[c].deficit }
 
 // Ahead is how many items are served before one of a flow that comes now, where all of them
 // cost a quantum: those of its flow, what the other flows of its class are given meanwhile,
-// and then the other classes. It may be fewer, and never more.
+// and then the other classes. It may be fewer, and more only where the flow or its class is at
+// its share.
 func (q *Queue) Ahead(f words.Flow) int {
 	c, own := &q.classes[f.Class], uint64(q.Waits(f))
 	mine := q.limits.Weights[f.Class]
 	if mine == 0 {
 		return q.queued
 	}
-	others := uint64(c.flows)
+	others := uint64(c.ready.flows + c.parked.flows)
 	if own > 0 {
 		others--
 	}
@@ -179,9 +191,12 @@ func (q *Queue) Offer(f words.Flow, place uint32, cost uint64) error {
 	if !waits {
 		at = q.known.Put(f, nothing{})
 		q.flows[at] = flow{head: none, tail: none}
-		q.enter(c, at)
 	}
 	w := &q.flows[at]
+	if w.queued == 0 {
+		w.parked = q.full(w)
+		q.enter(c.ring(w.parked), at)
+	}
 	q.items[place] = item{flow: at, prev: w.tail, next: none, cost: cost}
 	if w.tail == none {
 		w.head = place
@@ -195,12 +210,14 @@ func (q *Queue) Offer(f words.Flow, place uint32, cost uint64) error {
 	return nil
 }
 
-// Next takes the item whose turn it is from the queue; false when there is none. It looks
-// at no more than every class and every flow that owes something twice.
+// Next takes the item whose turn it is from the queue; false when there is none that may go. It
+// looks at no more than every class and every flow that owes something twice. Where there are
+// shares, the item is in use until Return.
 func (q *Queue) Next() (place uint32, ok bool) {
-	for q.queued > 0 {
+	for q.Ready() {
 		c := &q.classes[q.turn]
-		if c.queued == 0 {
+		if !q.ready(q.turn) {
+			c.deficit = 0 // like who has nothing queued: it saves nothing while others are served
 			q.pass()
 			continue
 		}
@@ -208,7 +225,8 @@ func (q *Queue) Next() (place uint32, ok bool) {
 			c.visited = true
 			c.deficit += q.limits.Weights[q.turn] * q.limits.Quantum
 		}
-		f := q.front(c)
+		at := q.front(c)
+		f := &q.flows[at]
 		place = f.head
 		cost := q.items[place].cost
 		if c.deficit < cost {
@@ -217,6 +235,7 @@ func (q *Queue) Next() (place uint32, ok bool) {
 		}
 		c.deficit -= cost
 		f.deficit -= int64(cost)
+		q.use(c, at)
 		q.Drop(place)
 		return place, true
 	}
@@ -225,18 +244,19 @@ func (q *Queue) Next() (place uint32, ok bool) {
 
 // front is the flow of c that can pay for its first item: those that cannot, yet, have
 // had their turn.
-func (q *Queue) front(c *class) *flow {
+func (q *Queue) front(c *class) (at uint32) {
 	for {
-		f := &q.flows[c.first]
+		at = c.ready.first
+		f := &q.flows[at]
 		if !c.begun {
 			c.begun = true
 			f.deficit += int64(q.limits.Quantum)
 		}
 		if int64(q.items[f.head].cost) <= f.deficit {
-			return f
+			return at
 		}
 		c.begun = false
-		c.first = f.next
+		c.ready.first = f.next
 	}
 }
 
@@ -269,8 +289,9 @@ func (q *Queue) Drop(place uint32) {
 	c.queued--
 	q.queued--
 	if f.queued == 0 {
-		q.leave(c, at)
-		q.known.Drop(at)
+		q.unring(c, at)
+		f.deficit = 0
+		q.forget(at)
 	}
 	if c.queued == 0 {
 		c.deficit, c.visited = 0, false
@@ -286,8 +307,8 @@ func (q *Queue) Queued(place uint32) bool { return q.items[place].flow != none }
 // Correct gives a flow back what it was charged too much, or charges what it was not
 // charged, up to a quantum; only as long as it has something queued.
 func (q *Queue) Correct(f words.Flow, by int64) {
-	at, waits := q.known.Find(f)
-	if !waits {
+	at, known := q.known.Find(f)
+	if !known || q.flows[at].queued == 0 {
 		return
 	}
 	most := int64(q.limits.Quantum)
@@ -297,31 +318,4 @@ func (q *Queue) Correct(f words.Flow, by int64) {
 	} else {
 		w.deficit = min(w.deficit, max(w.deficit+max(by, -most), -most))
 	}
-}
-
-// enter puts a flow at the end of its class's ring, leave takes it out.
-func (q *Queue) enter(c *class, at uint32) {
-	f := &q.flows[at]
-	if c.flows++; c.first == none {
-		c.first, f.prev, f.next = at, at, at
-		return
-	}
-	first := &q.flows[c.first]
-	f.prev, f.next = first.prev, c.first
-	q.flows[first.prev].next = at
-	first.prev = at
-}
-
-func (q *Queue) leave(c *class, at uint32) {
-	f := &q.flows[at]
-	if c.first == at {
-		c.begun = false
-		c.first = f.next
-	}
-	if c.flows--; c.flows == 0 {
-		c.first = none
-		return
-	}
-	q.flows[f.prev].next = f.next
-	q.flows[f.next].prev = f.prev
 }

@@ -96,8 +96,12 @@ func TestAgrees(t *testing.T) {
 			l.Weights[c] = rapid.Uint64Range(0, 3).Draw(t, "weight")
 			l.Class[c] = rapid.IntRange(1, places).Draw(t, "class")
 		}
+		if rapid.Bool().Draw(t, "shares") {
+			l.Shares = shares(t)
+		}
 		q, spare := fair.New(l, 1), fair.New(limits(3), 2)
-		m := twin.Queue{Most: l.Queue, Class: l.Class, Flow: l.Flow, Quantum: quantum}
+		used, names := map[uint32]words.Flow{}, map[uint32]words.Flow{}
+		m := twin.Queue{Most: l.Queue, Class: l.Class, Flow: l.Flow, Quantum: quantum, ClassShare: l.Shares.Class, FlowShare: l.Shares.Flow}
 		for c, w := range l.Weights {
 			m.Weight[c] = int64(w)
 		}
@@ -106,19 +110,23 @@ func TestAgrees(t *testing.T) {
 		}
 		offer := func(t *rapid.T) {
 			place := rapid.Uint32Range(0, places-1).Draw(t, "place")
-			if q.Queued(place) {
+			if _, inUse := used[place]; inUse || q.Queued(place) {
 				return
 			}
 			f, cost := flow(t), rapid.Uint64Range(1, l.Quantum).Draw(t, "cost")
 			err := q.Offer(f, place, cost)
 			if want := m.Offer(f, place, int64(cost)); name(err) != want {
 				t.Fatalf("offer %v at %d: %v, the twin says %q", f, place, err, want)
+			} else if err == nil {
+				names[place] = f
 			}
 		}
 		next := func(t *rapid.T) {
 			place, ok := q.Next()
 			if want, any := m.Next(); place != want || ok != any {
 				t.Fatalf("next: %d, %v, the twin says %d, %v", place, ok, want, any)
+			} else if ok && l.Shares.Flow > 0 {
+				used[place] = names[place]
 			}
 		}
 		many := func(f func(*rapid.T)) func(*rapid.T) {
@@ -146,6 +154,20 @@ func TestAgrees(t *testing.T) {
 					m.Correct(f, by)
 				}
 			},
+			"return": func(t *rapid.T) {
+				place := rapid.Uint32Range(0, places-1).Draw(t, "place")
+				if f, ok := used[place]; ok {
+					q.Return(f)
+					m.Return(f)
+					delete(used, place)
+				}
+			},
+			"evict": func(t *rapid.T) {
+				place, any := q.Evict()
+				if want, ok := m.Evict(); place != want || any != ok {
+					t.Fatalf("evicted is %d, %v, the twin says %d, %v", place, any, want, ok)
+				}
+			},
 			"change": func(t *rapid.T) { change(t, &q, &m, &l) },
 			"copy": func(t *rapid.T) { // the copy lives on, what was copied is spoilt
 				q.CopyTo(&spare)
@@ -161,6 +183,12 @@ func TestAgrees(t *testing.T) {
 				if err := q.Check(); err != nil {
 					t.Fatal(err)
 				}
+				if q.Ready() != m.Ready() {
+					t.Fatalf("ready is %v, the twin says %v", q.Ready(), m.Ready())
+				}
+				if q.InUse() != m.Uses(words.Internal) {
+					t.Fatalf("%d are in use, the twin says %d", q.InUse(), m.Uses(words.Internal))
+				}
 				for c := range words.Classes {
 					if q.Of(c) != m.Len(c) {
 						t.Fatalf("%d of class %v are queued, the twin says %d", q.Of(c), c, m.Len(c))
@@ -169,6 +197,59 @@ func TestAgrees(t *testing.T) {
 			},
 		})
 	})
+}
+
+// shares draws small shares.
+func shares(t *rapid.T) (s fair.Shares) {
+	s.Flow = rapid.IntRange(1, 4).Draw(t, "flow share")
+	for c := range s.Class {
+		s.Class[c] = rapid.IntRange(0, 6).Draw(t, "class share")
+	}
+	return s
+}
+
+// TestSharesInUse: whatever a class and a flow ask for, they use no more than their share, and
+// others are served although those wait.
+func TestSharesInUse(t *testing.T) {
+	l := limits(64)
+	l.Shares = fair.Shares{Class: [words.Classes]int{10, 9, 5}, Flow: 2}
+	q := fair.New(l, 1)
+	place := uint32(0)
+	serve := func(c words.Class, flows int) (served int) {
+		for f := range flows {
+			for range 4 {
+				if err := q.Offer(words.Flow{Class: c, Of: uint64(f)}, place, 1); err != nil {
+					t.Fatal(err)
+				}
+				place++
+			}
+		}
+		for {
+			if _, ok := q.Next(); !ok {
+				return served
+			}
+			served++
+		}
+	}
+	if n := serve(words.Anon, 1); n != 2 {
+		t.Errorf("a flow has %d in use, its share is 2", n)
+	}
+	if n := serve(words.Anon, 5); n != 3 {
+		t.Errorf("anon has %d more in use, its share leaves it 3", n)
+	}
+	if n := serve(words.Authed, 3); n != 4 {
+		t.Errorf("authed has %d in use, its share and what anon has leave it 4", n)
+	}
+	if n := serve(words.Internal, 1); n != 1 {
+		t.Errorf("internal has %d in use, one was kept for it", n)
+	}
+	if err := q.Check(); err != nil {
+		t.Error(err)
+	}
+	q.Return(words.Flow{Class: words.Anon, Of: 0})
+	if _, ok := q.Next(); !ok {
+		t.Error("one was returned, and nobody goes")
+	}
 }
 
 // TestShares: whoever always has something queued is served what its weight says, within
@@ -265,10 +346,11 @@ func TestNobodyStarves(t *testing.T) {
 
 func TestMisuse(t *testing.T) {
 	for what, misuse := range map[string]func(*fair.Queue){
-		"twice":        func(q *fair.Queue) { _ = q.Offer(words.Flow{}, 1, 1) },
-		"no cost":      func(q *fair.Queue) { _ = q.Offer(words.Flow{}, 2, 0) },
-		"too dear":     func(q *fair.Queue) { _ = q.Offer(words.Flow{}, 2, quantum+1) },
-		"drop nothing": func(q *fair.Queue) { q.Drop(2) },
+		"twice":          func(q *fair.Queue) { _ = q.Offer(words.Flow{}, 1, 1) },
+		"no cost":        func(q *fair.Queue) { _ = q.Offer(words.Flow{}, 2, 0) },
+		"too dear":       func(q *fair.Queue) { _ = q.Offer(words.Flow{}, 2, quantum+1) },
+		"drop nothing":   func(q *fair.Queue) { q.Drop(2) },
+		"return nothing": func(q *fair.Queue) { q.Return(words.Flow{}) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			q := fair.New(limits(4), 1)

@@ -10,7 +10,8 @@ import (
 
 // full has two flows of a class that wait, and one of another that has begun its turn.
 func full(t *testing.T) Queue {
-	l := Limits{Places: 5, Queue: 5, Class: [words.Classes]int{5, 5, 5}, Flow: 5, Quantum: 100, Weights: [words.Classes]uint64{2, 1, 1}}
+	l := Limits{Places: 5, Queue: 5, Class: [words.Classes]int{5, 5, 5}, Flow: 5, Quantum: 100, Weights: [words.Classes]uint64{2, 1, 1},
+		Shares: Shares{Class: [words.Classes]int{5, 4, 3}, Flow: 2}}
 	q := New(l, 1)
 	for i, f := range []words.Flow{{Class: words.Authed, Of: 1}, {Class: words.Authed, Of: 2}, {Class: words.Internal, Of: 1}, {Class: words.Internal, Of: 1}, {Class: words.Anon, Of: 9}} {
 		if err := q.Offer(f, uint32(i), 60); err != nil {
@@ -33,9 +34,13 @@ func TestHashForgetsNothing(t *testing.T) {
 		"known: core/table has its own test",
 		"items[].flow"+links, "items[].prev"+links, "items[].next"+links,
 		"flows[].head"+links, "flows[].tail"+links, "flows[].prev"+links, "flows[].next"+links, "flows[].queued"+links,
-		"classes[].first"+links, "classes[].flows"+links, "classes[].queued"+links,
-		"items[].cost: of what is not queued, of no meaning", "flows[].deficit: of a flow without items, the same")
+		"classes[].ready.first"+links, "classes[].ready.flows"+links, "classes[].parked.first"+links, "classes[].parked.flows"+links, "classes[].queued"+links,
+		"classes[].out: the sum of those of its flows, which are hashed",
+		"items[].cost: of what is not queued, of no meaning", "flows[].deficit: of a flow without items, the same", "flows[].parked: the same",
+		"flows[].out: of what is not known, of no meaning")
 	flip.Every(t, &q.items[0].cost, func() words.Hash64 { return q.Mix(0) })
+	flip.Every(t, &q.flows[0].parked, func() words.Hash64 { return q.Mix(0) })
+	flip.Every(t, &q.flows[0].out, func() words.Hash64 { return q.Mix(0) })
 	flip.Every(t, &q.flows[0].deficit, func() words.Hash64 { return q.Mix(0) })
 }
 
@@ -58,7 +63,13 @@ func TestCheckFinds(t *testing.T) {
 		{"F1, F2: ", func(q *Queue) { q.most.flow = 0 }},
 		{"F3: ", func(q *Queue) { q.Drop(4); q.classes[words.Anon].deficit = 1 }},
 		{"F4: ", func(q *Queue) { q.classes[words.Internal].deficit = 1000 }},
-		{"F4: ", func(q *Queue) { q.flows[q.classes[words.Anon].first].deficit = -101 }},
+		{"F4: ", func(q *Queue) { q.flows[q.classes[words.Anon].ready.first].deficit = -101 }},
+		{"F6: ", func(q *Queue) { q.flows[q.items[1].flow].parked = true }},
+		{"F6: ", func(q *Queue) { q.flows[q.items[1].flow].out = 2 }},
+		{"F6: ", func(q *Queue) { q.flows[q.items[1].flow].out = 9 }},
+		{"F6: ", func(q *Queue) { q.classes[words.Internal].out = 0 }},
+		{"F6: ", func(q *Queue) { q.most.inUse.Class[words.Internal] = 0 }},
+		{"F6: ", func(q *Queue) { q.known.Put(words.Flow{Of: 77}, nothing{}) }},
 		{"F5: ", func(q *Queue) { q.limits.Weights[words.Anon] = 0 }},
 	} {
 		q := full(t)

@@ -9,7 +9,7 @@ import "macronode/core/words"
 // nobody may wait: Unserved says who does.
 func (q *Queue) Renew(l Limits) {
 	l.check()
-	words.Assert(l.Places == q.limits.Places, "fair: other places")
+	words.Assert(l.Places == q.limits.Places && (l.Shares.Flow == 0) == (q.limits.Shares.Flow == 0), "fair: other places, or shares where there were none")
 	q.limits, q.most = l, l.bounds()
 	q.most.queue = max(q.most.queue, q.queued)
 	quantum := int64(l.Quantum)
@@ -26,16 +26,49 @@ func (q *Queue) Renew(l Limits) {
 			turns += l.Weights[of]
 		}
 		c.deficit = min(c.deficit, turns*l.Quantum)
-		at := c.first
-		for n := range c.flows {
-			f, most := &q.flows[at], 2*quantum
-			if n == 0 && c.begun {
-				most += quantum
+		for _, parked := range [...]bool{false, true} {
+			r := c.ring(parked)
+			at := r.first
+			for n := range r.flows {
+				f, most := &q.flows[at], 2*quantum
+				if n == 0 && !parked && c.begun {
+					most += quantum
+				}
+				q.most.flow = max(q.most.flow, int(f.queued))
+				f.deficit = max(-quantum, min(f.deficit, most))
+				at = f.next
 			}
-			q.most.flow = max(q.most.flow, int(f.queued))
-			f.deficit = max(-quantum, min(f.deficit, most))
-			at = f.next
 		}
+		q.repark(c)
+	}
+	q.most.shares(q)
+}
+
+// repark parks the flows of c that the shares let use no more, and unparks those that may.
+func (q *Queue) repark(c *class) {
+	for _, parked := range [...]bool{true, false} {
+		r := c.ring(parked)
+		at := r.first
+		for range r.flows {
+			next := q.flows[at].next
+			q.park(c, at)
+			at = next
+		}
+	}
+}
+
+// shares raises the bounds to what is in use.
+func (b *bounds) shares(q *Queue) {
+	if q.limits.Shares.Flow == 0 {
+		return
+	}
+	for at := range q.known.Places() {
+		b.inUse.Flow = max(b.inUse.Flow, int(q.flows[at].out))
+	}
+	out := 0
+	for of := words.Classes; of > 0; of-- {
+		out += int(q.classes[of-1].out)
+		b.inUse.Class[of-1] = max(b.inUse.Class[of-1], out)
 	}
 }
 
@@ -43,9 +76,7 @@ func (q *Queue) Renew(l Limits) {
 func (q *Queue) Unserved() (place uint32, any bool) {
 	for of := range q.classes {
 		if c := &q.classes[of]; c.queued > 0 && q.limits.Weights[of] == 0 {
-			place = q.flows[c.first].head
-			q.Drop(place)
-			return place, true
+			return q.evict(words.Class(of)), true
 		}
 	}
 	return 0, false
@@ -56,9 +87,10 @@ type bounds struct {
 	queue int
 	class [words.Classes]int
 	flow  int
+	inUse Shares
 }
 
-func (l *Limits) bounds() bounds { return bounds{l.Queue, l.Class, l.Flow} }
+func (l *Limits) bounds() bounds { return bounds{l.Queue, l.Class, l.Flow, l.Shares} }
 
 func (l *Limits) check() {
 	words.Assert((l.Quantum > 0 || l.Queue == 0) && l.Quantum < 1<<40, "fair: no quantum, or too large a one")
@@ -77,9 +109,9 @@ func (l *Limits) Mix(h words.Hash64) words.Hash64 {
 
 // Mix is h after all of b.
 func (b *bounds) Mix(h words.Hash64) words.Hash64 {
-	h = h.Mix(uint64(b.queue)).Mix(uint64(b.flow))
-	for _, n := range b.class {
-		h = h.Mix(uint64(n))
+	h = h.Mix(uint64(b.queue)).Mix(uint64(b.flow)).Mix(uint64(b.inUse.Flow))
+	for c, n := range b.class {
+		h = h.Mix(uint64(n)).Mix(uint64(b.inUse.Class[c]))
 	}
 	return h
 }

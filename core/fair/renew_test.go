@@ -20,7 +20,11 @@ func change(t *rapid.T, q *fair.Queue, m *twin.Queue, l *fair.Limits) {
 		l.Weights[c] = rapid.Uint64Range(0, 3).Draw(t, "weight")
 		l.Class[c], weight[c] = rapid.IntRange(1, l.Places).Draw(t, "class"), int64(l.Weights[c])
 	}
+	if l.Shares.Flow > 0 {
+		l.Shares = shares(t)
+	}
 	q.Renew(*l)
+	m.ClassShare, m.FlowShare = l.Shares.Class, l.Shares.Flow
 	m.Most, m.Class, m.Flow = l.Queue, l.Class, l.Flow
 	m.Change(weight, int64(l.Quantum))
 	for {

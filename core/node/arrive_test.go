@@ -15,7 +15,7 @@ import (
 
 // house has two permits a facet, and four may wait for one.
 func house() admit.Limits {
-	l := admit.Limits{Places: 16, Quantum: 64 << 10, Weights: [words.Classes]uint64{10, 5, 1}, Least: 4 << 10,
+	l := admit.Limits{Places: 20, Quantum: 64 << 10, Weights: [words.Classes]uint64{10, 5, 1}, Least: 4 << 10,
 		Wait: 25 * time.Millisecond, Grace: time.Second, Routes: []int{0, 1}}
 	for f := range l.Facets {
 		l.Facets[f] = admit.Facet{Permits: 2, Queue: 4, Class: [words.Classes]int{4, 4, 2}, Flow: 3}

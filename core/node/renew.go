@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"macronode/core/admit"
 	"macronode/core/event"
@@ -64,12 +65,12 @@ func (c *Config) Takes(g *event.Gate) error {
 	places := 0
 	for f := range g.Facets {
 		of := &g.Facets[f]
-		if least := min(of.Permits, of.Queue, of.Flow, of.Class[0], of.Class[1], of.Class[2]); least < 0 {
+		if least := min(of.Permits, of.Queue, of.Flow, slices.Min(of.Class[:]), of.FlowPermits, slices.Min(of.ClassPermits[:])); least < 0 {
 			return fmt.Errorf("%w: %d for %v", ErrLess, least, words.Facet(f))
 		}
 		places += of.Permits + of.Queue
 	}
-	switch permits := [...]int{g.Facets[words.Money].Permits, g.Facets[words.Beyond].Permits}; {
+	switch permits := [...]int{g.Facets[words.Money].Permits, g.Facets[words.Beyond].Permits + g.Facets[words.Streams].Permits}; {
 	case places > c.Admit.Places:
 		return fmt.Errorf("%w: %d, and it has %d", ErrPlaces, places, c.Admit.Places)
 	case permits[0] > c.Held:

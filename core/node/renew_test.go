@@ -136,7 +136,8 @@ func (p *porter) change(t *rapid.T, c *node.Config) {
 	g := c.Applied()
 	g.Version++
 	for f := range g.Facets {
-		g.Facets[f] = event.FacetRoom{Permits: n("permits", 0, 2), Queue: n("queue", 1, 3), Class: [words.Classes]int{n("class", 1, 3), 3, 2}, Flow: n("flow", 1, 3)}
+		g.Facets[f] = event.FacetRoom{Permits: n("permits", 0, 2), Queue: n("queue", 1, 3), Class: [words.Classes]int{n("class", 1, 3), 3, 2}, Flow: n("flow", 1, 3),
+			ClassPermits: [words.Classes]int{0, n("authed permits", 0, 2), n("anon permits", 0, 2)}, FlowPermits: n("flow permits", 0, 2)}
 	}
 	for class := range g.Weights {
 		g.Weights[class] = uint64(n("weight", 0, 3))

@@ -20,14 +20,15 @@ func (c Class) String() string {
 type Facet uint8
 
 const (
-	Money  Facet = iota // what moves money, and what is read from memory
-	Lists               // what is read from the index
-	Beyond              // what is asked of upstreams
+	Money   Facet = iota // what moves money, and what is read from memory
+	Lists                // what is read from the index
+	Beyond               // what is asked of upstreams
+	Streams              // what waits or lasts: change streams, long polls, event streams and tunnels of upstreams
 	Facets
 )
 
 func (f Facet) String() string {
-	return [...]string{"money", "lists", "beyond", "?"}[min(f, Facets)]
+	return [...]string{"money", "lists", "beyond", "streams", "?"}[min(f, Facets)]
 }
 
 // A Flow is who takes turns within a class: a tenant, or a peer of those who have shown

@@ -114,7 +114,7 @@ func TestConditions(t *testing.T) {
 func TestEveryWordHasItsName(t *testing.T) {
 	for want, words := range map[string][]fmt.Stringer{
 		"internal authed anon ? ?":           {words.Internal, words.Authed, words.Anon, words.Classes, words.Class(200)},
-		"money lists beyond ? ?":             {words.Money, words.Lists, words.Beyond, words.Facets, words.Facet(200)},
+		"money lists beyond streams ? ?":     {words.Money, words.Lists, words.Beyond, words.Streams, words.Facets, words.Facet(200)},
 		"instance peer key tenant route ? ?": {words.OfInstance, words.OfPeer, words.OfKey, words.OfTenant, words.OfRoute, words.Scopes, words.Scope(200)},
 	} {
 		if got := strings.Trim(fmt.Sprint(words), "[]"); got != want {

@@ -26,7 +26,9 @@ type Guest struct {
 
 // House has its guests in the order in which they came.
 type House struct {
-	Permits, Queue, Flow int // of each facet
+	Permits, Queue, Flow int                // of each facet
+	ClassPermits         [words.Classes]int // of a class and those behind it; 0: all
+	FlowPermits          int                // 0: all
 	Class                [words.Classes]int
 	Weight               [words.Classes]int
 	Routes               []int
@@ -58,6 +60,24 @@ func (h *House) Queued(f words.Facet, c words.Class) int {
 
 // Working are those who were let in, and have not ended.
 func (h *House) Working() int { return h.count(func(g *Guest) bool { return g.State != "queued" }) }
+
+// Uses counts the permits of a facet that a class and those behind it have.
+func (h *House) Uses(f words.Facet, c words.Class) int {
+	return h.count(func(g *Guest) bool { return g.Facet == f && g.Flow.Class >= c && g.State == "out" })
+}
+
+// Room reports that a guest may be given a permit for all that others have.
+func (h *House) Room(g *Guest) bool {
+	if h.Out(g.Facet) >= h.Permits {
+		return false
+	}
+	for c := range g.Flow.Class + 1 {
+		if h.ClassPermits[c] > 0 && h.Uses(g.Facet, c) >= h.ClassPermits[c] {
+			return false
+		}
+	}
+	return h.FlowPermits == 0 || h.count(func(o *Guest) bool { return o.Facet == g.Facet && o.Flow == g.Flow && o.State == "out" }) < h.FlowPermits
+}
 
 // Would says which bound refuses a guest.
 func (h *House) Would(g Guest) string {
@@ -93,7 +113,7 @@ func (h *House) Arrive(now words.Instant, g Guest, patience, keeps time.Duration
 // waits, and its facet has one. With no ticket: that nobody may.
 func (h *House) May(t words.Ticket) bool {
 	for i, g := range h.Guests {
-		if g.State != "queued" || h.Out(g.Facet) >= h.Permits {
+		if g.State != "queued" || !h.Room(&g) {
 			continue
 		}
 		if t == 0 {
@@ -118,7 +138,7 @@ func (h *House) Turn(t words.Ticket) bool {
 	ripe := map[words.Facet]bool{}
 	of := words.Facets
 	for _, g := range h.Guests {
-		if g.State == "queued" && h.Out(g.Facet) < h.Permits {
+		if g.State == "queued" && h.Room(&g) {
 			ripe[g.Facet] = true
 		}
 		if g.Ticket == t {

@@ -3,11 +3,12 @@ package fair
 import "macronode/core/words"
 
 // Change puts other weights and another quantum in the place of those that are: nobody has
-// saved, owes or is to pay more than they would have let him. Bounds are set as they are.
+// saved, owes or is to pay more than they would have let him. Bounds and shares are set as they are.
 // Who waits, waits.
 func (q *Queue) Change(weight [words.Classes]int64, quantum int64) {
 	q.Weight, q.Quantum = weight, quantum
-	for c, ring := range q.rings {
+	for c := range q.rings {
+		ring := q.waiting(words.Class(c))
 		quanta := int64(1)
 		if q.given[c] {
 			quanta += weight[c]
@@ -15,7 +16,7 @@ func (q *Queue) Change(weight [words.Classes]int64, quantum int64) {
 		q.saved[c] = min(q.saved[c], quanta*quantum)
 		for i, f := range ring {
 			most := 2 * quantum
-			if i == 0 && q.began[c] {
+			if i == 0 && q.began[c] && len(q.rings[c]) > 0 {
 				most = 3 * quantum
 			}
 			f.saved = max(min(f.saved, most), -quantum)
@@ -23,16 +24,32 @@ func (q *Queue) Change(weight [words.Classes]int64, quantum int64) {
 				f.items[j].cost = min(f.items[j].cost, quantum)
 			}
 		}
+		q.places(words.Class(c))
 	}
 }
 
 // Unserved takes out one who waits in a class without weight.
 func (q *Queue) Unserved() (place uint32, any bool) {
-	for c, ring := range q.rings {
-		if q.Weight[c] == 0 && len(ring) > 0 {
-			place = ring[0].items[0].place
-			return place, q.Drop(place)
+	for c, weight := range q.Weight {
+		if weight == 0 && q.Len(words.Class(c)) > 0 {
+			return q.evict(words.Class(c)), true
 		}
 	}
 	return 0, false
+}
+
+// Evict takes out one who waits, of the first class that has any.
+func (q *Queue) Evict() (place uint32, any bool) {
+	for c := range q.rings {
+		if q.Len(words.Class(c)) > 0 {
+			return q.evict(words.Class(c)), true
+		}
+	}
+	return 0, false
+}
+
+func (q *Queue) evict(c words.Class) (place uint32) {
+	place = q.waiting(c)[0].items[0].place
+	q.Drop(place)
+	return place
 }

@@ -1,7 +1,11 @@
 // Package fair is the twin of core/fair: deficit round robin, twice, over plain slices.
 package fair
 
-import "macronode/core/words"
+import (
+	"slices"
+
+	"macronode/core/words"
+)
 
 // Queue has, of each class, its waiting flows in the order of their turns.
 type Queue struct {
@@ -11,7 +15,12 @@ type Queue struct {
 	Quantum int64
 	Weight  [words.Classes]int64
 
-	rings [words.Classes][]*flow
+	ClassShare [words.Classes]int // in use at once, of a class and those behind it, and of a flow
+	FlowShare  int                // 0: nobody counts
+
+	rings [words.Classes][]*flow // of flows that are not at their share
+	full  [words.Classes][]*flow // of those that are, in the order in which they came to be
+	out   map[words.Flow]int     // items in use
 	saved [words.Classes]int64
 	given [words.Classes]bool // the class has its quanta for this turn
 	began [words.Classes]bool // its first flow has its quantum for this turn
@@ -31,10 +40,74 @@ type item struct {
 
 // Len is how many are queued of a class.
 func (q *Queue) Len(c words.Class) (n int) {
-	for _, f := range q.rings[c] {
+	for _, f := range q.waiting(c) {
 		n += len(f.items)
 	}
 	return n
+}
+
+// waiting is every flow of a class that has anything queued.
+func (q *Queue) waiting(c words.Class) []*flow {
+	return slices.Concat(q.rings[c], q.full[c])
+}
+
+// Uses counts the items in use of a class and of those behind it.
+func (q *Queue) Uses(c words.Class) (n int) {
+	for f, out := range q.out {
+		if f.Class >= c {
+			n += out
+		}
+	}
+	return n
+}
+
+// served reports that a class has a flow that is not at its share, and may use one more.
+func (q *Queue) served(c words.Class) bool {
+	for before := range c + 1 {
+		if q.FlowShare > 0 && q.Uses(before) >= q.ClassShare[before] {
+			return false
+		}
+	}
+	return len(q.rings[c]) > 0
+}
+
+// Ready reports that an item waits that may go.
+func (q *Queue) Ready() bool {
+	return q.served(words.Internal) || q.served(words.Authed) || q.served(words.Anon)
+}
+
+// Return ends the use of an item.
+func (q *Queue) Return(name words.Flow) {
+	q.out[name]--
+	q.places(name.Class)
+}
+
+// places moves the flows of a class that are at their share aside, and those back that are not
+// any more.
+func (q *Queue) places(c words.Class) {
+	if q.FlowShare == 0 {
+		return
+	}
+	var ready, full []*flow
+	for _, f := range q.full[c] {
+		if q.out[f.name] < q.FlowShare {
+			ready = append(ready, f)
+		} else {
+			full = append(full, f)
+		}
+	}
+	ready = append(slices.Clip(q.rings[c]), ready...)
+	q.rings[c], q.full[c] = nil, full
+	for i, f := range ready {
+		if q.out[f.name] < q.FlowShare {
+			q.rings[c] = append(q.rings[c], f)
+			continue
+		}
+		if f.saved = min(f.saved, 0); i == 0 {
+			q.began[c] = false
+		}
+		q.full[c] = append(q.full[c], f)
+	}
 }
 
 func (q *Queue) all() (n int) {
@@ -45,7 +118,7 @@ func (q *Queue) all() (n int) {
 }
 
 func (q *Queue) find(name words.Flow) *flow {
-	for _, f := range q.rings[name.Class] {
+	for _, f := range q.waiting(name.Class) {
 		if f.name == name {
 			return f
 		}
@@ -71,17 +144,20 @@ func (q *Queue) Offer(name words.Flow, place uint32, cost int64) (refused string
 		q.rings[name.Class] = append(q.rings[name.Class], f)
 	}
 	f.items = append(f.items, item{place, cost})
+	q.places(name.Class)
 	return ""
 }
 
 // Next serves one, by the book.
 func (q *Queue) Next() (place uint32, ok bool) {
-	if q.all() == 0 {
+	if !q.Ready() {
 		return 0, false
 	}
 	for {
 		c := q.at
-		if len(q.rings[c]) > 0 {
+		if !q.served(words.Class(c)) {
+			q.saved[c] = 0
+		} else {
 			if !q.given[c] {
 				q.given[c] = true
 				q.saved[c] += q.Weight[c] * q.Quantum
@@ -91,6 +167,7 @@ func (q *Queue) Next() (place uint32, ok bool) {
 				q.saved[c] -= cost
 				f.saved -= cost
 				place = f.items[0].place
+				q.uses(f.name)
 				q.Drop(place)
 				return place, true
 			}
@@ -116,32 +193,50 @@ func (q *Queue) turn(c int) *flow {
 	}
 }
 
+// uses counts an item as in use.
+func (q *Queue) uses(name words.Flow) {
+	if q.FlowShare == 0 {
+		return
+	}
+	if q.out == nil {
+		q.out = map[words.Flow]int{}
+	}
+	q.out[name]++
+	q.places(name.Class)
+}
+
 // Drop takes an item out, wherever it is; false: it is nowhere.
 func (q *Queue) Drop(place uint32) bool {
-	for c, ring := range q.rings {
-		for i, f := range ring {
+	for c := range q.rings {
+		for _, f := range q.waiting(words.Class(c)) {
 			for j, x := range f.items {
 				if x.place != place {
 					continue
 				}
-				f.items = append(f.items[:j:j], f.items[j+1:]...)
-				if len(f.items) == 0 {
-					if i == 0 {
-						q.began[c] = false
-					}
-					q.rings[c] = append(ring[:i:i], ring[i+1:]...)
-				}
-				if len(q.rings[c]) == 0 {
-					q.saved[c], q.given[c] = 0, false
-					if q.at == c {
-						q.at = (c + 1) % len(q.rings)
-					}
+				if f.items = append(f.items[:j:j], f.items[j+1:]...); len(f.items) == 0 {
+					q.leaves(c, f)
 				}
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// leaves takes out a flow that has nothing queued any more.
+func (q *Queue) leaves(c int, f *flow) {
+	if len(q.rings[c]) > 0 && q.rings[c][0] == f {
+		q.began[c] = false
+	}
+	others := func(o *flow) bool { return o == f }
+	q.rings[c], q.full[c] = slices.DeleteFunc(slices.Clone(q.rings[c]), others), slices.DeleteFunc(slices.Clone(q.full[c]), others)
+	if len(q.rings[c])+len(q.full[c]) > 0 {
+		return
+	}
+	q.saved[c], q.given[c] = 0, false
+	if q.at == c {
+		q.at = (c + 1) % len(q.rings)
+	}
 }
 
 // Correct gives a waiting flow back, or takes, up to a quantum.
