@@ -172,8 +172,9 @@ func (c *Config) turns() error {
 // tickets sees that there is one for each request that waits or is at work.
 func (c *Config) tickets() error {
 	q, p := &c.Queue, &c.Permits
-	if all := q.Money + q.Lists + q.Beyond + p.Money + p.Lists + p.Beyond; all > words.MaxTickets {
-		return fmt.Errorf("permits.money (%s) is %d, which with all other permits and queues is %d: they want at most %d together",
+	// each class has slots for all of them
+	if all := 3 * (q.Money + q.Lists + q.Beyond + q.Streams + p.Money + p.Lists + p.Beyond + p.Streams); all > words.MaxTickets {
+		return fmt.Errorf("permits.money (%s) is %d, which with all other permits and queues, three times, is %d: they want at most %d together",
 			c.layer("permits.money"), p.Money, all, words.MaxTickets)
 	}
 	return nil

@@ -167,6 +167,7 @@ type Queue struct {
 	Money   int           `key:"money" default:"256" min:"3" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.money."`
 	Lists   int           `key:"lists" default:"64" min:"3" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.lists."`
 	Beyond  int           `key:"beyond" default:"192" min:"3" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.beyond."`
+	Streams int           `key:"streams" default:"64" min:"3" max:"65536" change:"restart" doc:"Requests that wait for a permit of permits.streams."`
 	Class   int           `key:"class_share" default:"33" min:"1" max:"33" change:"hot" doc:"Percent of each of these queues that one class may fill, and at least one request; a third at most, so that no two keep the third out."`
 	Flow    int           `key:"flow_share" default:"25" min:"1" max:"33" change:"hot" doc:"Percent of each of these queues that one tenant may fill, or one peer that has shown no key, and at least one request."`
 }
@@ -180,9 +181,13 @@ type Weights struct {
 
 // Permits are how many may be at work.
 type Permits struct {
-	Money  int `key:"money" default:"=node.in_flight" min:"1" max:"65536" change:"restart" doc:"Requests that move money or read it from memory."`
-	Lists  int `key:"lists" default:"32" min:"1" max:"65536" change:"restart" doc:"Requests that read from the index."`
-	Beyond int `key:"beyond" default:"256" min:"1" max:"21845" change:"restart" doc:"Requests that are sent on to upstreams."`
+	Money    int `key:"money" default:"=node.in_flight" min:"1" max:"65536" change:"restart" doc:"Requests that move money or read it from memory."`
+	Lists    int `key:"lists" default:"32" min:"1" max:"65536" change:"restart" doc:"Requests that read from the index."`
+	Beyond   int `key:"beyond" default:"256" min:"1" max:"21845" change:"restart" doc:"Requests that are sent on to upstreams, but for those of permits.streams."`
+	Streams  int `key:"streams" default:"256" min:"1" max:"65536" change:"restart" doc:"Requests that wait or last: change streams, exports and reads with wait or at_least, and of upstreams tunnels and event streams."`
+	Internal int `key:"internal_share" default:"10" min:"0" max:"90" change:"restart" doc:"Percent of each of these permits that is kept for keys of the node's own use."`
+	Anon     int `key:"anon_share" default:"50" min:"1" max:"100" change:"restart" doc:"Percent of each of these permits that callers without a key may have together, and at least one permit."`
+	Flow     int `key:"flow_share" default:"25" min:"1" max:"100" change:"hot" doc:"Percent of each of these permits that one tenant may have, or one peer that has shown no key, and at least one permit."`
 }
 
 // Rows are the subjects that quotas count at once.

@@ -99,7 +99,8 @@ func (k *call) arrive() error {
 	k.came = true
 	k.recognize()
 	k.of = k.class()
-	in := event.Arrive{Class: k.of, Facet: k.door.facet, Route: k.door.number, Peer: k.peer(),
+	k.lasts()
+	in := event.Arrive{Class: k.of, Facet: k.facet, Route: k.door.number, Peer: k.peer(),
 		Bytes: k.r.ContentLength, Answer: k.door.mean, Patience: k.most, Keeps: k.keeps}
 	if k.of != words.Anon {
 		in.Key, in.Tenant = k.key.ID, k.key.Tenant
@@ -332,7 +333,7 @@ func (k *call) decided() {
 	if sent == string(k.id[:]) { // what an upstream was sent in its place
 		sent = ""
 	}
-	k.Decisions.Keep(Decision{ID: string(k.id[:]), Sent: strings.Clone(sent), At: k.at, Route: k.door.name, Class: k.of, Facet: k.door.facet, Tenant: k.key.Tenant, Key: k.key.ID,
+	k.Decisions.Keep(Decision{ID: string(k.id[:]), Sent: strings.Clone(sent), At: k.at, Route: k.door.name, Class: k.of, Facet: k.facet, Tenant: k.key.Tenant, Key: k.key.ID,
 		Peer: k.who(), Verdict: k.verdict, Status: k.status, Code: k.code, In: uint64(k.meter.up.Load()), Out: k.sent, Took: time.Since(k.began),
 		Method: method(k.r.Method), Path: k.path(), Course: k.course, Full: k.full, Way: k.way, Under: &k.face.Face,
 		Cut: k.cut, Lacks: k.lacks, Unmet: k.unmet, Ailing: k.ailing, Again: k.said[2]})

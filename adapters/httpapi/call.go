@@ -42,6 +42,7 @@ type call struct {
 	began   time.Time
 	most    time.Duration // until its deadline
 	keeps   time.Duration // a permit, where an answer has no end
+	facet   words.Facet   // whose permit it wants: that of its door, or streams
 	at      words.Time    // the node's, when it came in
 	key     event.Key     // that was shown; 0: none
 	over    bool          // it was somebody's, and is not any more

@@ -110,17 +110,13 @@ func (k *call) walk(q statement, after words.Seq, limit int, show func(*event.En
 // export streams the statement as it was when it was asked for.
 func (k *call) export(q statement, seen words.Seq) error {
 	k.Header()["X-As-Of-Seq"] = []string{strconv.FormatUint(uint64(seen), 10)}
-	s, err := k.stream(q.kind)
-	if err != nil {
-		return err
-	}
-	defer s.leave()
+	s := k.stream(q.kind)
 	var part object
 	if q.kind[0] == csvType[0] {
 		part = append(part, csvHead...)
 	}
 	for after, left := q.after, q.limit; ; {
-		limit := MaxPage
+		limit := PartRows
 		if q.limit > 0 {
 			limit = min(limit, left)
 		}

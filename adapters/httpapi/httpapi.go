@@ -47,7 +47,6 @@ type Config struct {
 	Random    io.Reader     // what new API keys are drawn from; nil: the machine's
 	Deadline  time.Duration // of one request
 	Large     int           // requests with bodies beyond Small that are in at once; one more is told to come back
-	Streams   int           // answers without an end that are sent at once; one more is told to come back
 	Beat      time.Duration // of silence, until a stream says that it lives; 0: 15 s
 	Patience  time.Duration // for a part of a stream to be taken; 0: 5 s
 	Cut       error         // the cause of which the server ends requests at its end; nil: it says none
@@ -65,7 +64,6 @@ type API struct {
 	numbers uint16            // of endpoints
 	count   atomic.Uint64     // of decisions that are no record
 	large   chan struct{}     // who came with a large body, and is not answered
-	streams chan struct{}     // who is sent a stream
 	veil    cipher.AEAD       // of cursors
 }
 
@@ -81,7 +79,7 @@ func New(c Config) *API {
 		c.Random = rand.Reader
 	}
 	a := &API{Config: c, echo: echo.New(), other: make(map[string]*door), takes: make(map[string]string),
-		large: make(chan struct{}, c.Large), streams: make(chan struct{}, c.Streams)}
+		large: make(chan struct{}, c.Large)}
 	a.veil = newVeil()
 	a.echo.HTTPErrorHandler = a.refuse
 	a.Change(c.Face)

@@ -119,7 +119,7 @@ func called(s string) words.Name { return words.Name{Text: []byte(s)} }
 
 // ask lets the key with id 77 do a trial.
 func ask(h *house, c trial) *httptest.ResponseRecorder {
-	api := httpapi.New(httpapi.Config{Large: 2, Streams: 1, Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: 20 * time.Millisecond})
+	api := httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: 20 * time.Millisecond})
 	r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 	r.Header.Set("Authorization", bearer(77))
 	if c.body != "" {

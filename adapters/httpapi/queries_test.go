@@ -127,7 +127,7 @@ func TestCursorsAreOfTheirListing(t *testing.T) {
 // A door is the API without a network, and a house whose node is told nothing wrong.
 func door(t testing.TB) (*house, http.Handler) {
 	h := settled(t, true)
-	return h, httpapi.New(httpapi.Config{Large: 2, Streams: 1, Node: node{h}, Gate: h, Books: h, Views: views{h}, Audit: h, Meter: still{},
+	return h, httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Audit: h, Meter: still{},
 		Log: slog.New(slog.DiscardHandler), Deadline: time.Millisecond})
 }
 

@@ -14,6 +14,8 @@ import (
 const (
 	MaxPage = 1000
 	page    = 100 // where nothing is said
+
+	PartRows = 250 // of a part of an export: what it keeps while its client reads
 )
 
 var (

@@ -22,21 +22,13 @@ type stream struct {
 	out *http.ResponseController
 }
 
-// stream begins one, if there is a place for it.
-func (k *call) stream(kind []string) (*stream, error) {
-	select {
-	case k.streams <- struct{}{}:
-	default:
-		return nil, k.crowded("streams", "As many streams are sent as may be.")
-	}
-	k.leave() // a stream has a bound of its own, and keeps nobody's permit
+// stream begins one. It has a permit of the facet streams until it ends.
+func (k *call) stream(kind []string) *stream {
 	s := &stream{k: k, out: http.NewResponseController(k)}
 	k.identify()
 	k.begin(http.StatusOK, kind)
-	return s, nil
+	return s
 }
-
-func (s *stream) leave() { <-s.k.streams }
 
 // send sends a part. A reader that does not take it in time is left: nothing waits
 // for him in memory.
@@ -69,11 +61,7 @@ func (s *stream) over() string {
 
 // follow sends the movements behind after for as long as it may.
 func (k *call) follow(after words.Seq) error {
-	s, err := k.stream(eventsType)
-	if err != nil {
-		return err
-	}
-	defer s.leave()
+	s := k.stream(eventsType)
 	k.door = k.API.stream
 	if err := s.send([]byte(":\n\n")); err != nil { // so that the header leaves
 		return err

@@ -205,26 +205,50 @@ func TestAStreamEndsWithAReason(t *testing.T) {
 	}
 }
 
-// There are so many streams and no more; a place that somebody left is free again.
-func TestStreamsAreCounted(t *testing.T) {
-	s := serve(t, settled(t, true)) // 2
-	first, second := s.listen(t, 1, ""), s.listen(t, 2, "")
-	first.next()
-	second.next()
-	for _, path := range []string{"/v1/changes", "/v1/accounts/mine:a/entries?format=csv"} {
-		r := s.get(path)
-		r.Header.Set("Accept", "text/event-stream")
-		if a := s.send(r); a.status != 429 || a.header.Get("Retry-After") == "" {
-			t.Errorf("%s: %d %s", path, a.status, a.body)
+// TestWhatLastsWantsAPermitOfStreams: whatever may wait or has no end asks for a permit of the
+// facet streams and keeps it until it ends, and nothing else does.
+func TestWhatLastsWantsAPermitOfStreams(t *testing.T) {
+	h := settled(t, true)
+	s := serve(t, h)
+	for _, c := range []struct {
+		path, accept string
+		want         words.Facet
+	}{
+		{"/v1/changes", "", words.Lists},
+		{"/v1/changes?wait=1", "", words.Streams},
+		{"/v1/changes?w%61it=1", "", words.Streams},
+		{"/v1/accounts?at_least=1", "", words.Streams},
+		{"/v1/balance?account=mine:a&asset=USD", "", words.Money},
+		{"/v1/balance?account=mine:a&asset=USD&at_least=1", "", words.Streams},
+		{"/v1/accounts/mine:a/entries", "", words.Lists},
+		{"/v1/accounts/mine:a/entries?format=csv", "", words.Streams},
+		{"/v1/accounts/mine:a/entries", "Text/CSV", words.Streams},
+		{"/v1/accounts/mine:a/entries?limit=1%30", "", words.Lists},
+	} {
+		r := s.get(c.path)
+		if c.accept != "" {
+			r.Header.Set("Accept", c.accept)
 		}
+		a := s.send(r)
+		h.mu.Lock()
+		if last := h.arrived[len(h.arrived)-1]; last.Facet != c.want {
+			t.Errorf("%s, %q: wants a permit of %v, %d %s", c.path, c.accept, last.Facet, a.status, a.body)
+		}
+		h.mu.Unlock()
 	}
-	s.do(t, 200, "/v1/changes") // a page takes no place
+	first := s.listen(t, 1, "")
+	first.next()
+	h.mu.Lock()
+	if last := h.arrived[len(h.arrived)-1]; last.Facet != words.Streams || last.Keeps < 12*time.Hour || len(h.in) != 1 {
+		t.Errorf("a stream came as %+v, and %d permits are out", last, len(h.in))
+	}
+	h.mu.Unlock()
 	first.end()
-	for s.send(s.get("/v1/accounts/mine:a/entries?format=csv")).status != 200 {
-		_ = second.resp // until the first one's leaving is noticed
-	}
-	for range 5 { // each gives its place back
-		s.do(t, 200, "/v1/accounts/mine:a/entries?format=csv")
+	for n := 1; n > 0; { // until its leaving is noticed
+		h.mu.Lock()
+		n = len(h.in)
+		h.mu.Unlock()
+		runtime.Gosched()
 	}
 }
 
@@ -247,7 +271,7 @@ func (d *deaf) Write(b []byte) (int, error) {
 // him, and his place is another's.
 func TestASlowReaderIsLeft(t *testing.T) {
 	h := settled(t, true)
-	c := httpapi.Config{Large: 2, Streams: 1, Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
+	c := httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
 		Deadline: time.Minute, Patience: time.Hour}
 	api := httpapi.New(c)
 	for _, took := range []int{0, 1, 2} {
@@ -277,7 +301,7 @@ func TestASlowReaderIsLeft(t *testing.T) {
 // The times that bound other requests end no stream: it outlives many of them.
 func TestAStreamOutlivesTheTimesOfARequest(t *testing.T) {
 	h := build(t)
-	api := httpapi.New(httpapi.Config{Large: 2, Streams: 1, Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
+	api := httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
 		Deadline: time.Millisecond, Beat: 5 * time.Millisecond})
 	up := make(chan net.Addr, 1)
 	c := httpserver.Default("127.0.0.1:0")
@@ -309,7 +333,7 @@ func TestAStreamOutlivesTheTimesOfARequest(t *testing.T) {
 // told and counted like any other, and its place is given back.
 func TestABugInAStreamCutsIt(t *testing.T) {
 	h := build(t)
-	s := serve(t, h, func(c *httpapi.Config) { c.Streams = 1 })
+	s := serve(t, h)
 	var asked atomic.Int64
 	h.find = func() {
 		if asked.Add(1)%2 == 0 { // when it is looked up again, in the stream

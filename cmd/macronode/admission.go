@@ -28,7 +28,8 @@ func gateOf(c *config.Config, is numbering, before *edition) event.Gate {
 		Weights: [words.Classes]uint64{words.Internal: uint64(q.Weights.Internal), words.Authed: uint64(q.Weights.Authed), words.Anon: uint64(q.Weights.Anon)},
 		Routes:  routeLimits(c, is), Upstreams: upstreams(c, is, before)}
 	for f, of := range rooms(c) {
-		g.Facets[f] = event.FacetRoom{Permits: of.permits, Queue: of.queue, Flow: max(1, of.queue*q.Flow/100)}
+		g.Facets[f] = event.FacetRoom{Permits: of.permits, Queue: of.queue, Flow: max(1, of.queue*q.Flow/100),
+			ClassPermits: classPermits(c, of.permits), FlowPermits: max(1, of.permits*c.Permits.Flow/100)}
 		for class := range words.Classes {
 			g.Facets[f].Class[class] = max(1, of.queue*q.Class/100)
 		}
@@ -41,16 +42,19 @@ type facetRoom struct{ permits, queue int }
 
 func rooms(c *config.Config) [words.Facets]facetRoom {
 	q, p := &c.Queue, &c.Permits
-	return [words.Facets]facetRoom{words.Money: {p.Money, q.Money}, words.Lists: {p.Lists, q.Lists}, words.Beyond: {p.Beyond, q.Beyond}}
+	return [words.Facets]facetRoom{words.Money: {p.Money, q.Money}, words.Lists: {p.Lists, q.Lists}, words.Beyond: {p.Beyond, q.Beyond}, words.Streams: {p.Streams, q.Streams}}
+}
+
+// classPermits returns how many of so many permits each class may have, together with the
+// classes behind it.
+func classPermits(c *config.Config, permits int) [words.Classes]int {
+	authed := max(1, permits*(100-c.Permits.Internal)/100)
+	return [words.Classes]int{words.Internal: permits, words.Authed: authed, words.Anon: min(authed, max(1, permits*c.Permits.Anon/100))}
 }
 
 // admitted is what of who may be in no change moves: all the places that there are.
 func admitted(c *config.Config) admit.Limits {
-	l := admit.Limits{Least: least, Grace: time.Second}
-	for _, of := range rooms(c) {
-		l.Places += of.permits + of.queue
-	}
-	return l
+	return admit.Limits{Least: least, Grace: time.Second, Places: passes(c).All()}
 }
 
 const least = 4 << 10 // bytes that a request costs its flow at least
@@ -96,12 +100,15 @@ func quotaName(c *config.Config, rule int) string {
 	return fmt.Sprintf("quotas-%d", rule)
 }
 
-// passes shares the slots of those who come: an eighth for the node's own, three for whoever
-// has shown no key.
-func passes(c *config.Config) loop.Door {
-	all := admitted(c).Places
-	part := max(1, all/8)
-	return loop.Door{words.Internal: part, words.Authed: all - 4*part, words.Anon: 3 * part}
+// passes returns the slots of each class: as many as there are permits and places in queues, so
+// that no class and no caller can take those of others.
+func passes(c *config.Config) (slots loop.Door) {
+	for _, of := range rooms(c) {
+		for class := range slots {
+			slots[class] += of.permits + of.queue
+		}
+	}
+	return slots
 }
 
 // versionOf names what a configuration says.

@@ -68,8 +68,8 @@ func (l *life) upstreamNames(set uint64) (names []string) {
 }
 
 // calls is how many requests may be with upstreams: as many as have a permit for it, each
-// with its reads.
-func calls(c *config.Config) int { return 3 * c.Permits.Beyond }
+// with its reads, and those that last.
+func calls(c *config.Config) int { return 3*c.Permits.Beyond + c.Permits.Streams }
 
 // routeLimits is how many requests of each route may be in, by the numbers that the public
 // API gives them.

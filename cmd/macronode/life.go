@@ -44,14 +44,12 @@ const recent = 1 << 14
 // largeBodies are read at once: the others are told to come back.
 const largeBodies = 16
 
-// streams are the answers without an end that are sent at once.
-const streams = 64
-
 // segmentsName is the directory of the journal, in that of the node.
 const segmentsName = "journal"
 
-// waiters is how many reads may wait for a movement to be folded.
-const waiters = 256
+// waiters returns how many reads may wait for a movement: as many as are let in, so that none
+// is turned away for others that wait.
+func waiters(c *config.Config) int { return c.Permits.Money + c.Permits.Lists + c.Permits.Streams }
 
 // A life is one run of a node, from its directory to its last word.
 //

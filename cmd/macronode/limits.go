@@ -34,7 +34,7 @@ func stateLimits(c *config.Config) state.Limits {
 
 // indexLimits is the room that the configuration gives to the views.
 func indexLimits(c *config.Config) indexer.Limits {
-	return indexer.Limits{Frames: c.Index.Frames, Cache: int64(c.Index.Cache)}
+	return indexer.Limits{Frames: c.Index.Frames, Cache: int64(c.Index.Cache), Waiters: waiters(c)}
 }
 
 // nodeConfig is what the configuration says to the node, but for its gate: that may change.

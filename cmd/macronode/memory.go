@@ -12,6 +12,7 @@ import (
 	"macronode/adapters/config"
 	"macronode/adapters/decisions"
 	"macronode/adapters/follower"
+	"macronode/adapters/httpapi"
 	"macronode/adapters/httpserver"
 	"macronode/adapters/indexer"
 	"macronode/adapters/proxy"
@@ -80,6 +81,7 @@ const (
 		words.MaxBody + words.MaxItems*(2*item+512) // and what is made of it
 	copies     = 10      // of the backlog: two batches and a turn, each grown, one that is written, six that are folded
 	onePage    = 2 << 20 // rows of one answer, as they are found and as they are written
+	onePart    = onePage * httpapi.PartRows / httpapi.MaxPage
 	lists      = 64      // that are made at once
 	accessLine = 4 << 10 // a value of each field, and its texts
 	auditLine  = int64(unsafe.Sizeof(audit.Line{})) + 512
@@ -131,7 +133,7 @@ func memoryBound(c *config.Config) memory {
 		{"bodies on their way to a service", []term{
 			{"of zstd (routes that inflate)", inflating(c) * proxy.MaxInflaters, proxy.Window + 2<<20},
 			{"of gzip (permits.beyond, the same)", inflating(c) * int64(c.Permits.Beyond), 64 << 10}}},
-		{"answers", []term{{"streams", streams, onePage}, {"lists, as far as so many are made at once", lists, onePage}}},
+		{"answers", []term{{"streams (permits.streams)", int64(c.Permits.Streams), onePart}, {"lists, as far as so many are made at once", lists, onePage}}},
 		{"index", []term{{"cache, ring and tails (index.cache_bytes, index.frames)", 1, indexer.Bytes(indexLimits(c))}}},
 		{"access log", []term{{"lines that wait, and that are written", 2 * access.Room, accessLine}}},
 		{"audit", []term{{"lines that wait, and that are written", 2 * int64(audit.DefaultLimits().Queue), auditLine}}},

@@ -87,7 +87,7 @@ func TestTheMemoryOfUpstreams(t *testing.T) {
 		return memoryBound(configured(t, `upstreams={"app":{`+upstream+`}}`, `routes=[{"upstream":"app"}]`)).part(t, "connections")
 	}
 	first := with(`"url":"http://a"`)
-	second := first + 3*256*proxy.StreamBytes + (3*256+proxy.Kept)*(proxy.TrunkBytes-proxy.LineBytes)
+	second := first + 4*256*proxy.StreamBytes + (4*256+proxy.Kept)*(proxy.TrunkBytes-proxy.LineBytes)
 	for upstream, want := range map[string]int64{
 		`"url":"http://a","protocol":"http1"`:  first,
 		`"url":"https://a","protocol":"http1"`: first,

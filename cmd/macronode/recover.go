@@ -23,7 +23,7 @@ var errEnded = errors.New("told to end before it had begun")
 
 // newFollower answers from nothing: recover gives it the state.
 func (l *life) newFollower() *follower.Follower {
-	return follower.New(state.New(l.settings().core.State, words.Hash64(random64())), recent, waiters, l.older)
+	return follower.New(state.New(l.settings().core.State, words.Hash64(random64())), recent, l.settings().waiters, l.older)
 }
 
 // recover makes the state: from the newest snapshot that is to be believed and the frames

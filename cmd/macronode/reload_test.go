@@ -216,7 +216,7 @@ func TestAChangeIsRehearsed(t *testing.T) {
 	for why, spoil := range map[string]func(*event.Gate){
 		"that is all":          func(g *event.Gate) { g.Quotas[0].Rate = 0 },
 		"authed callers of ":   func(g *event.Gate) { g.Facets[words.Lists].Class[words.Authed] = 0 },
-		"more places than the": func(g *event.Gate) { g.Facets[words.Money].Queue++ },
+		"more places than the": func(g *event.Gate) { g.Facets[words.Money].Queue += 1 << 16 },
 	} {
 		bad := next(`quotas=[{"name":"all","scope":"peer","requests_per_second":1}]`)
 		spoil(&bad.gate)

@@ -385,12 +385,13 @@ var queueCauses = map[string]cause{
 		m.desk.Gate.Settle(ticket, 0, event.Fate(0))
 		return 1, moves{queueSeries("passes"): 1, seriesOf("fq_inflight", "class", "authed"): 1, queueSeries("work_authed"): 1}
 	},
-	"waits_parts":  status(4, func(s *event.Status) { s.Lined += 4 }),
-	"waits_money":  waiting(words.Money),
-	"waits_lists":  waiting(words.Lists),
-	"waits_beyond": waiting(words.Beyond),
-	"decisions":    func(m *metered, _ []string) (float64, moves) { m.keep(httpapi.Decision{}); return 1, nil },
-	"asks":         func(m *metered, _ []string) (float64, moves) { m.desk.Asks.Tell(event.Tried{}); return 1, nil },
+	"waits_parts":   status(4, func(s *event.Status) { s.Lined += 4 }),
+	"waits_money":   waiting(words.Money),
+	"waits_lists":   waiting(words.Lists),
+	"waits_beyond":  waiting(words.Beyond),
+	"waits_streams": waiting(words.Streams),
+	"decisions":     func(m *metered, _ []string) (float64, moves) { m.keep(httpapi.Decision{}); return 1, nil },
+	"asks":          func(m *metered, _ []string) (float64, moves) { m.desk.Asks.Tell(event.Tried{}); return 1, nil },
 	"tickets": func(m *metered, _ []string) (float64, moves) {
 		m.submits(words.Internal)
 		return 1, moves{"worker_inflight": 1, queueSeries("work_internal"): 1}

@@ -75,7 +75,7 @@ func TestBodiesAndStreamsAreCounted(t *testing.T) {
 	gauges := func() string {
 		text := p.asks(t, "/metrics")
 		_, large, _ := strings.Cut(text, "\n"+queueSeries("large_bodies")+" ")
-		_, streams, _ := strings.Cut(text, "\n"+queueSeries("streams")+" ")
+		_, streams, _ := strings.Cut(text, "\n"+seriesOf("semaphore_inflight", "facet", "streams")+" ")
 		large, _, _ = strings.Cut(large, "\n")
 		streams, _, _ = strings.Cut(streams, "\n")
 		return large + " " + streams

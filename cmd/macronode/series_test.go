@@ -163,7 +163,6 @@ type cause func(m *metered, labels []string) (own float64, others moves)
 var movedByOtherTests = map[string]string{
 	seriesOf("queue_dropped_total", "queue", "work", "reason", "oldest"): "nothing that was accepted is ever dropped",
 	queueSeries("large_bodies"): "TestBodiesAndStreamsAreCounted",
-	queueSeries("streams"):      "TestBodiesAndStreamsAreCounted",
 	queueSeries("inflaters"):    "adapters/proxy TestInflatersAreFew",
 	queueSeries("folds"):        "adapters/loop TestOrder",
 	queueSeries("index_tail"):   "TestSeriesOfTheIndex",

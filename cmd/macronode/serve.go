@@ -231,7 +231,7 @@ func reached(a net.Addr) string {
 
 func (l *life) publicHandler() http.Handler {
 	c := httpapi.Config{Node: front{l}, Gate: l.desk.Gate, Decisions: keeps{l}, Face: l.edition.Load().face, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
-		Audit: auditor{l.audit}, Log: l.log, Streams: streams,
+		Audit: auditor{l.audit}, Log: l.log,
 		Boot: random64(), Deadline: l.settings().deadline, Large: largeBodies, Cut: httpserver.ErrCut}
 	a := httpapi.New(c)
 	l.api.Store(a)

@@ -323,9 +323,9 @@ var keyRead = regexp.MustCompile(`\b(l|e|is|next|b|k)\.config\.[A-Z]\w*|\bcfg\.[
 // beside startSettings and reloadSettings, so that the tests above see every key.
 func TestRunningNodeReadsOnlyItsSettings(t *testing.T) {
 	allowed := map[string][]string{
-		"admin.go": {"config.Effective"},                               // the text for operators
-		"serve.go": {"warn(cfg", "memoryBound(cfg", "edit(cfg", "newTLS(cfg"},      // translations that are part of the settings
-		"verbs.go": {"cfg.Log", "cfg.Data", "newLog(cfg", "serve(cfg"}, // before the node is there
+		"admin.go": {"config.Effective"},                                      // the text for operators
+		"serve.go": {"warn(cfg", "memoryBound(cfg", "edit(cfg", "newTLS(cfg"}, // translations that are part of the settings
+		"verbs.go": {"cfg.Log", "cfg.Data", "newLog(cfg", "serve(cfg"},        // before the node is there
 	}
 	running := []string{"accessed.go", "admin.go", "admission.go", "beside.go", "beyond.go", "checks.go", "course.go", "ear.go", "keeper.go",
 		"life.go", "recover.go", "reload.go", "serve.go", "shown.go", "tls.go", "verbs.go", "views.go"}

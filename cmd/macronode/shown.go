@@ -165,5 +165,4 @@ func (l *life) showBooks(running *loop.Loop) {
 // showAPI shows what the public API lends.
 func (l *life) showAPI(a *httpapi.API) {
 	l.show("large_bodies", a.LargeBodies)
-	l.show("streams", a.OpenStreams)
 }

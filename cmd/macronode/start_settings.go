@@ -25,6 +25,7 @@ type startSettings struct {
 	snapshot   int64 // bytes of journal between two snapshots
 	archive    string
 	deadline   time.Duration // of a request of the node's own API
+	waiters    int           // reads that wait for a movement
 	logJSON    bool
 }
 
@@ -64,7 +65,7 @@ func newStartSettings(c *config.Config) startSettings {
 			insecureAdmin: c.Listen.Insecure && !c.Listen.TLS.Admin},
 		index: indexSettings{limits: indexLimits(c), ttl: c.Wallet.Idempotency.TTL},
 		audit: auditLimits(c), snapshot: int64(c.Journal.Snapshot), archive: c.Journal.Archive,
-		deadline: c.HTTP.RequestDeadline, logJSON: isJSON(c.Log),
+		deadline: c.HTTP.RequestDeadline, waiters: waiters(c), logJSON: isJSON(c.Log),
 	}
 }
 

@@ -52,12 +52,27 @@ func name(err error) string {
 
 func TestStory(t *testing.T) { play(t, "testdata/house") }
 
+// TestShares: the permits that classes and callers may have.
+func TestShares(t *testing.T) {
+	l := limits()
+	l.Places = 30
+	for f := range l.Facets {
+		l.Facets[f] = admit.Facet{Permits: 10, Queue: 12, Class: [words.Classes]int{4, 4, 4}, Flow: 4, ClassPermits: [words.Classes]int{10, 9, 5}, FlowPermits: 2}
+	}
+	playWith(t, "testdata/shares", l)
+}
+
 // TestStream: parts of bodies, and whose turn it is.
 func TestStream(t *testing.T) { play(t, "testdata/stream") }
 
 func play(t *testing.T, path string) {
 	t.Helper()
-	a, now := admit.New(limits(), 1), words.Instant(0)
+	playWith(t, path, limits())
+}
+
+func playWith(t *testing.T, path string, l admit.Limits) {
+	t.Helper()
+	a, now := admit.New(l, 1), words.Instant(0)
 	facets := map[string]words.Facet{"money": words.Money, "lists": words.Lists}
 	story.Play(t, path, func(w []string) string {
 		number := func(i int) uint64 {
@@ -69,11 +84,21 @@ func play(t *testing.T, path string) {
 		}
 		var said strings.Builder
 		switch w[0] {
-		case "arrive": // facet tenant slot use [route]; tenant 0 is a stranger
-			in := event.Arrive{Class: words.Authed, Facet: facets[w[1]], Tenant: words.Tenant(number(2)), Key: words.KeyID(number(2)),
+		case "arrive": // facet tenant slot use [route]; tenant 0 is a stranger, as is pN, and iN is of the node
+			class := words.Authed
+			if name, ok := strings.CutPrefix(w[2], "p"); ok {
+				class, w[2] = words.Anon, name
+			}
+			if name, ok := strings.CutPrefix(w[2], "i"); ok {
+				class, w[2] = words.Internal, name
+			}
+			in := event.Arrive{Class: class, Facet: facets[w[1]], Tenant: words.Tenant(number(2)), Key: words.KeyID(number(2)),
 				Ticket: words.NewTicket(uint32(number(3)), uint32(number(4))), Patience: time.Second}
 			if in.Key == 0 {
 				in.Class = words.Anon
+			}
+			if class == words.Anon {
+				in.Peer[7], in.Key, in.Tenant = byte(in.Tenant), 0, 0
 			}
 			if len(w) > 5 {
 				in.Route = uint16(number(5))

@@ -111,7 +111,7 @@ func TestTakes(t *testing.T) {
 		"upstreams":       {func(g *event.Gate) { g.Upstreams = make([]event.Upstream, upstream.MaxUpstreams+1) }, upstream.ErrMany},
 	} {
 		s := newStage(t)
-		s.config.Admit.Places = 18
+		s.config.Admit.Places = 24
 		s.node = node.New(s.config, state.New(s.config.State, 1), 0, words.NewDice(1))
 		g := s.config.Applied()
 		g.Version = 5

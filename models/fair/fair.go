@@ -53,7 +53,7 @@ func (q *Queue) waiting(c words.Class) []*flow {
 
 // Uses counts the items in use of a class and of those behind it.
 func (q *Queue) Uses(c words.Class) (n int) {
-	for f, out := range q.out {
+	for f, out := range q.out { //nolint:maporder // a sum
 		if f.Class >= c {
 			n += out
 		}

@@ -1,0 +1,53 @@
+package httpapi
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"macronode/core/words"
+)
+
+// lasts gives a call the facet whose permit it wants. What may wait for a movement, and what
+// has no end, wants one of the facet streams, so that it keeps none from what is answered at
+// once. Who only says so gets no more by it: the shares of that facet are the same.
+func (k *call) lasts() {
+	k.facet = k.door.facet
+	if k.r.Method != http.MethodGet {
+		return
+	}
+	streams := accepts(k.r.Header["Accept"], eventsType[0], "text/csv", linesType[0])
+	if k.door.facet == words.Beyond {
+		streams = len(k.r.Header["Upgrade"]) > 0 || accepts(k.r.Header["Accept"], eventsType[0])
+	} else if streams {
+		k.keeps = endless
+	}
+	if streams || k.door.facet != words.Beyond && asksToWait(k.r.URL.RawQuery) {
+		k.facet = words.Streams
+	}
+}
+
+// accepts reports that an Accept header names one of these types.
+func accepts(said []string, kinds ...string) bool {
+	for _, line := range said {
+		for _, kind := range kinds {
+			if strings.Contains(strings.ToLower(line), kind) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// asksToWait reports that a query has wait, at_least or the format of an export, however they
+// are escaped.
+func asksToWait(query string) bool {
+	if query == "" {
+		return false
+	}
+	if !strings.Contains(query, "%") {
+		return strings.Contains(query, "wait=") || strings.Contains(query, "at_least=") || strings.Contains(query, "format=")
+	}
+	values, _ := url.ParseQuery(query) // what is wrong with it is told to who was let in
+	return values.Has("wait") || values.Has("at_least") || values.Has("format")
+}
