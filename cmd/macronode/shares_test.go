@@ -1,0 +1,132 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// held is a connection that sent a request and keeps what it was given.
+func (p process) held(t *testing.T, request string) (status string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.HTTP, "http://"))
+	must(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = io.WriteString(conn, request)
+	must(t, err)
+	must(t, conn.SetReadDeadline(time.Now().Add(20*time.Second)))
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	must(t, err)
+	_, status, _ = strings.Cut(strings.TrimSpace(line), " ")
+	return status[:3]
+}
+
+// tunnels is a service that switches protocols and then says nothing, and whose /endless goes on
+// for ever.
+func tunnels(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Header.Get("Upgrade") != "":
+			conn, buf, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n")
+			_, _ = io.Copy(io.Discard, buf)
+			_ = conn.Close()
+		case r.URL.Path == "/endless":
+			for block := make([]byte, 64<<10); ; {
+				if _, err := w.Write(block); err != nil {
+					return
+				}
+			}
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestOneStrangerLeavesRoomForOthers: a caller without a key that opens tunnels and reads no
+// answers has no more permits than its share, and keys are served as if it were not there.
+func TestOneStrangerLeavesRoomForOthers(t *testing.T) {
+	p := serves(t, "log.level=error", "permits.beyond=16", "permits.streams=16", "queue.beyond=16", "node.drain=0s",
+		fmt.Sprintf(`upstreams={"app":{"url":%q}}`, tunnels(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
+	raw, err := os.ReadFile(filepath.Join(p.dir, "bootstrap.key"))
+	must(t, err)
+	own := strings.TrimSpace(string(raw))
+	tenant, _ := p.makeKey(t, own, `{"name":"other","scopes":["read"],"tenant":"9"}`)
+	for request, most := range map[string]string{
+		"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n": "101",
+		"GET /endless HTTP/1.1\r\nHost: a\r\n\r\n":                                           "200",
+	} {
+		got := map[string]int{}
+		for range 16 {
+			got[p.held(t, request)]++
+		}
+		if got[most] != 4 || got["429"] != 12 { // a quarter of 16
+			t.Errorf("%q: %v", request, got)
+		}
+	}
+	for _, key := range []string{own, tenant} {
+		if status, _ := p.asked(t, http.MethodGet, "/page", "Authorization", "Bearer "+key); status != http.StatusOK {
+			t.Errorf("a key is told %d", status)
+		}
+	}
+}
+
+// TestLongPollsKeepNobodyFromLists: one key has no more waiting requests than its share, and no
+// waiting request keeps a permit from lists, its own or those of others.
+func TestLongPollsKeepNobodyFromLists(t *testing.T) {
+	p := serves(t, "log.level=error", "permits.lists=4", "permits.streams=16", "node.drain=0s", "http.request_deadline=1m", "http.write_timeout=2m")
+	raw, err := os.ReadFile(filepath.Join(p.dir, "bootstrap.key"))
+	must(t, err)
+	own := strings.TrimSpace(string(raw))
+	one, _ := p.makeKey(t, own, `{"name":"one","scopes":["read"],"tenant":"8"}`)
+	other, _ := p.makeKey(t, own, `{"name":"other","scopes":["read"],"tenant":"9"}`)
+	until(func() bool { // the index is open
+		status, _ := p.asked(t, http.MethodGet, "/v1/changes", "Authorization", "Bearer "+other)
+		return status == http.StatusOK
+	})
+	got := map[string]int{}
+	for range 8 {
+		got[p.held(t, "GET /v1/changes HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\nAuthorization: Bearer "+one+"\r\n\r\n")]++
+	}
+	if got["200"] != 4 || got["429"] != 4 { // a quarter of 16
+		t.Errorf("streams: %v", got)
+	}
+	if status := p.held(t, "GET /v1/changes?wait=60000 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer "+one+"\r\n\r\n"); status != "429" {
+		t.Errorf("a long poll beside as many streams is told %s", status)
+	}
+	for range 4 {
+		go p.quietly("/v1/changes?wait=60000", other)
+	}
+	until(func() bool { // they all wait
+		return strings.Contains(p.asks(t, "/metrics"), "\n"+seriesOf("semaphore_inflight", "facet", "streams")+" 8\n")
+	})
+	for _, key := range []string{one, other, own} {
+		if status, _ := p.asked(t, http.MethodGet, "/v1/changes", "Authorization", "Bearer "+key); status != http.StatusOK {
+			t.Errorf("a list is answered with %d", status)
+		}
+	}
+}
+
+// quietly asks, and is not interested in the answer.
+func (p process) quietly(path, key string) {
+	conn, err := net.Dial("tcp", strings.TrimPrefix(p.HTTP, "http://"))
+	if err != nil {
+		return
+	}
+	_, _ = io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer "+key+"\r\n\r\n")
+	_, _ = io.Copy(io.Discard, conn)
+	_ = conn.Close()
+}
