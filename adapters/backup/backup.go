@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 
+	"macronode/adapters/durable"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
 	"macronode/core/event"
@@ -29,12 +30,14 @@ var (
 )
 
 // A Cut is where a copy ends: all frames up to LSN, and none behind it.
-type Cut struct {
-	Journal words.JournalID
-	LSN     words.LSN
-	Root    words.Root
-	At      words.Time
-}
+type Cut = durable.Mark
+
+// cutName is the file of a copy that says where it ends: what of the copy is not whole to
+// there is damaged, however short it is.
+const cutName = "copy.cut"
+
+// CutOf is where a copy says that it ends; nowhere, where a directory is no copy.
+func CutOf(from fs.FS) (Cut, error) { return durable.Read(from, cutName) }
 
 // Done is what was copied now.
 type Done struct {
@@ -75,7 +78,7 @@ func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Don
 		return c.done, err
 	}
 	if c.done.LSN > 0 {
-		if err := c.done.keep(to); err != nil {
+		if err := c.done.Write(to, cutName); err != nil {
 			return c.done, err
 		}
 	}
@@ -141,7 +144,7 @@ func (c *copying) open(to fs.FS, id words.JournalID) (err error) {
 func (c *copying) at(s *record.Sealed) {
 	h, _, err := record.Open(s.Body)
 	words.Assert(err == nil, "backup: a frame that was read is none")
-	c.done.Cut = Cut{s.Journal, s.LSN, s.Root, h.At}
+	c.done.Cut = Cut{Journal: s.Journal, LSN: s.LSN, Root: s.Root, At: h.At}
 }
 
 // run copies what the copy has not.

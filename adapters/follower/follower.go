@@ -88,6 +88,17 @@ func (f *Follower) Mark() words.LSN {
 	return f.state.LSN
 }
 
+// Last is the newest frame that it has at hand, and its time; of none, if no frame came since
+// the start.
+func (f *Follower) Last() (s record.Sealed, at words.Time) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if s = *f.recent.at(f.state.LSN); s.LSN != f.state.LSN {
+		return record.Sealed{}, 0
+	}
+	return s, f.state.At
+}
+
 // Journal names the journal that is followed.
 func (f *Follower) Journal() words.JournalID {
 	f.mu.RLock()

@@ -15,6 +15,7 @@ import (
 
 	"macronode/adapters/backup"
 	"macronode/adapters/config"
+	"macronode/adapters/durable"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/rundir"
@@ -35,6 +36,7 @@ type (
 		Validate bool   `help:"Only check the copy, to its last frame and every movement."`
 		Preview  bool   `help:"Only say what would be restored, and what would be lost for it."`
 		Old      string `placeholder:"DIR" help:"Directory of the node that the copy was made of: what it acknowledged after the copy is listed as lost."`
+		Accept   bool   `name:"accept-loss" help:"Restore also what ends before frames that are known to have been durable: they are lost for good."`
 		KeepKeys bool   `help:"Let the API keys of the copy be somebody's again. A key that was revoked after the copy lives again, too."`
 	}
 )
@@ -85,6 +87,10 @@ func (v *backupCmd) Run(c *console) (err error) {
 	if err != nil {
 		return cannot(err)
 	}
+	known, err := evidenceIn(cfg.Data, from, func(error) {})
+	if err != nil {
+		return cannot(err)
+	}
 	d, err := backup.Copy(ctx, from, into, backup.Bounds{Upto: upto, Heir: v.Heir}, c.copying("backup"))
 	if errors.Is(err, backup.ErrHeir) {
 		err = fmt.Errorf("%w; make a copy elsewhere, or say --heir: then %s is no copy of that one any more", err, v.To)
@@ -92,7 +98,10 @@ func (v *backupCmd) Run(c *console) (err error) {
 	if err != nil {
 		return cannot(err)
 	}
-	if damaged {
+	if err := noteLoss(fs.Dir(v.To), d.Cut, known.LSN); err != nil {
+		return err
+	}
+	if damaged || d.LSN < known.LSN {
 		defer func() { err = errors.Join(err, errHole) }()
 	}
 	if c.tree.JSON {
@@ -100,6 +109,18 @@ func (v *backupCmd) Run(c *console) (err error) {
 	}
 	return c.say("%s has journal %016x to frame %v (%s): %d frames, %d bytes are new", v.To, uint64(d.Journal), d.LSN,
 		rendered.Stamp(nil, d.At), d.Frames, d.Bytes)
+}
+
+// noteLoss writes into the directory of a copy which frames were durable and are not in it, so that
+// nobody takes it for whole.
+func noteLoss(to fs.Dir, cut backup.Cut, known words.LSN) error {
+	if cut.LSN < known {
+		return cannot(durable.Mark{Journal: cut.Journal, LSN: known}.Write(to, durable.Name))
+	}
+	if err := to.Remove(durable.Name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return cannot(err)
+	}
+	return nil
 }
 
 // errHole says that a copy is not all that was ever durable.
@@ -124,7 +145,7 @@ func placeFor(to, data string) error {
 		return cannot(err)
 	}
 	for _, n := range names {
-		if n.Name() != segmentsName && n.Name() != "LOCK" {
+		if n.Name() != segmentsName && n.Name() != "LOCK" && n.Name() != durable.Name {
 			return cannot(fmt.Errorf("%s holds another thing than a copy: %s", to, n.Name()))
 		}
 	}
@@ -199,7 +220,7 @@ func (v *restoreCmd) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	if !r.Checked.OK {
+	if !r.Checked.OK && (!v.Accept || !r.Checked.endsEarly()) {
 		return errors.Join(r.Checked.tell(c), fmt.Errorf("restore: %w", errBroken))
 	}
 	if !v.Validate && !v.Preview {
@@ -221,7 +242,11 @@ func (c *console) foretell(ctx context.Context, cfg *config.Config, asked *resto
 	if _, err := os.Stat(string(dir)); err != nil {
 		return nil, cannot(fmt.Errorf("there is no copy of a journal in %s", asked.From))
 	}
-	v := &verification{ctx: ctx, config: &of, progress: c.progress(false), journal: dir, kept: fs.Dir(filepath.Join(asked.From, snapshotsName)),
+	known, err := evidenceIn(asked.From, dir, c.doubt)
+	if err != nil {
+		return nil, cannot(err)
+	}
+	v := &verification{ctx: ctx, evidence: known, config: &of, progress: c.progress(false), journal: dir, kept: fs.Dir(filepath.Join(asked.From, snapshotsName)),
 		state: state.New(stateLimits(cfg), 1)}
 	if err := v.run(); err != nil {
 		return nil, fmt.Errorf("restore: %w", err)
@@ -241,7 +266,7 @@ func (c *console) foretell(ctx context.Context, cfg *config.Config, asked *resto
 	if _, err := os.Stat(gone); err != nil && asked.Old != "" {
 		return nil, cannot(fmt.Errorf("there is no journal in %s", old))
 	}
-	if _, err := os.Stat(gone); err != nil || !v.OK {
+	if _, err := os.Stat(gone); err != nil || !v.OK && !v.endsEarly() {
 		return r, nil //nolint:nilerr // there need not be one
 	}
 	var root words.Root
@@ -321,6 +346,9 @@ func (c *console) restore(ctx context.Context, cfg *config.Config, v *restoreCmd
 	if _, err := backup.Restore(ctx, fs.Dir(filepath.Join(v.From, segmentsName)), into, as, c.copying("restore")); err != nil {
 		return cannot(err)
 	}
+	if err := dir.Remove(durable.Name); err != nil && !errors.Is(err, os.ErrNotExist) { // of the journal before
+		return cannot(err)
+	}
 	if err := errors.Join(os.Rename(beside, place), dir.SyncDir()); err != nil {
 		return cannot(err)
 	}
@@ -346,7 +374,11 @@ func unarchived(cfg *config.Config) error {
 
 func (r *restored) tell(c *console, cfg *config.Config, v *restoreCmd) error {
 	w := lines{c: c}
-	w.say("the copy is whole: journal %s to frame @%d (%s), %d accounts", r.Journal, r.LSN, r.At, r.Accounts)
+	if r.Checked.OK {
+		w.say("the copy is whole: journal %s to frame @%d (%s), %d accounts", r.Journal, r.LSN, r.At, r.Accounts)
+	} else {
+		w.say("the copy has journal %s to frame @%d (%s), %d accounts; frames to @%d were durable and are given up", r.Journal, r.LSN, r.At, r.Accounts, r.Checked.Known)
+	}
 	switch {
 	case r.Lost == nil:
 		w.say("what was acknowledged after it cannot be told here: --old names the directory of the node that it was made of")

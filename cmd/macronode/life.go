@@ -60,7 +60,14 @@ type life struct {
 	dir    fs.Dir
 	lock   *fs.Held // of dir
 	lost   bool     // the sampler found that dir is not the locked directory any more
-	began  words.Instant
+	known  evidence // of durable frames, at the start
+
+	damaged atomic.Bool // the journal has lost durable frames
+
+	marking  sync.Mutex // of the mark of durable frames
+	marked   words.LSN  // that it has
+	unmarked bool       // the last try to write it failed, and that was told
+	began    words.Instant
 
 	clock     hostclock.Clock
 	metrics   *metrics.Metrics
@@ -202,10 +209,12 @@ func (l *life) sample(ctx context.Context, up func()) error {
 	}
 }
 
-// room looks at the journal's disk. The answer comes when the disk gives it.
+// room looks at the journal's disk, and notes there how far it is durable. The answer comes when
+// the disk gives it.
 func (l *life) room() <-chan room {
 	said, journal := make(chan room, 1), fs.Dir(l.segments())
 	go func() {
+		l.keepDurable()
 		free, err := journal.Free()
 		said <- room{free, err, l.lock.Check()}
 	}()

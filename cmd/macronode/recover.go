@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"macronode/adapters/durable"
 	"macronode/adapters/follower"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
@@ -49,9 +50,14 @@ func (l *life) recover() (state.State, event.Recovery, error) {
 	if err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
+	if l.known, err = evidenceIn(string(l.dir), l.disk, func(err error) { l.log.Warn("how far the journal was durable cannot be read", "err", err) }); err != nil {
+		return state.State{}, event.Recovery{}, err
+	}
+	l.known.note(heads[0].LSN, snapshotsName)
+	l.marked = l.known.LSN
 	for _, h := range heads {
 		st := state.New(limits, words.Hash64(random64()))
-		found, err := l.recoverFrom(kept, &st, h, heads[0].LSN)
+		found, err := l.recoverFrom(kept, &st, h, l.known.LSN)
 		if errors.Is(err, snapshot.ErrDoubt) || errors.Is(err, journalfile.ErrApart) && h.LSN > 0 {
 			l.doubt(err)
 			continue
@@ -75,11 +81,13 @@ func (l *life) whole() error {
 	if err != nil || len(names) > 0 {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(string(l.dir), indexName)); err != nil {
-		return nil //nolint:nilerr // nothing was ever here
+	for _, trace := range [...]string{durable.Name, indexName} {
+		if _, err := os.Stat(filepath.Join(string(l.dir), trace)); err == nil {
+			return fmt.Errorf("%s has no segment, and %s says that there was a journal: mount its disk, or bring it back (macronode restore); a node that shall begin anew wants a directory of its own",
+				l.segments(), trace)
+		}
 	}
-	return fmt.Errorf("%s has no segment, and %s says that there was a journal: mount its disk, or bring it back (macronode restore); a node that shall begin anew wants a directory of its own",
-		l.segments(), indexName)
+	return nil
 }
 
 // beginnings are where a start may begin, the likeliest first: what each snapshot says
@@ -111,8 +119,8 @@ func (l *life) doubt(err error) {
 	l.log.Warn("a snapshot is passed over: what it was to spare is read from the journal", "err", err)
 }
 
-// recoverFrom reads a journal behind a snapshot, or from its beginning. Known is the frame
-// of the newest snapshot: it was durable.
+// recoverFrom reads a journal behind a snapshot, or from its beginning. Known is the last frame
+// that is known to have been durable.
 func (l *life) recoverFrom(kept fs.FS, st *state.State, h snapshot.Head, known words.LSN) (journalfile.Found, error) {
 	if h.LSN > 0 {
 		if _, err := snapshot.Load(kept, h.LSN, st, l.goesOn); err != nil {
@@ -128,8 +136,10 @@ func (l *life) recoverFrom(kept fs.FS, st *state.State, h snapshot.Head, known w
 			return fold.take(all)
 		}}.Recover(l.disk, words.JournalID(random64()))
 	if errors.Is(err, journalfile.ErrDamaged) {
-		l.log.Error("the journal is damaged: what is whole is served for reading, nothing is written; macronode verify says more", "err", err)
+		l.log.Error("the journal is damaged: what is whole is served for reading, nothing is written; macronode verify says more",
+			"durable_lsn", uint64(max(found.Known, known)), "last_lsn", uint64(found.Last), "known_from", l.known.Source, "err", err)
 		found.Damaged, err = true, nil
+		l.damaged.Store(true)
 	}
 	if err = errors.Join(err, fold.end()); err == nil {
 		l.journal = journal

@@ -123,7 +123,11 @@ func (l *life) live(ctx context.Context, o options) error {
 	if err == nil {
 		o.drained(s)
 	}
-	return errors.Join(err, l.journal.Close())
+	if closed := l.journal.Close(); closed != nil {
+		return errors.Join(err, closed)
+	}
+	l.keepDurable()
+	return err
 }
 
 // end lets the rest of the shell go, the metrics listener last.

@@ -56,12 +56,15 @@ func (d *damage) lost() string {
 func (v *verified) advise(w *lines) {
 	if n := len(v.Damage); n > 0 {
 		last := v.Damage[n-1]
-		if last.To >= last.From && last.To == v.Known && v.ends() {
-			w.say("frames up to @%d were known durable, the journal ends at @%d: bring back what came behind byte %d of %s, and the segments after it",
-				v.Known, last.From-1, last.Offset, last.Segment)
+		if v.ends() {
+			w.say("frames up to @%d were durable, which %s knows, and the journal ends at @%d: bring back what came behind byte %d of %s, and the segments after it",
+				v.Known, v.KnownFrom, last.From-1, last.Offset, last.Segment)
 		}
 		w.say("bring back the files that are named from an archive: they have the same bytes for ever")
 		w.say("or take them from a backup: macronode backup takes up what came after it; then its directory journal takes the place of this one")
+		if v.endsEarly() {
+			w.say("or give them up: macronode restore DIR --accept-loss --data NEW makes another journal of what is whole, in which no receipt of a lost frame is valid")
+		}
 	}
 	switch s := v.Start; {
 	case s == nil:
@@ -75,14 +78,16 @@ func (v *verified) advise(w *lines) {
 	}
 }
 
-// ends reports that the last damage is the journal's end: only a snapshot knows more.
+// ends reports that frames are missing at the end of the journal, and that only what lies beside
+// the segments knows of them.
 func (v *verified) ends() bool {
-	for _, s := range v.Snapshots {
-		if s.OK && s.LSN == v.Known {
-			return true
-		}
-	}
-	return false
+	n := len(v.Damage)
+	return n > 0 && v.KnownFrom != "" && v.Damage[n-1].To == v.Known && v.Damage[n-1].From <= v.Known
+}
+
+// endsEarly reports that nothing else is wrong with a journal.
+func (v *verified) endsEarly() bool {
+	return v.ends() && len(v.Damage) == 1 && v.Error == "" && v.Damage[0].From == v.Frames+1
 }
 
 // lines are said until one cannot be.

@@ -49,7 +49,11 @@ func (c *console) verify(ctx context.Context, cfg *config.Config, asked *verifyC
 	if err != nil {
 		return cannot(err)
 	}
-	v := &verification{ctx: ctx, config: cfg, deep: asked.Deep, progress: c.progress(asked.Progress),
+	known, err := evidenceIn(cfg.Data, journal, c.doubt)
+	if err != nil {
+		return cannot(err)
+	}
+	v := &verification{ctx: ctx, evidence: known, config: cfg, deep: asked.Deep, progress: c.progress(asked.Progress),
 		journal: journal, kept: fs.Dir(filepath.Join(cfg.Data, snapshotsName)), state: state.New(stateLimits(cfg), 1)}
 	if err := v.run(); err != nil {
 		return fmt.Errorf("verify: %w", err)
@@ -69,6 +73,11 @@ func (c *console) verify(ctx context.Context, cfg *config.Config, asked *verifyC
 	return err
 }
 
+// doubt tells what could not be read of what a directory knows beside its segments.
+func (c *console) doubt(err error) {
+	fmt.Fprintf(c.err, "macronode: how far the journal was durable cannot be read: %v\n", err) //nolint:errcheck // it is no part of the answer
+}
+
 // verified is what a journal says of itself, and what of it does not check.
 type verified struct {
 	OK        bool      `json:"ok"`
@@ -76,6 +85,7 @@ type verified struct {
 	Journal   string    `json:"journal"`
 	Frames    uint64    `json:"frames"` // before the first damage
 	Known     uint64    `json:"known_durable"`
+	KnownFrom string    `json:"known_from,omitzero"` // what knows it beside the segments
 	Root      string    `json:"root"`
 	Segments  int       `json:"segments"`
 	Bytes     int64     `json:"bytes"`
@@ -121,6 +131,7 @@ type start struct {
 type verification struct {
 	verified
 	ctx      context.Context
+	evidence evidence // of what was durable, outside of the segments
 	config   *config.Config
 	deep     bool
 	progress func(journalfile.Progress)
@@ -142,7 +153,11 @@ func (v *verification) run() error {
 	if err != nil {
 		return err
 	}
-	known = max(known, cut.LSN)
+	v.evidence.note(known, snapshotsName)
+	v.evidence.note(cut.LSN, "copy.cut")
+	if known = v.evidence.LSN; known > 0 {
+		v.KnownFrom = v.evidence.Source
+	}
 	r := journalfile.Reading{Known: known, Each: v.frames, Progress: v.progress}
 	found, err := r.Scan(v.journal)
 	v.Frames, v.Known, v.Root = uint64(found.Last), uint64(found.Known), fmt.Sprintf("%x", found.Root)
@@ -272,7 +287,9 @@ func (v *verification) inspect(r journalfile.Reading) error {
 	if err != nil {
 		return err
 	}
-	v.Known = max(v.Known, uint64(found.Known))
+	if v.Known = max(v.Known, uint64(found.Known)); v.Known != uint64(v.evidence.LSN) {
+		v.KnownFrom = ""
+	}
 	return v.foresee(r.Known)
 }
 

@@ -1,0 +1,96 @@
+// Package durable keeps on disk how far a journal is known to be durable, outside of its
+// segments: what the segments have lost can then not be taken for what was never written.
+//
+//	synced frames ─► Mark ─Write─► a file, replaced at once ─Read─► Mark
+package durable
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"macronode/adapters/fs"
+	"macronode/core/words"
+)
+
+// Name is the file of a data directory, and of a copy of a journal that had lost frames.
+const Name = "durable"
+
+// ErrFormat says that a file is no mark, or a part of one.
+var ErrFormat = errors.New("durable: the file is damaged")
+
+// A Mark is the last frame of a journal that is known to be durable. The zero Mark is of none.
+type Mark struct {
+	Journal words.JournalID
+	LSN     words.LSN
+	Root    words.Root // of the chain, at that frame
+	At      words.Time
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Write replaces the file of that name. When it returns without an error, the mark survives a
+// loss of power; with one, the file has this mark or the one before.
+func (m Mark) Write(to fs.FS, name string) error {
+	part := name + ".new"
+	if err := to.Remove(part); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("durable: %w", err)
+	}
+	f, err := to.Create(part)
+	if err != nil {
+		return fmt.Errorf("durable: %w", err)
+	}
+	text := fmt.Sprintf("%016x %d %d %x", uint64(m.Journal), uint64(m.LSN), int64(m.At), m.Root)
+	text = fmt.Sprintf("%s %08x\n", text, crc32.Checksum([]byte(text), castagnoli))
+	_, err = f.WriteAt([]byte(text), 0)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("durable: %w", err)
+	}
+	return errors.Join(to.Rename(part, name), to.SyncDir())
+}
+
+// Read returns the mark of a file, the zero Mark where there is no such file.
+func Read(from fs.FS, name string) (m Mark, err error) {
+	f, err := from.Open(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return m, nil
+	}
+	if err != nil {
+		return m, fmt.Errorf("durable: %w", err)
+	}
+	defer f.Close() //nolint:errcheck // it was only read
+	text := make([]byte, 256)
+	n, err := f.ReadAt(text, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return m, fmt.Errorf("durable: %w", err)
+	}
+	return parse(string(text[:n]))
+}
+
+// parse reads the text of a file. Copies that were made before there was a checksum have none.
+func parse(text string) (m Mark, err error) {
+	part := strings.Fields(text)
+	if len(part) == 5 && part[4] == fmt.Sprintf("%08x", crc32.Checksum([]byte(strings.Join(part[:4], " ")), castagnoli)) {
+		part = part[:4]
+	}
+	if len(part) != 4 || len(part[3]) != 2*len(m.Root) {
+		return Mark{}, ErrFormat
+	}
+	id, err1 := strconv.ParseUint(part[0], 16, 64)
+	lsn, err2 := strconv.ParseUint(part[1], 10, 48)
+	at, err3 := strconv.ParseInt(part[2], 10, 64)
+	_, err4 := hex.Decode(m.Root[:], []byte(part[3]))
+	if errors.Join(err1, err2, err3, err4) != nil {
+		return Mark{}, ErrFormat
+	}
+	m.Journal, m.LSN, m.At = words.JournalID(id), words.LSN(lsn), words.Time(at)
+	return m, nil
+}
