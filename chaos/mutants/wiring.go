@@ -89,7 +89,7 @@ func series() []Mutant {
 		return one("metrics: "+name, "", file, was, now, kills...)
 	}
 	return []Mutant{
-		of("failed tries of a request that was answered", shell+"course.go", "s != proxy.Fine && s != proxy.Idle {", "s != proxy.Fine && s != proxy.Idle && l.Outcome() != \"whole\" {", causes),
+		of("failed tries of a request that was answered", shell+"course.go", "t := &l.Tries[n]; t.Failed() {", "t := &l.Tries[n]; t.Failed() && l.Outcome() != \"whole\" {", causes),
 		of("bytes up are bytes down", shell+"course.go", "u.Moved(up, down)", "u.Moved(down, up)", causes),
 		of("one class waits", shell+"admission.go", "float64(l.ear.status().Queued[f][c])", "float64(l.ear.status().Queued[f][words.Authed])", causes),
 		of("permits of one facet", shell+"admission.go", "float64(l.ear.status().Out[f])", "float64(l.ear.status().Out[words.Money])", causes),
