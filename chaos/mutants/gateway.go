@@ -165,6 +165,7 @@ func quotas() []Mutant {
 		one("what was not used is kept", "given back when it is settled", tabs, "q.giveBack(t, q.bytes, t.had-bytes)", "_ = t.had", twin, stream),
 		one("given back twice", "given back once", tabs, "\tq.giveBack(t, 1<<MaxRules-1, t.had)\n", "\tq.giveBack(t, 1<<MaxRules-1, t.had)\n\tq.giveBack(t, 1<<MaxRules-1, t.had)\n", twin, "./core/quota TestGivenBack$"),
 		one("what waits keeps out who comes", "a part that waits holds up no small request", of, "_, wait = g.take(q.free(i, used), cost)", "_, wait = g.take(used, cost)", twin, stream),
+		one("bytes that are let go stay in the sum of held bytes", "G6", "core/quota/held.go", "\t\tq.heldOf[g.Scope].remove(t.who.subject(g.Scope), g.slot, t.held)\n", "", twin, stream),
 		one("the rule with the most left is told", "the rule that has used the largest part of its burst is told", of, "(told < 0 || lessOf(", "(told < 0 || !lessOf(", twin, "./core/quota TestRules$"),
 		one("the first that refuses is told", "who comes when it was told is admitted", of, "case wait > longest:", "case refuses < 0:", twin, "./core/quota TestRules$"),
 	}

@@ -25,8 +25,8 @@ func renewals() []Mutant {
 
 		one("given back by who never had it", "what was charged before a change is given back to rules that were kept", "core/quota/tab.go", "min(bytes, t.peer), t.new(bytes)", "min(bytes, t.peer), bytes", countsTwin, given),
 		one("tabs know of no change", "the same", counts, "t.since|others, t.had, t.paced", "t.since|others&0, t.had, t.paced", countsTwin, given),
-		one("held by who came before a change, and keeps others out", "who is held keeps nobody out who comes", "core/quota/tab.go", "&& t.new(t.held) < t.held {", "{", countsTwin, "./core/node TestStories/stream-change$"),
-		one("held before a change, and free behind it", "what was charged before a change, the new rule has not charged", "core/quota/tab.go", "t.since>>rule&1 == 1 && t.new(t.held) < t.held {", "false {", countsTwin, "./core/node TestStories/stream-change$"),
+		one("held by who came before a change, and keeps others out", "who is held keeps nobody out who comes", "core/quota/held.go", "&& t.new(t.held) < t.held {", "{", countsTwin, "./core/node TestStories/stream-change$"),
+		one("held before a change, and free behind it", "what was charged before a change, the new rule has not charged", "core/quota/held.go", "t.since>>i&1 == 1 && t.new(t.held) < t.held {", "false {", countsTwin, "./core/node TestStories/stream-change$"),
 		one("charged behind a change, and kept", "what it is charged from now on is given back to all", "core/quota/tab.go", "back = min(back, late)", "back = 0", countsTwin, "./core/quota TestGivenBackBehindAChange$", "./core/node TestStories/stream-change$"),
 		one("drawn behind a change, and kept", "the same, of the instance", "core/quota/tab.go", "\t\tq.slow(t.paced-max(bytes, t.oldest), q.bytes&q.paces&t.since)\n", "", countsTwin, "./core/quota TestGivenBackBehindAChange$"),
 		one("old, and given back as new", "what was charged before a change is given back to rules that were kept alone", counts, "t.since|others, t.had, t.paced", "t.since|others, t.old, t.oldest", countsTwin, "./core/quota TestGivenBackBehindAChange$"),

@@ -14,8 +14,8 @@ func schedules() []Mutant {
 	)
 	return []Mutant{
 		one("one given up of all", "accepted is answered", waits, "for range n.held.Len() {\n\t\tswitch w := n.pop()", "for range min(1, n.held.Len()) {\n\t\tswitch w := n.pop()", drains, stories, steps),
-		one("answers for who has left", "who has left hears nothing", waits, "\t\t\tw.gone = true\n", "", clients, stories, steps),
-		alone("in the lives a slot is another's only behind the last word about it", one("another leaves with who leaves", "a ticket has its generation", waits, "w := n.held.At(i); w.reply.Ticket == t {", "w := n.held.At(i); w.reply.Ticket.Slot() == t.Slot() {", clients)),
+		one("answers for who has left", "who has left hears nothing", waits, "\tw.gone = true\n", "", "./core/node TestCancelIsOfItsTicketAlone$", clients, stories, steps),
+		one("the reply behind the cancelled one is discarded", "a reply is found from its ticket", waits, "return n.held.Find(n.numbers[place])", "return n.held.Find(n.numbers[place] + 1)", "./core/node TestCancelIsOfItsTicketAlone$", clients),
 		one("waiters that never leave", "replays that wait have a bound", waits, "\tif w.reply.Replayed {\n\t\tn.waiters--\n\t}\n", "", drains, stories),
 		one("waiters without a bound", "replays that wait have a bound", asks, "case found && place.LSN > n.folded && int(n.waiters) >= n.config.Waiters:", "case false:", same, stories),
 		one("spares what is durable and not indexed", "F", turns, "n.state.Idem.Spare(at, n.indexed, words.MaxExpire)", "n.state.Idem.Spare(at, n.durable, words.MaxExpire)", indexes, stories),

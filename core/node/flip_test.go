@@ -25,5 +25,6 @@ func TestHashForgetsNothing(t *testing.T) {
 		"quota: held to it in its own room", "admit: held to it in its own room", "beyond: held to it in its own room",
 		"drain.times: what a drain is made with",
 		"crowd.index: where rows are found, which Check holds", "crowd.rows: held by their sum", "crowd.seed: places rows",
+		"heldAt: where replies of held are found, which Check holds", "numbers: the same",
 		"crowd.log: the ledger's tables are marked, this one is not", "crowd.mark: the same", "crowd.marked: the same")
 }

@@ -57,6 +57,7 @@ type Config struct {
 //	N3  waiters is the number of held replies that are replays
 //	N4  the backlog is empty if and only if the last frame is durable
 //	N5  crowd is, of each tenant, the number of its replies that are held
+//	N7  a reply that is held and not cancelled is found from its ticket
 //	N6  nobody waits for a permit that is there, where the instance's quota lets him go
 type Node struct {
 	plain
@@ -67,6 +68,9 @@ type Node struct {
 	beyond upstream.Upstreams
 	held   queue.Queue[waiting]
 	crowd  table.Table[words.Tenant, count] // of held
+
+	heldAt  table.Pool[words.Ticket, nothing] // of held, those that are not cancelled
+	numbers []uint64                          // of each place in heldAt, the number of the reply in held
 
 	rec record.Record // of the step at hand: nothing of it is read in another, so it is not copied
 }
@@ -105,7 +109,8 @@ func New(c Config, s state.State, now words.Instant, dice words.Dice) *Node {
 	slots := words.Hash64(seed.Below(1 << 62))
 	c.Subjects.Places = c.Admit.Places
 	return &Node{state: s, held: queue.New[waiting](c.Held, queue.Reject),
-		crowd: table.New[words.Tenant, count](c.State.Ledger.Tenants, slots),
+		crowd:  table.New[words.Tenant, count](c.State.Ledger.Tenants, slots),
+		heldAt: table.NewPool[words.Ticket, nothing](c.Held, slots), numbers: make([]uint64, c.Held),
 		quota: quota.New(c.Quotas, c.Subjects, slots), admit: admit.New(c.Admit, slots),
 		beyond: upstream.New(max(1, c.Calls), seed, c.Beyond...),
 		plain: plain{config: c, clock: clock.From(s.At), ready: ready.New(now, c.Start, c.Awaited), super: supervise.New(dice),

@@ -13,6 +13,12 @@ type waiting struct {
 	gone  bool         // nobody waits for it any more
 }
 
+// nothing is the value of a row that is all key.
+type nothing struct{}
+
+// Mix is h.
+func (nothing) Mix(h words.Hash64) words.Hash64 { return h }
+
 // count is how many of a tenant's replies are held.
 type count uint32
 
@@ -105,14 +111,34 @@ func (n *Node) giveUp(out *event.Effects, lost func(waiting) bool) {
 	}
 }
 
-// cancel forgets who waits for a reply. What was decided stands.
+// cancel discards the reply that is held for a ticket. What was decided stands.
 func (n *Node) cancel(t words.Ticket) {
-	for i := range n.held.Len() {
-		if w := n.held.At(i); w.reply.Ticket == t {
-			w.gone = true
-			n.held.Set(i, w)
-			return
-		}
+	i, held := n.findHeld(t)
+	if !held {
+		return
+	}
+	w := n.held.At(i)
+	w.gone = true
+	n.held.Set(i, w)
+	n.forgetTicket(w, n.numberOf(i))
+}
+
+// findHeld returns where the reply to a ticket stands in held, if it is not cancelled.
+func (n *Node) findHeld(t words.Ticket) (i int, ok bool) {
+	place, held := n.heldAt.Find(t)
+	if !held {
+		return 0, false
+	}
+	return n.held.Find(n.numbers[place])
+}
+
+// numberOf returns the number of the i-th reply in held.
+func (n *Node) numberOf(i int) uint64 { return n.held.NextNumber() - uint64(n.held.Len()-i) }
+
+// forgetTicket removes the way from a reply's ticket to the reply, which has that number.
+func (n *Node) forgetTicket(w waiting, number uint64) {
+	if place, known := n.heldAt.Find(w.reply.Ticket); known && n.numbers[place] == number {
+		n.heldAt.Drop(place)
 	}
 }
 
@@ -121,13 +147,18 @@ func (n *Node) hold(w waiting) {
 		n.waiters++
 	}
 	n.crowds(w.of, 1)
+	if _, known := n.heldAt.Find(w.reply.Ticket); !w.gone && !known {
+		n.numbers[n.heldAt.Put(w.reply.Ticket, nothing{})] = n.held.NextNumber()
+	}
 	err := n.held.Push(w)
 	words.Assert(err == nil, "node: admitted a reply without a place to wait")
 }
 
 func (n *Node) pop() waiting {
+	number := n.numberOf(0)
 	w, _ := n.held.Pop()
 	n.crowds(w.of, -1)
+	n.forgetTicket(w, number)
 	if w.reply.Replayed {
 		n.waiters--
 	}

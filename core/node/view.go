@@ -89,6 +89,8 @@ func (n *Node) CopyTo(dst *Node) {
 	n.beyond.CopyTo(&dst.beyond)
 	n.held.CopyTo(&dst.held)
 	n.crowd.CopyTo(&dst.crowd)
+	n.heldAt.CopyTo(&dst.heldAt)
+	dst.numbers = append(dst.numbers[:0], n.numbers...)
 }
 
 // Check returns the invariants that do not hold.
@@ -96,7 +98,7 @@ func (n *Node) Check() error {
 	if n.folded > n.durable || n.durable > n.state.LSN || n.indexed > n.durable {
 		return fmt.Errorf("N1: folded %v, indexed %v, durable %v, last %v", n.folded, n.indexed, n.durable, n.state.LSN)
 	}
-	replays, crowd := uint32(0), make([]count, n.crowd.Len())
+	replays, crowd, wanted := uint32(0), make([]count, n.crowd.Len()), 0
 	for i := range n.held.Len() {
 		w := n.held.At(i)
 		if i > 0 {
@@ -107,6 +109,12 @@ func (n *Node) Check() error {
 		if w.reply.Replayed {
 			replays++
 		}
+		if !w.gone {
+			wanted++
+			if at, known := n.findHeld(w.reply.Ticket); !known || at != i {
+				return fmt.Errorf("N7: the reply to ticket %d is not found", w.reply.Ticket)
+			}
+		}
 		if at, known := n.crowd.Find(w.of); known {
 			crowd[at]++
 		}
@@ -115,6 +123,9 @@ func (n *Node) Check() error {
 		if t, waits := n.crowd.Row(uint32(i)); waits != crowd[i] {
 			return fmt.Errorf("N5: tenant %d: %d replies are held, counted %d", t, crowd[i], waits)
 		}
+	}
+	if wanted != n.heldAt.Len() {
+		return fmt.Errorf("N7: %d replies are found from their tickets, %d are held", n.heldAt.Len(), wanted)
 	}
 	if replays != n.waiters {
 		return fmt.Errorf("N3: %d replays are held, counted %d", replays, n.waiters)
@@ -125,5 +136,5 @@ func (n *Node) Check() error {
 	if at, any := n.paced(); any && at == 0 {
 		return errors.New("N6: somebody waits who may go")
 	}
-	return errors.Join(n.held.Check(), n.crowd.Check(), n.quota.Check(), n.admit.Check(), n.beyond.Check(), n.super.Check(), n.ready.Check(), n.drain.Check(), n.state.Check())
+	return errors.Join(n.held.Check(), n.crowd.Check(), n.heldAt.Check(), n.quota.Check(), n.admit.Check(), n.beyond.Check(), n.super.Check(), n.ready.Check(), n.drain.Check(), n.state.Check())
 }

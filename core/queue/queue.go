@@ -92,6 +92,20 @@ func (q *Queue[T]) Set(i int, x T) {
 	q.ring[q.at(i)] = x
 }
 
+// NextNumber is the number of the item that Push adds next: items are numbered from 0 in the
+// order in which they are pushed.
+func (q *Queue[T]) NextNumber() uint64 { return q.pushed }
+
+// Find is where the item of a number stands among those that are held; false when it has
+// left. A queue that coalesces numbers nothing.
+func (q *Queue[T]) Find(number uint64) (i int, ok bool) {
+	first := q.pushed - uint64(q.count)
+	if number < first || number >= q.pushed {
+		return 0, false
+	}
+	return int(number - first), true
+}
+
 // Pop removes the oldest item; ok is false when there is none.
 func (q *Queue[T]) Pop() (x T, ok bool) {
 	if q.count == 0 {

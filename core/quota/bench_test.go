@@ -89,3 +89,21 @@ func BenchmarkRenew(b *testing.B) {
 		b.Fatal("counters are lost")
 	}
 }
+
+// BenchmarkTakeBesideHeldBodies: a request comes while 1,000 others of its tenant hold a part
+// of a body.
+func BenchmarkTakeBesideHeldBodies(b *testing.B) {
+	const held = 1000
+	rules := []quota.Rule{{Scope: words.OfTenant, Unit: words.Bytes, Rate: 1 << 20, Every: time.Second, Burst: 1 << 20, Classes: quota.All}}
+	q := quota.New(rules, quota.Limits{Tenants: 256, Places: held}, 7)
+	who := quota.Who{Class: words.Authed, Key: 1, Tenant: 1}
+	for place := range uint32(held) {
+		q.Enter(0, place, who, 0)
+		q.Go(0, place)
+		q.Book(0, place, 64<<10, time.Hour)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		q.Take(0, who, 0)
+	}
+}

@@ -23,12 +23,13 @@ func (q *Quota) Hash() words.Hash64 {
 
 // CopyTo overwrites dst, reusing its memory.
 func (q *Quota) CopyTo(dst *Quota) {
-	gauges, tabs, tables := append(dst.gauges[:0], q.gauges...), append(dst.tabs[:0], q.tabs...), dst.tables
+	gauges, tabs, tables, heldOf := append(dst.gauges[:0], q.gauges...), append(dst.tabs[:0], q.tabs...), dst.tables, dst.heldOf
 	for i := range q.tables {
 		q.tables[i].copyTo(&tables[i])
+		q.heldOf[i].copyTo(&heldOf[i])
 	}
 	*dst = *q
-	dst.gauges, dst.tabs, dst.tables = gauges, tabs, tables
+	dst.gauges, dst.tabs, dst.tables, dst.heldOf = gauges, tabs, tables, heldOf
 }
 
 // Check returns the first invariant that does not hold.

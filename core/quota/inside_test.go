@@ -48,7 +48,8 @@ func TestHashForgetsNothing(t *testing.T) {
 	not := []string{"gauges[].slot: follows from the rules", "gauges[].one: the same", "gauges[].full: the same", "gauges[].most: the same",
 		"applies: follows from the rules", "keyed: the same", "routed: the same", "bytes: the same", "paces: the same",
 		"limits: configuration", "seed: places rows, and is another in every process",
-		"shared: told, never decides", "holding: counted from the tabs, as Check holds", "asked: nothing of it is read in another step", "tables[].width: configuration", "tables[].ends: held by their sum"}
+		"shared: told, never decides", "holding: counted from the tabs, as Check holds", "asked: nothing of it is read in another step", "tables[].width: configuration",
+		"heldCommon: summed up from the tabs, as Check holds", "heldOf: summed up from the tabs, as Check holds", "tables[].ends: held by their sum"}
 	for _, field := range []string{"seed: places rows, and is another in every process", "sum: the same subjects, whose counters the other sum holds",
 		"index: where rows are found, which Check holds", "rows: held by the sum of their counters", "free: where no row is"} {
 		not = append(not, "tables[].rows."+field)
@@ -82,6 +83,11 @@ func TestCheckSees(t *testing.T) {
 		"a tab of nobody":           {func(q *Quota) { q.tabs[2].open = false }, "G5"},
 		"more held than charged":    {func(q *Quota) { q.tabs[0].had = 1 }, "G5"},
 		"held and not counted":      {func(q *Quota) { q.holding = 0 }, "G5"},
+		"held bytes of a peer lost": {func(q *Quota) { q.heldOf[words.OfPeer].sums[1] = 0 }, "G6"},
+		"held bytes of a rule lost": {func(q *Quota) { q.heldCommon[5]++ }, "G6"},
+		"held bytes without a tab": {func(q *Quota) {
+			q.heldOf[words.OfKey].add(subject{of: 9}, 0, 1)
+		}, "G6"},
 	} {
 		q := some()
 		c.breaks(&q)
@@ -171,6 +177,7 @@ func TestBytes(t *testing.T) {
 	want := int64(cap(q.gauges)) * int64(unsafe.Sizeof(gauge{}))
 	for scope, rows := range l.rows() {
 		c := &q.tables[scope]
+		want += int64(cap(q.heldOf[scope].sums))*8 + int64(slots(0))*8 // no place, so no row
 		want += int64(cap(c.ends)) * int64(unsafe.Sizeof(exact{}))
 		if s := words.Scope(scope); s != words.OfInstance && s != words.OfRoute {
 			row := unsafe.Sizeof(struct {

@@ -71,6 +71,7 @@ type Verdict struct {
 //	G3  a counter's parts are fewer than make a nanosecond; a rule without rate counts nothing
 //	G4  each table's sum is that of its counters
 //	G5  no tab holds more than was charged to it, and those that hold any are counted
+//	G6  the sums of held bytes, of each counter, are those of the tabs that hold bytes of it
 type Quota struct {
 	gauges  []gauge
 	applies [words.Classes]uint16 // bit i: rule i is for that class, and not of the instance
@@ -88,8 +89,10 @@ type Quota struct {
 	shared [MaxRules]uint64 // how often a rule's common counter was asked: told, never decides
 	asked  found            // what is asked in this step: nothing of it is read in another
 
-	tabs    []tab // of the places of requests
-	holding int   // tabs that hold something
+	tabs       []tab // of the places of requests
+	holding    int   // tabs that hold something
+	heldCommon [MaxRules]uint64
+	heldOf     [words.Scopes]heldSums // of the instance and of routes none
 }
 
 // New has counted nothing. The rules are checked; seed places rows in tables.
@@ -100,6 +103,7 @@ func New(rules []Rule, l Limits, seed words.Hash64) Quota {
 	widths := widthsOf(rules)
 	for scope := range words.Scopes {
 		q.tables[scope] = q.fresh(scope, widths[scope])
+		q.heldOf[scope] = newHeldSums(q.heldRows(scope), widths[scope], q.seed.Mix(uint64(scope)))
 	}
 	return q
 }
@@ -140,7 +144,7 @@ func (q *Quota) install(rules []Rule) {
 func Bytes(rules []Rule, l Limits) (sum int64) {
 	widths := widthsOf(rules)
 	for scope, rows := range l.rows() {
-		sum += countersBytes(rows, widths[scope])
+		sum += countersBytes(rows, widths[scope]) + heldSumsBytes(heldRowsOf(words.Scope(scope), l), widths[scope])
 	}
 	return sum + table.Flat[gauge](MaxRules) + table.Flat[tab](l.Places)
 }

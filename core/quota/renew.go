@@ -56,6 +56,7 @@ func (q *Quota) Renew(now words.Instant, rules []Rule, fresh uint16) {
 			*of = c.move(*of, widths[scope], scope)
 		}
 	}
+	q.rebuildHeld(widths)
 }
 
 // change is the gauges before and behind one.

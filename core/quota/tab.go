@@ -97,18 +97,14 @@ func (q *Quota) Book(now words.Instant, place uint32, bytes uint64, most time.Du
 	}
 	t.had, t.peer = t.had+bytes, t.peer+bytes
 	if wait > 0 {
-		t.held = bytes
-		q.holding++
+		q.startHolding(t, bytes)
 	}
 	return wait, v
 }
 
 // Let lets go what is held of a request, whose time has come.
 func (q *Quota) Let(place uint32) {
-	if t := &q.tabs[place]; t.held > 0 {
-		t.held = 0
-		q.holding--
-	}
+	q.stopHolding(&q.tabs[place])
 }
 
 // Drop gives back the last bytes that were booked: they will not be had.
@@ -263,21 +259,11 @@ func (q *Quota) free(rule int, used exact) exact {
 	if q.holding == 0 || q.bytes>>rule&1 == 0 || used.zero() {
 		return used
 	}
-	g, f := &q.gauges[rule], &q.asked
-	held := uint64(0)
-	for i := range q.tabs {
-		t := &q.tabs[i]
-		if t.held == 0 || q.rulesFor(&t.who)>>rule&1 == 0 || g.Shadow || t.since>>rule&1 == 1 && t.new(t.held) < t.held {
-			continue
-		}
-		common := g.Scope == words.OfPeer && f.places[words.OfPeer] == shares
-		switch {
-		case g.Scope == words.OfRoute, common && t.common:
-			held += t.held
-		case !common && !(g.Scope == words.OfPeer && t.common) && t.who.subject(g.Scope) == f.who.subject(g.Scope):
-			held += t.held
-		}
+	held := q.heldBytes(rule)
+	if held == 0 {
+		return used
 	}
+	g := &q.gauges[rule]
 	cost := g.cost(held)
 	if used.less(cost) {
 		return exact{}
@@ -313,5 +299,5 @@ func (q *Quota) checkTabs() error {
 	if holding != q.holding {
 		return errors.New("G5: what is held is not what is counted")
 	}
-	return nil
+	return q.checkHeld()
 }

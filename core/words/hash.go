@@ -47,6 +47,9 @@ func (a Asked) Mix(h Hash64) Hash64 { return mix16(h, (*[16]byte)(&a)) }
 func (p Place) Mix(h Hash64) Hash64 { return h.Mix(uint64(p.LSN)).Mix(uint64(p.Index)) }
 
 // Mix is h after all of t.
+func (t Ticket) Mix(h Hash64) Hash64 { return h.Mix(uint64(t)) }
+
+// Mix is h after all of t.
 func (t Tenant) Mix(h Hash64) Hash64 { return h.Mix(uint64(t)) }
 
 // Mix is h after all of k.
