@@ -339,7 +339,7 @@ func TestCodesAreTheDocuments(t *testing.T) {
 	}
 	ours := []client.Code{client.AccountFrozen, client.BadRequest, client.Busy, client.Deadline, client.Forbidden, client.HoldEnded,
 		client.IdempotencyConflict, client.IdempotencyFull, client.InProgress, client.InsufficientFunds, client.Internal, client.LimitsExceeded,
-		client.MethodNotAllowed, client.NonceConflict, client.NotFound, client.PayloadTooLarge, client.RefUsed, client.Unauthorized,
+		client.MethodNotAllowed, client.NonceConflict, client.NotBeneficiary, client.NotFound, client.PayloadTooLarge, client.RefUsed, client.Unauthorized,
 		client.Unavailable, client.OutcomeUnknown, client.UnsupportedMedia}
 	all := doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum
 	for _, code := range all {

@@ -42,6 +42,7 @@ const (
 	LimitsExceeded      Code = "limits_exceeded"
 	MethodNotAllowed    Code = "method_not_allowed"
 	NonceConflict       Code = "nonce_conflict"
+	NotBeneficiary      Code = "not_beneficiary"
 	NotFound            Code = "not_found"
 	PayloadTooLarge     Code = "payload_too_large"
 	RefUsed             Code = "ref_used"
@@ -58,7 +59,7 @@ func (c Code) Error() string { return string(c) }
 // shown a refusal with this code that is not retryable.
 func (c Code) kept() bool {
 	switch c {
-	case InsufficientFunds, NonceConflict, RefUsed, HoldEnded, IdempotencyConflict:
+	case InsufficientFunds, NonceConflict, RefUsed, HoldEnded, NotBeneficiary, IdempotencyConflict:
 		return true
 	default:
 		return false

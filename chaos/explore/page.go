@@ -175,7 +175,7 @@ func (h *house) keyed(p *page, index uint16, r *record.Record) error {
 // stays reports that a key keeps a problem for ever: asked again, it is no other.
 func stays(p event.Problem) bool {
 	switch p {
-	case event.OverAmount, event.InsufficientFunds, event.NonceUsed, event.HoldState, event.OverHold, event.RefUsed:
+	case event.OverAmount, event.InsufficientFunds, event.NonceUsed, event.HoldState, event.NotBeneficiary, event.OverHold, event.RefUsed:
 		return true
 	default:
 		return false

@@ -50,6 +50,7 @@ func held() []Mutant {
 	return []Mutant{
 		one("what is held is paid all the same", "M6: litellm-40002", rows, "rest, _ := v.balance.Minus(v.held)", "rest := v.balance", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
 		one("captured a millisecond too late", "a hold that is due is never captured", decide, "s.hold.until <= at", "s.hold.until < at", "./core/ledger TestAgreesOnAll$", "./core/ledger TestLapses$"),
+		one("a wrong beneficiary is reported as a hold that has ended", "a refused capture names its cause", decide, "return event.NotBeneficiary", "return event.HoldState", ledger, sim),
 		one("captured for anybody", "to is the beneficiary where one was named", decide, "return v.to == words.ID{} || v.to == to", "return true", ledger, sim),
 		one("captured of anybody", "a hold is its holder's, of its asset", decide, "s.active = s.knownFrom && s.knownAsset && s.hold.of == of", "s.active = s.knownFrom && s.knownAsset", "./core/ledger TestAgreesOnAll$", "./core/ledger TestHolds$", steps),
 		one("captured of a frozen account", "nothing leaves a frozen account", decide, "event.Transfer, event.Burn, event.Hold, event.Capture:\n", "event.Transfer, event.Burn, event.Hold:\n", ledger, sim),

@@ -126,7 +126,7 @@ func (c *client) before(w *World) (r event.Item, any bool) {
 		return c.pay(w, b, event.Transfer, 1), true
 	case frozen && !ends && !g.wants(event.AccountFrozen):
 		return event.Item{Op: event.Unfreeze, From: name(c.account)}, true
-	case !frozen && g.wants(event.AccountFrozen) && !again && !(g.holds() && c.fresh() < 0):
+	case !frozen && g.wants(event.AccountFrozen) && !again && !(g.holds() && c.fresh(&w.goal) < 0):
 		return event.Item{Op: event.Freeze, From: name(c.account)}, true
 	case (g.Class == OldRef && !decided(g.Outcome) || g.Class >= OldRef && g.wants(event.RefUsed)) && c.refs == 0:
 		c.refs++
@@ -147,10 +147,13 @@ func (c *client) before(w *World) (r event.Item, any bool) {
 		return c.later(w, b), true
 	case g.pays() && !g.wants(event.InsufficientFunds) && b.Available.Less(words.Units(g.need())):
 		return c.issue(g.need()), true
-	case g.holds() && c.fresh() < 0 && !g.wants(event.HoldState):
+	case g.holds() && c.fresh(&w.goal) < 0 && !g.wants(event.HoldState):
 		r = c.pay(w, b, event.Hold, g.need()*3/4)
 		if r.Op == event.Hold && g.wants(event.OverHold) {
 			r.Amount = words.Units(1)
+		}
+		if r.Op == event.Hold && g.wants(event.NotBeneficiary) {
+			r.To = name("till")
 		}
 		return r, true
 	}
@@ -171,7 +174,7 @@ func (g *goal) once() bool {
 
 // holds reports that the goal needs an active hold.
 func (g *goal) holds() bool {
-	return g.Op == event.Capture || g.Op == event.Release || g.Op == event.Batch && g.wants(event.OverHold)
+	return g.Op == event.Capture || g.Op == event.Release || g.Op == event.Batch && g.wants(event.OverHold, event.NotBeneficiary)
 }
 
 // need is how much money the goal needs.
@@ -235,10 +238,11 @@ func (w *World) spent(c *client) uint64 {
 	return w.audit.twin.Left(meaning.Op{At: w.audit.at, Tenant: c.tenant, Kind: "burn", From: c.account, Asset: "EUR/2"}).Uint64()
 }
 
-// fresh is the last hold that nobody has tried to end; below 0, there is none.
-func (c *client) fresh() int {
+// fresh is the last hold that nobody has tried to end, and that has a beneficiary where the goal
+// needs one; below 0, there is none.
+func (c *client) fresh(g *goal) int {
 	for i := len(c.holds) - 1; i >= 0; i-- {
-		if !c.holds[i].tried {
+		if !c.holds[i].tried && (len(c.holds[i].to.Text) > 0 || !g.wants(event.NotBeneficiary)) {
 			return i
 		}
 	}

@@ -67,6 +67,8 @@ func (g Cell) refuser() []event.Op {
 		return []event.Op{event.Capture}
 	case event.HoldState:
 		return []event.Op{event.Capture, event.Release}
+	case event.NotBeneficiary:
+		return []event.Op{event.Capture}
 	case event.BadExpiry:
 		return []event.Op{event.Hold}
 	case event.OverDay:
@@ -186,7 +188,7 @@ func (c *client) until(w *World) words.Time {
 // ends fills in which hold is captured or released.
 func (c *client) ends(w *World, r *event.Item, other string) {
 	which := len(c.holds) - 1 - w.c.Choose("hold/which", min(4, len(c.holds)))
-	if fresh := c.fresh(); c.aims && fresh >= 0 && !w.goal.wants(event.HoldState) {
+	if fresh := c.fresh(&w.goal); c.aims && fresh >= 0 && !w.goal.wants(event.HoldState) {
 		which = fresh
 	}
 	h := &c.holds[which]
@@ -194,6 +196,12 @@ func (c *client) ends(w *World, r *event.Item, other string) {
 	r.Hold, r.Asset = h.id, words.Name{Text: h.asset}
 	if r.Op == event.Release {
 		r.Amount = words.Amount{}
+		return
+	}
+	if c.aims && w.goal.wants(event.NotBeneficiary) {
+		if r.To = name("shop"); string(h.to.Text) == "shop" {
+			r.To = name("till")
+		}
 		return
 	}
 	if r.To = name(other); len(h.to.Text) > 0 && w.c.Choose("hold/another", 4) != 1 {

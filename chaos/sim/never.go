@@ -31,6 +31,7 @@ var nevers = []never{
 	{"nobody pays of what is free", outcomes(event.InsufficientFunds).of(event.Issue, event.Capture, event.Release, event.Freeze, event.Unfreeze)},
 	{"nobody pays of a hold", outcomes(event.OverHold).but(event.Capture, event.Batch)},
 	{"the operation has no hold", outcomes(event.HoldState).but(event.Capture, event.Release, event.Batch)},
+	{"the operation pays no beneficiary", outcomes(event.NotBeneficiary).but(event.Capture, event.Batch)},
 	{"the operation has no end", outcomes(event.BadExpiry).but(event.Hold, event.Batch)},
 	{"nothing leaves the account", outcomes(event.AccountFrozen).of(event.Issue, event.Release, event.Freeze, event.Unfreeze)},
 

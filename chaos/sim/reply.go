@@ -138,7 +138,7 @@ func (w *World) unread(err error) bool {
 // This list is written out as well.
 func lasts(p event.Problem) bool {
 	switch p {
-	case event.OverAmount, event.OverSupply, event.InsufficientFunds, event.NonceUsed, event.RefUsed, event.HoldState, event.OverHold:
+	case event.OverAmount, event.OverSupply, event.InsufficientFunds, event.NonceUsed, event.RefUsed, event.HoldState, event.NotBeneficiary, event.OverHold:
 		return true
 	default:
 		return false

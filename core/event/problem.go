@@ -35,6 +35,7 @@ const (
 	BadExpiry                   // over, or too far ahead
 	LookAgain                   // the index was asked too long ago; never told outside
 	BadGateway                  // an upstream gave no answer, or none of HTTP
+	NotBeneficiary              // the hold names an account, and another was to be paid
 	problems                    // how many there are
 )
 
@@ -88,6 +89,7 @@ func (p Problem) rule() rule {
 		BadExpiry:           {"bad_request", 400, 0},
 		LookAgain:           {"unavailable", 503, retry | blank},
 		BadGateway:          {"bad_gateway", 502, retry | blank},
+		NotBeneficiary:      {"not_beneficiary", 409, stored},
 	}[p]
 }
 
@@ -141,6 +143,7 @@ func (p Problem) Detail() string {
 		BadExpiry:           "A hold expires later than now, and at most 31 days ahead.",
 		LookAgain:           "The index of earlier keys is behind; nothing was decided.",
 		BadGateway:          "The service behind this one gave no answer.",
+		NotBeneficiary:      "The hold names a beneficiary: no other account can be paid from it.",
 	}[p]
 }
 

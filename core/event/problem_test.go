@@ -45,6 +45,7 @@ var contract = []struct {
 	{event.BadExpiry, "bad_request", 400, false, false, false},
 	{event.LookAgain, "unavailable", 503, true, false, true}, // between the node and its shell
 	{event.BadGateway, "bad_gateway", 502, true, false, true},
+	{event.NotBeneficiary, "not_beneficiary", 409, false, true, false},
 }
 
 func TestProblemsAreTheContracts(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 var reasons = map[event.Problem]string{
 	event.None: "", event.NonceAhead: "nonce ahead", event.NonceUsed: "nonce used", event.OverAmount: "amount",
 	event.OverSupply: "supply", event.InsufficientFunds: "funds", event.OverDay: "day", event.TooMany: "room",
-	event.AccountFrozen: "frozen", event.HoldState: "hold", event.OverHold: "over hold", event.BadExpiry: "expiry",
+	event.AccountFrozen: "frozen", event.HoldState: "hold", event.NotBeneficiary: "beneficiary", event.OverHold: "over hold", event.BadExpiry: "expiry",
 }
 
 var ops = map[string]event.Op{"issue": event.Issue, "transfer": event.Transfer, "burn": event.Burn, "hold": event.Hold,

@@ -138,8 +138,11 @@ func allowed(at words.Time, r *record.Record, s *sight) event.Problem {
 			return event.BadExpiry
 		}
 	case event.Capture, event.Release:
-		if !s.active || s.hold.until <= at || r.Op == event.Capture && !s.hold.pays(r.To.ID) {
+		if !s.active || s.hold.until <= at {
 			return event.HoldState
+		}
+		if r.Op == event.Capture && !s.hold.pays(r.To.ID) {
+			return event.NotBeneficiary
 		}
 	default:
 	}

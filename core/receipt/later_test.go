@@ -104,6 +104,7 @@ func later() []scene {
 		one("capture with a ref", held(record.Captured, event.Capture, func(r *record.Record) { r.Ref = name("r") })),
 		one("refused: ref used", used),
 		one("refused: what became of the hold", refusal(event.Capture, event.HoldState, 0)),
+		one("refused: another than the beneficiary", refusal(event.Capture, event.NotBeneficiary, 0)),
 		one("refused: more than the hold has", refusal(event.Capture, event.OverHold, 0)),
 		at("batch of all or nothing", 0, mixed(true)...),
 		at("batch of all or nothing, its hold", 3, mixed(true)...),

@@ -121,7 +121,7 @@ func anyTxID(t *rapid.T) (id words.TxID) {
 }
 
 func anyProblem(t *rapid.T, r *Record) {
-	r.Problem = event.Problem(rapid.Uint8Range(1, uint8(event.BadGateway)).Draw(t, "problem"))
+	r.Problem = event.Problem(rapid.Uint8Range(1, uint8(event.NotBeneficiary)).Draw(t, "problem"))
 	if r.Problem == event.RefUsed {
 		r.Used = anyTxID(t)
 	}

@@ -152,6 +152,8 @@ func (s *State) refuses(b *book, o Op) string {
 		return "expiry"
 	case (o.Kind == "capture" || o.Kind == "release") && !s.may(o):
 		return "hold"
+	case o.Kind == "capture" && !s.isBeneficiary(o):
+		return "beneficiary"
 	}
 	if why := s.poor(b, o); why != "" {
 		return why
@@ -165,8 +167,13 @@ func (s *State) refuses(b *book, o Op) string {
 // may reports that the hold is there for what o wants of it.
 func (s *State) may(o Op) bool {
 	h, active := s.holds[o.Hold]
-	return active && h.until > o.At && h.tenant == o.Tenant && h.holding == holding{o.From, o.Asset} &&
-		(o.Kind == "release" || h.to == "" || h.to == o.To)
+	return active && h.until > o.At && h.tenant == o.Tenant && h.holding == holding{o.From, o.Asset}
+}
+
+// isBeneficiary reports that a capture pays an account that its hold may be captured for.
+func (s *State) isBeneficiary(o Op) bool {
+	to := s.holds[o.Hold].to
+	return to == "" || to == o.To
 }
 
 // poor says what money is missing, or what there is too much of.

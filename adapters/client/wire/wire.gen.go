@@ -204,6 +204,7 @@ const (
 	ProblemCodeLimitsExceeded       ProblemCode = "limits_exceeded"
 	ProblemCodeMethodNotAllowed     ProblemCode = "method_not_allowed"
 	ProblemCodeNonceConflict        ProblemCode = "nonce_conflict"
+	ProblemCodeNotBeneficiary       ProblemCode = "not_beneficiary"
 	ProblemCodeNotFound             ProblemCode = "not_found"
 	ProblemCodePayloadTooLarge      ProblemCode = "payload_too_large"
 	ProblemCodeRefUsed              ProblemCode = "ref_used"
@@ -243,6 +244,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeMethodNotAllowed:
 		return true
 	case ProblemCodeNonceConflict:
+		return true
+	case ProblemCodeNotBeneficiary:
 		return true
 	case ProblemCodeNotFound:
 		return true
