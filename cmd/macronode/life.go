@@ -245,9 +245,10 @@ func (l *life) watch(free uint64) {
 	if s.Phase == l.seen.Phase && s.Ailing == l.seen.Ailing && s.Unmet == l.seen.Unmet {
 		return
 	}
+	before := l.seen.Phase
 	l.seen = s
-	if s.Phase == words.Ready && !l.announced.Load() {
-		return // announce logs it
+	if leavesToAnnounce(before, s.Phase, l.announced.Load()) {
+		return
 	}
 	level := slog.LevelInfo
 	if s.Phase == words.Degraded {
@@ -255,6 +256,12 @@ func (l *life) watch(free uint64) {
 	}
 	l.log.Log(context.Background(), level, "the node is "+s.Phase.String(), "why", hinders(s.Unmet, s.Ailing), "reads", s.Reads, "writes", s.Writes,
 		"fault", s.Fault.String(), "disk_free", free, "disk_reserve", l.settings().core.Reserve)
+}
+
+// leavesToAnnounce reports that a change of phase gets no line of its own, because announce
+// logs that the node is ready: before the sampler sees it, or behind.
+func leavesToAnnounce(before, now words.Phase, announced bool) bool {
+	return now == words.Ready && (before == words.Starting || !announced)
 }
 
 // hinders says what a node needs and what it has, that keep it from being ready.

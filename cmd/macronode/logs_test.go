@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"macronode/adapters/config"
+	"macronode/core/words"
 )
 
 // TestLogsAreJSONFromTheFirstLine: where a node is served with a log of JSON, standard error
@@ -77,6 +78,27 @@ func TestOneReadyLine(t *testing.T) {
 		}
 		if ready != 1 {
 			t.Errorf("%d lines say that it is ready:\n%s", ready, p.log)
+		}
+	}
+}
+
+// TestReadyIsLoggedByOneOfTwo: whichever of announce and the sampler sees first that the node is
+// ready, one line says so; a node that recovers later gets a line.
+func TestReadyIsLoggedByOneOfTwo(t *testing.T) {
+	for _, c := range []struct {
+		before, now words.Phase
+		announced   bool
+		want        bool
+	}{
+		{words.Starting, words.Ready, false, true},
+		{words.Starting, words.Ready, true, true}, // announce was first
+		{words.Degraded, words.Ready, false, true},
+		{words.Degraded, words.Ready, true, false},
+		{words.Starting, words.Degraded, false, false},
+		{words.Ready, words.Degraded, true, false},
+	} {
+		if got := leavesToAnnounce(c.before, c.now, c.announced); got != c.want {
+			t.Errorf("%v to %v, announced %v: %v, want %v", c.before, c.now, c.announced, got, c.want)
 		}
 	}
 }
