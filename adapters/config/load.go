@@ -57,6 +57,17 @@ func Load(s Sources) (*Config, error) {
 	return c, nil
 }
 
+// FileLogFormat returns log.format as a file has it, whatever is wrong with the rest of the
+// file: the error that this is may itself belong into the log. It returns an empty text if the
+// file cannot be read, is no YAML, or does not have the key.
+func FileLogFormat(path string) string {
+	k := koanf.New(".")
+	if path == "" || k.Load(file.Provider(path), yaml.Parser()) != nil {
+		return ""
+	}
+	return k.String("log.format")
+}
+
 // layers collects values, who set them, and what is wrong with them.
 type layers struct {
 	keys  []key

@@ -2,6 +2,8 @@ package main
 
 import (
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,10 @@ import (
 // TestLogsAreJSONFromTheFirstLine: where a node is served with a log of JSON, standard error
 // has nothing else, even where the configuration cannot be read. Other verbs speak to people.
 func TestLogsAreJSONFromTheFirstLine(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "macronode.yaml")
+	if err := os.WriteFile(file, []byte("log: {format: json}\nnope: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args, format string // MACRONODE_LOG__FORMAT
 		isJSON       bool
@@ -26,6 +32,10 @@ func TestLogsAreJSONFromTheFirstLine(t *testing.T) {
 		{"serve --set a.b=c --set=log.format=json", "", true},
 		{"serve --data x --no-such-flag --set log.format=json", "", true},
 		{"serve --set log.format=json --set node.drain=9h --set wallet=no", "", true},
+		{"serve --config " + file, "", true},
+		{"serve --config " + file, "text", false},
+		{"config check --config " + file, "", false},
+		{"serve --config /nowhere", "", false},
 		{"serve --set a.b=c", "", false},
 		{"serve --set a.b=c --set log.format=text", "json", false},
 		{"config check --set a.b=c", "json", false},

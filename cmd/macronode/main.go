@@ -112,13 +112,13 @@ func (c *console) tell(err error) (code int) {
 }
 
 // logsJSON reports a command line that serves a node whose log is asked for in JSON, by a
-// flag or by the environment: then there is nothing else on standard error, whatever is wrong
+// flag, by the environment or by the file: then there is nothing else on standard error, whatever is wrong
 // with the rest.
 func (c *console) logsJSON(args []string) bool {
 	if !servesNode(args) {
 		return false
 	}
-	format := ""
+	format := config.FileLogFormat(c.tree.ConfigFile)
 	for _, variable := range c.environ {
 		if said, ok := strings.CutPrefix(variable, "MACRONODE_LOG__FORMAT="); ok {
 			format = said
