@@ -63,7 +63,9 @@ type Listen struct {
 	Admin    string `key:"admin" default:"127.0.0.1:8081" takes:"host:port, with a port from 0 to 65535, or unix:PATH" change:"restart" doc:"Address of the admin listener; port 0 takes a free one."`
 	Insecure bool   `key:"insecure" default:"false" change:"restart" doc:"Says aloud that a listener beyond loopback serves without TLS."`
 	TLS      TLS    `key:"tls" doc:"What is reached by TCP proves who it is, by TLS 1.3 alone."`
-	MaxConns int    `key:"max_conns" default:"8192" min:"1" max:"65536" change:"restart" doc:"Connections that one listener holds at once."`
+	MaxConns int    `key:"max_conns" default:"8192" min:"1" max:"65536" change:"restart" doc:"Connections that one listener holds at once. If it has them, the longest idle one is closed for a new one; if none is idle, the new one is closed."`
+
+	MaxPeerConns int `key:"max_conns_per_peer" default:"0" min:"0" max:"65536" change:"hot" doc:"Connections of them that one peer has at once, an address of IPv4 or a network /64 of IPv6: its longest idle one is closed for a new one, or, if none is idle, the new one. 0 is a quarter of max_conns, 16 at least. Networks of http.trusted_proxies have no share, nor has a Unix socket."`
 }
 
 // TLS is how listeners prove who they are.

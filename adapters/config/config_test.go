@@ -77,7 +77,7 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		yaml, environ, set, want string
 	}{
-		{yaml: "listen: {htp: x}", want: `listen.htp (file node.yaml) is no key: listen has admin, http, insecure, max_conns, tls`},
+		{yaml: "listen: {htp: x}", want: `listen.htp (file node.yaml) is no key: listen has admin, http, insecure, max_conns, max_conns_per_peer, tls`},
 		{yaml: "listen.http: x", want: `listen.http (file node.yaml) is "x": it wants host:port, with a port from 0 to 65535, or unix:PATH`},
 		{yaml: "lissen: {http: x}", want: `lissen (file node.yaml) is no key: the tree has admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas, quotas_room, routes, upstreams, wallet`},
 		{yaml: "wallet: {limits: {day: {a: 1}}}", want: `wallet.limits.day (file node.yaml) is a section: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
@@ -89,7 +89,7 @@ func TestRefusals(t *testing.T) {
 		{yaml: "listen: {insecure: yes please}", want: `listen.insecure (file node.yaml) is "yes please": it wants true or false`},
 		{yaml: "listen: {insecure: 'true'}", want: `listen.insecure (file node.yaml) is "true": it wants true or false`},
 		{yaml: "data: 5", want: `data (file node.yaml) is 5: it wants the path of a directory`},
-		{yaml: "listen: 5", want: `listen (file node.yaml) is 5: it wants a section, listen has admin, http, insecure, max_conns, tls`},
+		{yaml: "listen: 5", want: `listen (file node.yaml) is 5: it wants a section, listen has admin, http, insecure, max_conns, max_conns_per_peer, tls`},
 		{yaml: "listen:\n  http: a\n  http: b", want: `file node.yaml has the key http twice, in lines 2 and 3: once is allowed`},
 		{yaml: "a: 1\n---\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
 		{yaml: "---\n---\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 		{environ: "MACRONODE_listen__http=x", want: `MACRONODE_listen__http (environment) is no key: MACRONODE_LISTEN__HTTP is one, with two underscores between section and key`},
 		{environ: "MACRONODE_LISTEN_HTTP=x", want: `MACRONODE_LISTEN_HTTP (environment) is no key: MACRONODE_LISTEN__HTTP is one, with two underscores between section and key`},
 		{environ: "MACRONODE_JOURNAL_RESERVE__BYTES=x", want: `MACRONODE_JOURNAL_RESERVE__BYTES (environment) is no key: MACRONODE_JOURNAL__RESERVE_BYTES is one, with two underscores between section and key`},
-		{environ: "MACRONODE_LISTEN__HTTP_PORT=x", want: `MACRONODE_LISTEN__HTTP_PORT (environment) is no key: listen has admin, http, insecure, max_conns, tls`},
+		{environ: "MACRONODE_LISTEN__HTTP_PORT=x", want: `MACRONODE_LISTEN__HTTP_PORT (environment) is no key: listen has admin, http, insecure, max_conns, max_conns_per_peer, tls`},
 		{environ: "MACRONODE_PORT=8080", want: `MACRONODE_PORT (environment) is no key: the tree has admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas, quotas_room, routes, upstreams, wallet`},
 		{environ: "MACRONODE_NODE__DRAIN=3", want: `node.drain (environment MACRONODE_NODE__DRAIN) is "3": it wants a duration such as 200ms, 5s or 24h, from 0s to 30m`},
 		{environ: "MACRONODE_LISTEN__INSECURE=1", want: `listen.insecure (environment MACRONODE_LISTEN__INSECURE) is "1": it wants true or false`},

@@ -2,6 +2,9 @@ package httpserver
 
 import (
 	"net"
+	"net/http"
+	"net/netip"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,48 +15,136 @@ type line struct{ net.Conn }
 
 func (line) Close() error { return nil }
 
-// TestConnectionsAgree: no more connections are open than may be, each is told of once
-// when it comes and once when it goes, and there are none when the last has gone after
-// the door was shut.
-func TestConnectionsAgree(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		most, told := rapid.IntRange(1, 4).Draw(t, "most"), 0
-		l := &listener{most: most, opened: func(by int) { told += by }, open: map[*conn]struct{}{}, none: make(chan struct{})}
-		var open, gone []*conn
-		for range rapid.IntRange(1, 30).Draw(t, "steps") {
-			switch what := rapid.IntRange(0, 9).Draw(t, "what"); {
-			case what < 5:
-				c := &conn{Conn: line{}, of: l}
-				if in := l.add(c); in != (len(open) < most) {
-					t.Fatalf("let in %v, beside %d of %d", in, len(open), most)
-				} else if in {
-					open = append(open, c)
-				}
-			case what < 9 && len(open) > 0:
-				i := rapid.IntRange(0, len(open)-1).Draw(t, "who")
-				c := open[i]
-				open, gone = append(open[:i:i], open[i+1:]...), append(gone, c)
-				_ = c.Close()
-			case what == 9 && len(gone) > 0:
-				_ = gone[0].Close() // again
-			}
-			if l.count() != len(open) || told != len(open) {
-				t.Fatalf("%d are open, counted as %d, told as %d", len(open), l.count(), told)
+// connModel is a listener's connections, in the order in which they became idle or busy.
+type connModel struct {
+	most, share int
+	open        []*conn
+	busy        map[*conn]bool
+}
+
+// makesRoom returns the connections that give way to a new one, and whether it is let in.
+func (m *connModel) makesRoom(from netip.Addr) (gone []*conn, in bool) {
+	own := func(c *conn) bool { return c.peer == from }
+	count := func() (n int) {
+		for _, c := range m.open {
+			if own(c) {
+				n++
 			}
 		}
+		return n
+	}
+	oldest := func(of func(*conn) bool) bool {
+		at := slices.IndexFunc(m.open, func(c *conn) bool { return !m.busy[c] && of(c) })
+		if at < 0 {
+			return false
+		}
+		gone = append(gone, m.open[at])
+		m.open = slices.Delete(m.open, at, at+1)
+		return true
+	}
+	switch {
+	case from.IsValid() && m.share > 0 && count() >= m.share:
+		in = oldest(own)
+		if in && count() >= m.share {
+			oldest(own)
+		}
+		return gone, in
+	case len(m.open) < m.most:
+		return nil, true
+	}
+	return gone, oldest(func(*conn) bool { return true })
+}
+
+// TestConnectionsAgree: no more connections are open than may be, of all and of a peer; the
+// longest idle one gives way; each is told of once when it comes and once when it goes; and there
+// are none when the last has gone after the door was shut.
+func TestConnectionsAgree(t *testing.T) {
+	saw := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		told, byPeer, byAll, noPeer, noAll := 0, 0, 0, 0, 0
+		m := &connModel{most: rapid.IntRange(1, 6).Draw(t, "most"), share: rapid.IntRange(0, 3).Draw(t, "share"), busy: map[*conn]bool{}}
+		l := newListener(nil, m.most)
+		l.hooks = Hooks{Open: func(by int) { told += by }, PeerShare: func(netip.Addr) int { return m.share },
+			Refused: func() { noAll++ }, PeerRefused: func() { noPeer++ }, IdleClosed: func(by Bound) {
+				if by == BoundPeer {
+					byPeer++
+				} else {
+					byAll++
+				}
+			}}
+		var gone []*conn
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			switch what := rapid.IntRange(0, 12).Draw(t, "what"); {
+			case what < 6:
+				c := &conn{Conn: line{}, of: l, peer: rapid.SampledFrom([]netip.Addr{{}, netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")}).Draw(t, "peer")}
+				closed, in := m.makesRoom(c.peer)
+				gone = append(gone, closed...)
+				if got := l.add(c); got != in {
+					t.Fatalf("let in %v, want %v", got, in)
+				}
+				for _, old := range closed {
+					if _, open := l.open[old]; open {
+						t.Fatal("the longest idle connection is open")
+					}
+				}
+				if in {
+					m.open = append(m.open, c)
+				}
+			case what < 8 && len(m.open) > 0:
+				i := rapid.IntRange(0, len(m.open)-1).Draw(t, "who")
+				c := m.open[i]
+				m.open, gone = slices.Delete(m.open, i, i+1), append(gone, c)
+				_ = c.Close()
+			case what < 11 && len(m.open) > 0:
+				i := rapid.IntRange(0, len(m.open)-1).Draw(t, "who")
+				c := m.open[i]
+				is := http.StateActive
+				if m.busy[c] {
+					is = http.StateIdle
+					m.open = append(slices.Delete(m.open, i, i+1), c)
+				}
+				m.busy[c] = !m.busy[c]
+				c.turns(is)
+			case what == 11:
+				m.share = rapid.IntRange(0, 3).Draw(t, "share")
+			case what == 12 && len(gone) > 0:
+				_ = gone[0].Close() // again
+				gone[0].turns(http.StateIdle)
+			}
+			if l.count() != len(m.open) || told != len(m.open) {
+				t.Fatalf("%d are open, counted as %d, told as %d", len(m.open), l.count(), told)
+			}
+			for at, of := range l.peers {
+				if n := len(l.those(func(c *conn) bool { return c.peer == at })); n != of.open || n == 0 {
+					t.Fatalf("%v has %d connections, counted as %d", at, n, of.open)
+				}
+			}
+		}
+		saw["own"] += byPeer
+		saw["of all"] += byAll
+		saw["refused for the peer"] += noPeer
+		saw["refused for all"] += noAll
 		l.mu.Lock()
 		l.over = true
 		l.settle()
 		l.mu.Unlock()
-		for len(open) > 0 {
+		for len(m.open) > 0 {
 			select {
 			case <-l.empty():
-				t.Fatalf("none, and %d are open", len(open))
+				t.Fatalf("none, and %d are open", len(m.open))
 			default:
 			}
-			_ = open[0].Close()
-			open = open[1:]
+			_ = m.open[0].Close()
+			m.open = m.open[1:]
 		}
 		<-l.empty()
+		if len(l.peers) > 0 || l.idle.first != nil || l.idle.last != nil {
+			t.Fatal("a peer is known that has no connection")
+		}
 	})
+	for _, what := range []string{"own", "of all", "refused for the peer", "refused for all"} {
+		if saw[what] == 0 {
+			t.Errorf("never saw %q", what)
+		}
+	}
 }

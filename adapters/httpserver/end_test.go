@@ -463,7 +463,7 @@ func door(t *testing.T, most int) (l *listener, address string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = inner.Close() })
-	return &listener{Listener: inner, most: most, open: map[*conn]struct{}{}, none: make(chan struct{}), closed: make(chan struct{})}, inner.Addr().String()
+	return newListener(inner, most), inner.Addr().String()
 }
 
 // TestHearsWhoHasJustCome: who came last, and has said nothing yet, is waited for, as long as

@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -51,10 +52,15 @@ func Default(address string) Config {
 type Hooks struct {
 	Up      func(net.Addr) // connections are taken from now on
 	Refused func()         // a connection, or a request of HTTP/2, was one too many, and ended
-	Open    func(by int)   // there is one connection more, or less
-	Stream  func(by int)   // there is one request of HTTP/2 more at work, or less
-	Greeted func(Greeting) // a handshake of TLS ended
-	Smuggle func()         // a request was refused, whose end can be read in two ways
+	// PeerShare returns how many connections the peer at an address may have; 0 is as many as the
+	// listener. All addresses of a network /64 of IPv6 are one peer.
+	PeerShare   func(from netip.Addr) int
+	PeerRefused func()         // a connection was one too many of its peer, none of which was idle, and ended
+	IdleClosed  func(by Bound) // an idle connection was closed to make room for a new one
+	Open        func(by int)   // there is one connection more, or less
+	Stream      func(by int)   // there is one request of HTTP/2 more at work, or less
+	Greeted     func(Greeting) // a handshake of TLS ended
+	Smuggle     func()         // a request was refused, whose end can be read in two ways
 }
 
 // Server serves one handler at one address. Run may be called again after it
@@ -141,13 +147,27 @@ func settles(c net.Conn, is http.ConnState) {
 	case *tls.Conn: // of HTTP/2
 		if below, ok := c.NetConn().(*conn); ok {
 			below.idle.Store(is == http.StateIdle)
+			below.turns(is)
 		}
 	case *sealed:
 		c.below.rests(is)
+		c.below.turns(is)
 	case *guard:
 		if below, ok := c.Conn.(*conn); ok {
 			below.rests(is)
+			below.turns(is)
 		}
+	}
+}
+
+// turns notes whether a connection is idle, so that it gives way to others.
+func (c *conn) turns(is http.ConnState) {
+	switch is {
+	case http.StateNew, http.StateIdle:
+		c.of.becomes(c, true)
+	case http.StateActive, http.StateHijacked:
+		c.of.becomes(c, false)
+	case http.StateClosed: // Close forgets it
 	}
 }
 

@@ -206,12 +206,21 @@ func TestOneConnectionTooManyIsClosedAndCounted(t *testing.T) {
 	c := local()
 	c.MaxConns = 2
 	var refused atomic.Int64
-	r := start(t, c, saying("here"), func() { refused.Add(1) })
-	first, second := r.dial(t), r.dial(t)
-	for _, conn := range []net.Conn{first, second} {
-		if _, _, body, err := ask(conn, bufio.NewReader(conn)); body != "here" || err != nil {
-			t.Fatalf("one of the first: %q, %v", body, err)
+	begun, end := make(chan struct{}), make(chan struct{})
+	r := start(t, c, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		select {
+		case begun <- struct{}{}:
+			<-end
+		case <-end:
 		}
+		_, _ = io.WriteString(w, "here")
+	}), func() { refused.Add(1) })
+	first, second := r.dial(t), r.dial(t)
+	for _, conn := range []net.Conn{first, second} { // an idle one would give way
+		if _, err := io.WriteString(conn, hello); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
 	}
 	third := r.dial(t)
 	if _, _, _, err := ask(third, bufio.NewReader(third)); err == nil {
@@ -220,6 +229,7 @@ func TestOneConnectionTooManyIsClosedAndCounted(t *testing.T) {
 	if refused.Load() != 1 || r.open.Load() != 2 {
 		t.Fatalf("counted %d, and %d that are open", refused.Load(), r.open.Load())
 	}
+	close(end)
 	_ = first.Close()
 	for { // until the server has seen it
 		again := r.dial(t)

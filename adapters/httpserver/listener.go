@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -54,8 +55,9 @@ func (s *Server) listen(ctx context.Context) (*listener, error) {
 	if inner.Addr().Network() == "tcp" {
 		s.bound = inner.Addr().String()
 	}
-	return &listener{Listener: inner, most: s.config.MaxConns, refused: s.hooks.Refused, opened: s.hooks.Open,
-		open: make(map[*conn]struct{}), none: make(chan struct{}), closed: make(chan struct{})}, nil
+	l := newListener(inner, s.config.MaxConns)
+	l.hooks, l.crowd = s.hooks, crowdLog{log: s.log, address: s.bound}
+	return l, nil
 }
 
 func split(address string) (network, rest string) {
@@ -121,18 +123,25 @@ func abandoned(path string) error {
 // A listener holds at most so many connections, and knows them.
 type listener struct {
 	net.Listener
-	most    int
-	refused func()
-	opened  func(by int)
+	most  int
+	hooks Hooks
+	crowd crowdLog
 
-	mu   sync.Mutex // of the map; nothing blocks under it
-	open map[*conn]struct{}
-	none chan struct{} // closed once nothing is open and nothing comes
-	over bool          // nothing comes any more
+	mu    sync.Mutex // of what follows; nothing blocks under it
+	open  map[*conn]struct{}
+	peers map[netip.Addr]*peer // those that have connections
+	idle  idleList
+	none  chan struct{} // closed once nothing is open and nothing comes
+	over  bool          // nothing comes any more
 
 	shutting atomic.Pointer[time.Time] // the door shuts by then; nil: not yet
 	late     int                       // who was let in behind that time
 	closed   chan struct{}             // it is shut
+}
+
+func newListener(inner net.Listener, most int) *listener {
+	return &listener{Listener: inner, most: most, open: make(map[*conn]struct{}), peers: make(map[netip.Addr]*peer),
+		none: make(chan struct{}), closed: make(chan struct{})}
 }
 
 // take is the next connection that there is room for.
@@ -154,40 +163,69 @@ func (l *listener) take() (*conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		c := &conn{Conn: inner, of: l}
+		from := addressOf(inner.RemoteAddr())
+		c := &conn{Conn: inner, of: l, from: from, peer: peerOf(from)}
 		c.waits.Store(true) // also before the server hears of it
 		if l.add(c) {
 			return c, nil
-		}
-		if l.refused != nil {
-			l.refused()
 		}
 		_ = inner.Close()
 	}
 }
 
+// add counts a connection. If it is one too many, the longest idle connection is closed: of its
+// peer if the peer has its share, else of all. If none is idle, the new one is refused.
 func (l *listener) add(c *conn) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if len(l.open) >= l.most {
-		return false
+	share := 0
+	if c.peer.IsValid() && l.hooks.PeerShare != nil {
+		share = l.hooks.PeerShare(c.from)
 	}
-	l.open[c] = struct{}{}
-	l.tell(1)
-	return true
+	l.mu.Lock()
+	closed, by, ok := l.makeRoom(l.peers[c.peer], share)
+	if ok {
+		l.enter(c)
+	}
+	l.mu.Unlock()
+	l.tellCrowd(c, closed, by, ok)
+	return ok
+}
+
+// tellCrowd closes connections that gave way, and reports them, or that the new one is refused.
+func (l *listener) tellCrowd(c *conn, closed [2]*conn, by Bound, ok bool) {
+	n := 0
+	for _, gone := range closed {
+		if gone == nil {
+			continue
+		}
+		n++
+		_ = gone.Close()
+		if l.hooks.IdleClosed != nil {
+			l.hooks.IdleClosed(by)
+		}
+	}
+	if n == 0 && ok {
+		return
+	}
+	l.crowd.note(time.Now(), c.peer, by, n)
+	switch {
+	case ok:
+	case by == BoundPeer:
+		told(l.hooks.PeerRefused)
+	default:
+		told(l.hooks.Refused)
+	}
 }
 
 func (l *listener) tell(by int) {
-	if l.opened != nil {
-		l.opened(by)
+	if l.hooks.Open != nil {
+		l.hooks.Open(by)
 	}
 }
 
 func (l *listener) remove(c *conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.open, c)
-	l.tell(-1)
+	l.forget(c)
 	l.settle()
 }
 
@@ -253,12 +291,15 @@ func (l *listener) asked() bool { return len(l.those((*conn).asks)) > 0 }
 type conn struct {
 	net.Conn
 	of     *listener
-	veiled bool        // what is read of it are no words of its client yet
-	spoke  atomic.Bool // its client did
-	idle   atomic.Bool // it is of HTTP/2, and has no request
-	waits  atomic.Bool // it is of HTTP/1, and the server has not read the header of its next request
-	heard  atomic.Bool // but something of it
-	over   atomic.Bool // nothing more can be read
+	from   netip.Addr        // the other side; not valid: a Unix socket
+	peer   netip.Addr        // whose share it is counted in; not valid: nobody's
+	links  [Bounds]idleLinks // of.mu holds them
+	veiled bool              // what is read of it are no words of its client yet
+	spoke  atomic.Bool       // its client did
+	idle   atomic.Bool       // it is of HTTP/2, and has no request
+	waits  atomic.Bool       // it is of HTTP/1, and the server has not read the header of its next request
+	heard  atomic.Bool       // but something of it
+	over   atomic.Bool       // nothing more can be read
 	once   sync.Once
 }
 

@@ -29,6 +29,7 @@ type Metrics struct {
 	sync    prometheus.Observer
 	frames  prometheus.Observer
 	crowded prometheus.Counter
+	perPeer prometheus.Counter
 	smuggle prometheus.Counter
 	panics  count
 }
@@ -48,6 +49,7 @@ func New(status func() event.Status) *Metrics {
 	}
 	m.sync, m.frames = m.histogram("journal_sync_seconds"), m.histogram("journal_batch_frames")
 	m.crowded = m.counter("rejected_total", "node", "max_conns")
+	m.perPeer = m.counter("rejected_total", "node", "max_conns_per_peer")
 	m.smuggle = m.counter("rejected_total", "node", "framing")
 	m.Sample("tasks_aborted_total", m.panics.value, "request")
 	return m
@@ -126,6 +128,12 @@ func (m *Metrics) Retried(op string)  { m.counter("backoff_retries_total", op).I
 
 // Crowded counts a connection, or a request of HTTP/2, that was one too many.
 func (m *Metrics) Crowded() { m.crowded.Inc() }
+
+// PeerCrowded counts a connection that was one too many of its peer.
+func (m *Metrics) PeerCrowded() { m.perPeer.Inc() }
+
+// IdleClosed counts an idle connection that was closed for a new one, by the bound that wanted it.
+func (m *Metrics) IdleClosed(by string) { m.counter("idle_connections_closed_total", by).Inc() }
 
 // Smuggled counts a request that could be read in two ways, and was refused.
 func (m *Metrics) Smuggled() { m.smuggle.Inc() }

@@ -268,7 +268,7 @@ func TestAnswersAreNoRejections(t *testing.T) {
 			w.Refused(f, p)
 		}
 	}
-	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != 2*len(registry.BeforeWork)+2 { // those of the listener
+	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != 2*len(registry.BeforeWork)+3 { // those of the listener
 		t.Fatalf("%d series before, %d after", before, after)
 	}
 	for plane, want := range map[string]float64{"wallet": 3, "beyond": 1} {

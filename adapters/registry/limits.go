@@ -3,8 +3,10 @@ package registry
 // Limits are the ceilings: each key of the configuration that is a number or a time, and
 // those of the formats. By is the code that holds one.
 var Limits = []Limit{
-	{"listen.max_conns", "connections of one listener; one more is closed at once, and counted",
-		[]string{"adapters/httpserver.listener.add"}, "adapters/httpserver.TestOneConnectionTooManyIsClosedAndCounted"},
+	{"listen.max_conns", "connections of one listener; for one more the longest idle one is closed, or it is, and counted",
+		[]string{"adapters/httpserver.listener.makeRoom"}, "adapters/httpserver.TestOneConnectionTooManyIsClosedAndCounted"},
+	{"listen.max_conns_per_peer", "connections of one peer; the same, of its own",
+		[]string{"adapters/httpserver.listener.makeRoom"}, "adapters/httpserver.TestAPeerWhoseConnectionsAreBusyGetsNoMore"},
 	{"http.header_timeout", "time for a header; its connection ends",
 		[]string{"adapters/httpserver.Server.server"}, "adapters/httpserver.TestASlowOrLongHeaderEnds"},
 	{"http.read_timeout", "time for a whole request; it is refused",

@@ -50,7 +50,9 @@ var Metrics = []Metric{
 	{Name: "busy_rejections_total", Type: Counter, Help: "Requests told to come back because a queue was full.",
 		Labels: []Label{{"endpoint", firsts(Endpoints)}}},
 	{Name: "rejected_total", Type: Counter, Help: "What was refused before any work was done for it: by the listener, by the node's own API, on its way to another service.",
-		Labels: []Label{{"plane", []string{"node", "wallet", "beyond"}}, {"reason", append(codes(BeforeWork), "max_conns", "framing")}}, Series: rejections()},
+		Labels: []Label{{"plane", []string{"node", "wallet", "beyond"}}, {"reason", append(codes(BeforeWork), "max_conns", "max_conns_per_peer", "framing")}}, Series: rejections()},
+	{Name: "idle_connections_closed_total", Type: Counter, Help: "Idle connections that were closed to make room for a new one, by the bound that a new one would have passed.",
+		Labels: []Label{{"reason", []string{"max_conns", "max_conns_per_peer"}}}},
 	{Name: "admission_refused_total", Type: Counter, Help: "Requests that were refused at the gate, by the bound that refused them.",
 		Labels: []Label{{"class", classes()}, {"why", whys()}}},
 	{Name: "quota_refused_total", Type: Counter, Help: "Requests that a quota refused, and those that it would have refused if it were not in shadow.",
@@ -177,7 +179,7 @@ func codes(problems []event.Problem) (all []string) {
 }
 
 func rejections() [][]string {
-	all := [][]string{{"node", "max_conns"}, {"node", "framing"}}
+	all := [][]string{{"node", "max_conns"}, {"node", "max_conns_per_peer"}, {"node", "framing"}}
 	for _, code := range codes(BeforeWork) {
 		all = append(all, []string{"wallet", code}, []string{"beyond", code})
 	}

@@ -70,3 +70,15 @@ func door(c *config.Config) loop.Door {
 
 // adminConns is how many connections the admin listener holds: operators are few.
 func adminConns(c *config.Config) int { return min(c.Listen.MaxConns, 256) }
+
+// minPeerConns is the least share that a peer has of the connections of a listener, if the
+// configuration names none.
+const minPeerConns = 16
+
+// peerConns returns how many connections one peer may have of a listener that has so many.
+func peerConns(c *config.Config, conns int) int {
+	if c.Listen.MaxPeerConns > 0 {
+		return min(c.Listen.MaxPeerConns, conns)
+	}
+	return min(max(conns/4, minPeerConns), conns)
+}

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"net/url"
+	"slices"
 	"time"
 
 	"macronode/adapters/config"
@@ -26,7 +28,23 @@ type reloadSettings struct {
 	level   slog.Level
 	access  bool // each request has a line in the log
 	admin   adminSettings
+	peers   peerSettings
 }
+
+// peerSettings are how many connections one peer may have of each listener.
+type peerSettings struct{ public, admin int }
+
+// peerShare returns how many connections of the public or the admin listener the peer at an
+// address may have; 0 if it has no share, because it is a trusted proxy.
+func (s *reloadSettings) peerShare(of func(peerSettings) int, from netip.Addr) int {
+	if slices.ContainsFunc(s.face.Trusted, func(n netip.Prefix) bool { return n.Contains(from) }) {
+		return 0
+	}
+	return of(s.peers)
+}
+
+func ofPublic(p peerSettings) int { return p.public }
+func ofAdmin(p peerSettings) int  { return p.admin }
 
 // adminSettings are what the admin API checks of its callers.
 type adminSettings struct {
@@ -60,6 +78,7 @@ func newReloadSettings(c *config.Config, n numbering, before *edition) (s reload
 	s.counted = namesToCount(c, s.face.Quotas)
 	s.memory, s.level, s.access = memoryBound(c), levelOf(c.Log), c.Log.Access
 	s.admin = newAdminSettings(c)
+	s.peers = peerSettings{public: peerConns(c, c.Listen.MaxConns), admin: peerConns(c, adminConns(c))}
 	return s, nil
 }
 

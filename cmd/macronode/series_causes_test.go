@@ -163,6 +163,8 @@ var causes = map[string]cause{
 		switch {
 		case l[1] == "max_conns":
 			m.hooks().Refused()
+		case l[1] == "max_conns_per_peer":
+			m.hooks().PeerRefused()
 		case l[1] == "framing":
 			m.hooks().Smuggle()
 		case l[0] == "beyond":
@@ -272,6 +274,14 @@ var causes = map[string]cause{
 		for g := range httpserver.Greetings {
 			if g.String() == l[0] {
 				m.hooks().Greeted(g)
+			}
+		}
+		return 1, nil
+	},
+	"idle_connections_closed_total": func(m *metered, l []string) (float64, moves) {
+		for by := range httpserver.Bounds {
+			if by.String() == l[0] {
+				m.hooks().IdleClosed(by)
 			}
 		}
 		return 1, nil

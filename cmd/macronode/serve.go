@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"sync"
 	"syscall"
@@ -199,6 +200,7 @@ func (l *life) listener(c httpserver.Config, of listenerGauges, handler func() h
 	once := sync.OnceValue(handler)
 	return func(ctx context.Context, up func()) error {
 		hooks := l.listenerHooks(of)
+		hooks.PeerShare = func(from netip.Addr) int { return l.edition.Load().peerShare(of.share, from) }
 		hooks.Up = func(a net.Addr) {
 			c.Address = reached(a)
 			l.told(func(r *rundir.Run) { *told(r) = reached(a) })
@@ -221,7 +223,7 @@ func (l *life) listener(c httpserver.Config, of listenerGauges, handler func() h
 
 // listenerHooks count what happens at a listener.
 func (l *life) listenerHooks(of listenerGauges) httpserver.Hooks {
-	return httpserver.Hooks{Refused: l.metrics.Crowded, Smuggle: l.metrics.Smuggled, Greeted: func(g httpserver.Greeting) { l.metrics.Greeted(g.String()) },
+	return httpserver.Hooks{Refused: l.metrics.Crowded, PeerRefused: l.metrics.PeerCrowded, IdleClosed: func(by httpserver.Bound) { l.metrics.IdleClosed(by.String()) }, Smuggle: l.metrics.Smuggled, Greeted: func(g httpserver.Greeting) { l.metrics.Greeted(g.String()) },
 		Open: func(by int) { of.connections.Add(int64(by)) }, Stream: func(by int) { of.requests.Add(int64(by)) }}
 }
 

@@ -18,6 +18,7 @@ var keyChanges = []keyChange{
 	{"listen.tls.post_quantum", "", "required"},
 	{"listen.tls.admin", "", true},
 	{"listen.max_conns", "", 137},
+	{"listen.max_conns_per_peer", "", 11},
 	{"admin.metrics", "", "open"},
 	{"admin.token_file", "", ""},
 	{"admin.hosts", "", []any{"other.example"}},
@@ -137,6 +138,7 @@ var keyChanges = []keyChange{
 var severalFields = map[string]string{
 	"http.request_deadline":        "the listener and the API end a request after it, and an idempotency key outlives the request",
 	"listen.max_conns":             "it is the limit of each of the two listeners",
+	"listen.max_conns_per_peer":    "it is the limit of each of the two listeners",
 	"listen.tls.admin":             "an admin listener with TLS needs no permission to be insecure",
 	"node.drain":                   "the listener ends its requests before the core ends the drain",
 	"node.in_flight":               "it is only the default of permits.money",

@@ -25,6 +25,7 @@ type settingsByName struct {
 	level     slog.Level
 	access    bool
 	admin     adminSettings
+	peers     peerSettings
 	quotas    map[string]quotaSettings
 	upstreams map[string]upstreamSettings
 	routes    map[string]routeByName
@@ -53,7 +54,7 @@ type routeByName struct {
 
 func namedSettings(t *testing.T, c *config.Config, n numbering, s reloadSettings) settingsByName {
 	t.Helper()
-	to := settingsByName{face: s.face, counted: s.counted, level: s.level, access: s.access, admin: s.admin, gate: s.gate, memory: map[string]int64{},
+	to := settingsByName{face: s.face, counted: s.counted, level: s.level, access: s.access, admin: s.admin, peers: s.peers, gate: s.gate, memory: map[string]int64{},
 		quotas: map[string]quotaSettings{}, upstreams: map[string]upstreamSettings{}, routes: map[string]routeByName{}}
 	to.memory["percent"] = int64(s.memory.percent())
 	for _, part := range s.memory {

@@ -25,11 +25,14 @@ type board struct {
 	second, looks atomic.Int64 // requests of HTTP/2, of the same listeners
 }
 
-// listenerGauges are what is open at one listener.
-type listenerGauges struct{ connections, requests *atomic.Int64 } // requests of HTTP/2
+// listenerGauges are what is open at one listener, and which share of it a peer has.
+type listenerGauges struct {
+	connections, requests *atomic.Int64 // requests of HTTP/2
+	share                 func(peerSettings) int
+}
 
-func (b *board) publicListener() listenerGauges { return listenerGauges{&b.http, &b.second} }
-func (b *board) adminListener() listenerGauges  { return listenerGauges{&b.admin, &b.looks} }
+func (b *board) publicListener() listenerGauges { return listenerGauges{&b.http, &b.second, ofPublic} }
+func (b *board) adminListener() listenerGauges  { return listenerGauges{&b.admin, &b.looks, ofAdmin} }
 
 // A gauge is how full something is, and how full it may be. Dropped is what its policy
 // has lost; nil: nothing, ever.

@@ -1,0 +1,194 @@
+package httpserver
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// dialFrom connects from an address of this machine.
+func (r *running) dialFrom(t *testing.T, from string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	c, err := d.Dial("tcp", r.addr.String())
+	if err != nil {
+		t.Fatalf("dial: %v", err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c, bufio.NewReader(c)
+}
+
+// crowded is a running server with what it told of connections that were too many.
+type crowded struct {
+	*running
+	closed          [Bounds]atomic.Int64
+	refused, byPeer atomic.Int64
+	log             *lockedText
+}
+
+type lockedText struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func startCrowded(t *testing.T, c Config, share int, h http.Handler) *crowded {
+	t.Helper()
+	k := &crowded{running: &running{ended: make(chan error, 1)}, log: new(lockedText)}
+	up := make(chan net.Addr, 1)
+	k.Server = New(c, h, Hooks{Up: func(a net.Addr) { up <- a }, Open: func(by int) { k.open.Add(int64(by)) },
+		PeerShare: func(from netip.Addr) int {
+			if from == netip.MustParseAddr("127.0.0.9") {
+				return 0
+			}
+			return share
+		},
+		Refused: func() { k.refused.Add(1) }, PeerRefused: func() { k.byPeer.Add(1) }, IdleClosed: func(by Bound) { k.closed[by].Add(1) }},
+		slog.New(slog.NewTextHandler(k.log, nil)))
+	go func() { k.ended <- k.Run(context.Background()) }()
+	select {
+	case k.addr = <-up:
+	case err := <-k.ended:
+		t.Fatalf("did not come up: %v", err)
+	}
+	t.Cleanup(k.Kill)
+	return k
+}
+
+// answered asks on a connection, and wants an answer.
+func answered(t *testing.T, c net.Conn, from *bufio.Reader) {
+	t.Helper()
+	if _, _, body, err := ask(c, from); body != "here" || err != nil {
+		t.Fatalf("answered %q, %v", body, err)
+	}
+}
+
+// until waits for what the server does in its own time.
+func until(what func() bool) {
+	for !what() {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// TestThePeersLongestIdleConnectionGivesWay: a peer that has its share loses its own longest idle
+// connection, and no other peer loses one. A peer without a share has as many as there are.
+func TestThePeersLongestIdleConnectionGivesWay(t *testing.T) {
+	k := startCrowded(t, local(), 2, saying("here"))
+	other, otherFrom := k.dialFrom(t, "127.0.0.2")
+	until(func() bool { return k.open.Load() == 1 })
+	_, firstFrom := k.dialFrom(t, "127.0.0.1") // no request begins on it: it is idle from the start
+	var last net.Conn
+	var lastFrom *bufio.Reader
+	for range 5 {
+		last, lastFrom = k.dialFrom(t, "127.0.0.1")
+	}
+	if _, err := firstFrom.ReadByte(); err == nil {
+		t.Fatal("the longest idle connection of the peer is open")
+	}
+	until(func() bool { return k.closed[BoundPeer].Load() == 4 })
+	answered(t, other, otherFrom)
+	answered(t, last, lastFrom)
+	for range 4 {
+		_, _ = k.dialFrom(t, "127.0.0.9") // has no share
+	}
+	until(func() bool { return k.open.Load() == 1+2+4 })
+	if k.closed[BoundPeer].Load() != 4 || k.closed[BoundTotal].Load() != 0 || k.byPeer.Load() != 0 || k.refused.Load() != 0 {
+		t.Errorf("%d idle connections of the peer were closed, want 4", k.closed[BoundPeer].Load())
+	}
+	if lines := k.log.String(); strings.Count(lines, "too many connections") != 1 ||
+		!strings.Contains(lines, "limit=listen.max_conns_per_peer peer=127.0.0.1 idle_closed=1 refused=0") {
+		t.Errorf("the log has %q", lines)
+	}
+}
+
+// TestAPeerWhoseConnectionsAreBusyGetsNoMore, while another peer does.
+func TestAPeerWhoseConnectionsAreBusyGetsNoMore(t *testing.T) {
+	begun, end := make(chan struct{}), make(chan struct{})
+	k := startCrowded(t, local(), 2, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/waits" {
+			begun <- struct{}{}
+			<-end
+		}
+		_, _ = io.WriteString(w, "here")
+	}))
+	defer close(end)
+	for range 2 {
+		c, _ := k.dialFrom(t, "127.0.0.1")
+		if _, err := io.WriteString(c, "GET /waits HTTP/1.1\r\nHost: node\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		<-begun
+	}
+	_, from := k.dialFrom(t, "127.0.0.1")
+	if _, err := from.ReadByte(); err == nil {
+		t.Fatal("the third connection is open")
+	}
+	if k.byPeer.Load() != 1 || k.closed[BoundPeer].Load() != 0 {
+		t.Errorf("%d were refused, %d closed", k.byPeer.Load(), k.closed[BoundPeer].Load())
+	}
+	other, otherFrom := k.dialFrom(t, "127.0.0.2")
+	answered(t, other, otherFrom)
+}
+
+// TestTheLongestIdleConnectionGivesWay where the listener has as many as it may.
+func TestTheLongestIdleConnectionGivesWay(t *testing.T) {
+	c := local()
+	c.MaxConns = 2
+	k := startCrowded(t, c, 0, saying("here"))
+	_, firstFrom := k.dialFrom(t, "127.0.0.1")
+	_, _ = k.dialFrom(t, "127.0.0.2")
+	third, thirdFrom := k.dialFrom(t, "127.0.0.3")
+	answered(t, third, thirdFrom)
+	if _, err := firstFrom.ReadByte(); err == nil {
+		t.Fatal("the longest idle connection is open")
+	}
+	if got := k.closed[BoundTotal].Load(); got != 1 || k.refused.Load() != 0 {
+		t.Errorf("%d were closed, %d refused", got, k.refused.Load())
+	}
+}
+
+// TestPeerOf: an address of IPv4 is a peer, and a network /64 of IPv6.
+func TestPeerOf(t *testing.T) {
+	for said, want := range map[string]string{"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7",
+		"2001:db8:1:2:3:4:5:6": "2001:db8:1:2::", "2001:db8:1:2::9": "2001:db8:1:2::", "2001:db8:1:3::9": "2001:db8:1:3::"} {
+		if got := peerOf(addressOf(&net.TCPAddr{IP: net.ParseIP(said)})); got.String() != want {
+			t.Errorf("%s: %v, want %s", said, got, want)
+		}
+	}
+	if peerOf(addressOf(&net.UnixAddr{})).IsValid() {
+		t.Error("a Unix socket has a peer")
+	}
+}
+
+// TestCrowdLogIsOneLineForMany: within the pause there is one line, the next says how many there were.
+func TestCrowdLogIsOneLineForMany(t *testing.T) {
+	var b strings.Builder
+	g := crowdLog{log: slog.New(slog.NewTextHandler(&b, nil)), address: "a"}
+	at, from := time.Unix(1000, 0), netip.MustParseAddr("10.0.0.1")
+	for i := range 100 {
+		g.note(at.Add(time.Duration(i)*crowdPause/50), from, BoundPeer, i%2)
+	}
+	if n := strings.Count(b.String(), "\n"); n != 2 || !strings.Contains(b.String(), "idle_closed=25 refused=25") {
+		t.Errorf("%d lines:\n%s", n, &b)
+	}
+}
