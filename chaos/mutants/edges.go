@@ -22,7 +22,7 @@ func edges() []Mutant {
 		alone("one test lets it lie", one("what lies unread was not asked", "an end cuts no request", server+"listener.go", "(c.heard.Load() || unread(c.Conn))", "c.heard.Load()", unread)),
 		one("what was read in part was not asked", "an end cuts no request", server+"listener.go", "(c.heard.Load() || unread(c.Conn))", "unread(c.Conn)", asking, unread),
 		alone("a new connection is met by one test", one("a connection that has not asked yet", "an end cuts no request", server+"listener.go", "is == http.StateNew || is == http.StateIdle", "is == http.StateIdle", unread)),
-		one("one connection too many", "connections are bounded", server+"listener.go", "if len(l.open) >= l.most {", "if len(l.open) > l.most {", "./adapters/httpserver TestOneConnectionTooManyIsClosedAndCounted$", "./adapters/httpserver TestConnectionsAgree$"),
+		one("one connection too many", "connections are bounded", server+"peers.go", "case len(l.open) < l.most:", "case len(l.open) <= l.most:", "./adapters/httpserver TestOneConnectionTooManyIsClosedAndCounted$", "./adapters/httpserver TestConnectionsAgree$"),
 		alone("a time that passes is waited for by one test", Mutant{Name: "silence that is waited for", Holds: "connections without a request do not hold up the end", Edits: []Edit{
 			{server + "listener.go", "	for _, c := range l.silent() {\n\t\t_ = c.Close()\n\t}\n", ""}, {server + "listener.go", "	for _, c := range l.unheard() {\n\t\t_ = c.Close()\n\t}\n", ""},
 		}, Kills: []string{"./adapters/httpserver TestSilenceDelaysNothing$"}}),

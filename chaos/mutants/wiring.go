@@ -97,7 +97,7 @@ func series() []Mutant {
 		of("children that were told to end at once ended", shell+"shown.go", "l.children.Counts(c).Killed", "l.children.Counts(c).Stopped", causes),
 		of("tables are rebuilds", shell+"shown.go", "float64(index.Stats().Rebuilt)", "float64(index.Stats().Tables)", indexes),
 		of("too many connections are smuggled requests", shell+"serve.go", "Refused: l.metrics.Crowded, Smuggle: l.metrics.Smuggled", "Refused: l.metrics.Smuggled, Smuggle: l.metrics.Crowded", causes),
-		of("connections of one listener", shell+"shown.go", "listenerGauges{&b.admin, &b.looks}", "listenerGauges{&b.http, &b.looks}", causes),
+		of("connections of one listener", shell+"shown.go", "listenerGauges{&b.admin, &b.looks, ofAdmin}", "listenerGauges{&b.http, &b.looks, ofAdmin}", causes),
 		of("frames of a batch are its time", counters+"metrics.go", "m.frames.Observe(float64(frames))", "m.frames.Observe(took.Seconds())", causes),
 		of("sick endpoints are ejected", counters+"upstreams.go", "is(\"upstream_endpoints\", float64(v.Out), \"ejected\")", "is(\"upstream_endpoints\", float64(v.Sick), \"ejected\")", causes),
 		of("retries that were refused are retries", counters+"upstreams.go", "is(\"upstream_retries_total\", float64(v.Retries))", "is(\"upstream_retries_total\", float64(v.Dry))", causes),

@@ -223,7 +223,8 @@ func (l *life) listener(c httpserver.Config, of listenerGauges, handler func() h
 
 // listenerHooks count what happens at a listener.
 func (l *life) listenerHooks(of listenerGauges) httpserver.Hooks {
-	return httpserver.Hooks{Refused: l.metrics.Crowded, PeerRefused: l.metrics.PeerCrowded, IdleClosed: func(by httpserver.Bound) { l.metrics.IdleClosed(by.String()) }, Smuggle: l.metrics.Smuggled, Greeted: func(g httpserver.Greeting) { l.metrics.Greeted(g.String()) },
+	return httpserver.Hooks{Refused: l.metrics.Crowded, Smuggle: l.metrics.Smuggled, Greeted: func(g httpserver.Greeting) { l.metrics.Greeted(g.String()) },
+		PeerRefused: l.metrics.PeerCrowded, IdleClosed: func(by httpserver.Bound) { l.metrics.IdleClosed(by.String()) },
 		Open: func(by int) { of.connections.Add(int64(by)) }, Stream: func(by int) { of.requests.Add(int64(by)) }}
 }
 
