@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -206,12 +207,14 @@ func TestOneConnectionTooManyIsClosedAndCounted(t *testing.T) {
 	c := local()
 	c.MaxConns = 2
 	var refused atomic.Int64
+	var came atomic.Int64
 	begun, end := make(chan struct{}), make(chan struct{})
+	free := sync.OnceFunc(func() { close(end) })
+	defer free()
 	r := start(t, c, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		select {
-		case begun <- struct{}{}:
+		if came.Add(1) <= 2 {
+			begun <- struct{}{}
 			<-end
-		case <-end:
 		}
 		_, _ = io.WriteString(w, "here")
 	}), func() { refused.Add(1) })
@@ -229,7 +232,7 @@ func TestOneConnectionTooManyIsClosedAndCounted(t *testing.T) {
 	if refused.Load() != 1 || r.open.Load() != 2 {
 		t.Fatalf("counted %d, and %d that are open", refused.Load(), r.open.Load())
 	}
-	close(end)
+	free()
 	_ = first.Close()
 	for { // until the server has seen it
 		again := r.dial(t)
