@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,7 +127,7 @@ func alone() bool { return os.Getenv("INDEXER_ALONE") != "" }
 // inChild runs a test in a process of its own.
 func inChild(t *testing.T) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.timeout=3m")
 	c.Env = append(os.Environ(), "INDEXER_ALONE=1")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("the process ends with %v\n%s", err, out)
@@ -134,14 +135,14 @@ func inChild(t *testing.T) {
 }
 
 // TestFaults has the disk refuse operations from one on, for a while. The index may end,
-// and never ends the process, though where the engine gives up only another process has
-// an index again; when the disk is well it agrees with the twin.
+// and never ends the process; when the disk is well it agrees with the twin, also where
+// the engine gave up in between.
 func TestFaults(t *testing.T) {
 	if !alone() {
 		inChild(t)
 		return
 	}
-	ops, ended := 1000, 0
+	ops, ended, gaveUp := 1000, 0, 0
 	for n := 1; n <= ops; n += 7 * slow {
 		w := newWorld(diced(uint64(n)))
 		w.frames(40)
@@ -162,13 +163,7 @@ func TestFaults(t *testing.T) {
 				err = d.ends()
 			}
 			if errors.Is(err, indexer.ErrEngine) {
-				if again := d.x.Run(t.Context()); !errors.Is(again, indexer.ErrEngine) {
-					t.Fatalf("operation %d: it runs after %v, and ends with %v", n, err, again)
-				}
-				mem = mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))}) // nobody loses power
-				kept := d.kept.Load()
-				d = newDesk(t, w, errorfs.Wrap(mem, h), d.c.Limits).open()
-				d.kept.Store(kept)
+				gaveUp++
 			}
 			return err
 		}
@@ -193,53 +188,169 @@ func TestFaults(t *testing.T) {
 		ops = h.n
 		h.mu.Unlock()
 	}
-	if ended == 0 {
-		t.Error("no fault has ended it")
+	if ended == 0 || gaveUp == 0 {
+		t.Errorf("faults have ended it %d times, the engine %d times", ended, gaveUp)
 	}
-	t.Logf("%d ends", ended)
+	t.Logf("%d ends, %d of them of the engine", ended, gaveUp)
 }
 
-// TestGivesUp: where the engine can no longer write down which tables there are, it gives
-// up, and in this process nobody tries again; in another one all is well.
-func TestGivesUp(t *testing.T) {
+// engineStoppers are failures after which the engine does not go on: it no longer knows
+// which tables are on the disk.
+var engineStoppers = map[string]func(errorfs.Op) bool{
+	"a manifest that is not written": func(op errorfs.Op) bool { return strings.Contains(op.Path, "MANIFEST") },
+	"a directory that is not synced": func(op errorfs.Op) bool {
+		return op.Kind == errorfs.OpFileSync && strings.HasSuffix(op.Path, "tables")
+	},
+}
+
+// A fullDisk refuses the operations that harms selects with ENOSPC, while it is full. Free
+// is the space that it reports.
+type fullDisk struct {
+	vfs.FS
+	free atomic.Uint64
+}
+
+func (d *fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: d.free.Load()}, nil
+}
+
+const roomy = 1 << 30 // bytes free of a disk that is not full
+
+func newFullDisk(fs vfs.FS, harms func(errorfs.Op) bool) *fullDisk {
+	d := &fullDisk{}
+	d.free.Store(roomy)
+	d.FS = errorfs.Wrap(fs, &hook{at: func(_ int, op errorfs.Op) error {
+		if d.free.Load() == 0 && harms(op) {
+			return &os.PathError{Op: "write", Path: op.Path, Err: syscall.ENOSPC}
+		}
+		return nil
+	}})
+	return d
+}
+
+// TestReopensEngineAfterFullDisk fills the disk until the engine stops. While the disk is
+// full, no engine is opened. When there is room again, another engine opens in the same
+// process and the index has everything.
+func TestReopensEngineAfterFullDisk(t *testing.T) {
 	if !alone() {
 		inChild(t)
 		return
 	}
-	for what, harms := range map[string]func(errorfs.Op) bool{
-		"a manifest that is not written": func(op errorfs.Op) bool { return strings.Contains(op.Path, "MANIFEST") },
-		"a directory that is not synced": func(op errorfs.Op) bool {
-			return op.Kind == errorfs.OpFileSync && strings.HasSuffix(op.Path, "tables")
-		},
-	} {
-		mem := vfs.NewCrashableMem()
-		var ill atomic.Bool
-		h := &hook{at: func(_ int, op errorfs.Op) error {
-			if ill.Load() && harms(op) {
-				return errorfs.ErrInjected
-			}
-			return nil
-		}}
+	for what, harms := range engineStoppers {
+		disk := newFullDisk(vfs.NewMem(), harms)
 		w := grown(1, 30, 30)
-		d := newDesk(t, w, errorfs.Wrap(mem, h), indexer.Limits{Frames: 7})
+		d := newDesk(t, w, disk, indexer.Limits{Frames: 7})
 		d.start()
-		ill.Store(true)
+		disk.free.Store(0)
 		d.open()
 		if err := <-d.done; !errors.Is(err, indexer.ErrEngine) {
 			t.Fatalf("%s: it ends with %v", what, err)
 		}
-		ill.Store(false)
-		if err := d.x.Run(t.Context()); !errors.Is(err, indexer.ErrEngine) {
-			t.Fatalf("%s: it runs again, and ends with %v", what, err)
+		for range 20 { // more often than engines may stop
+			d.start()
+			if err := <-d.done; !errors.Is(err, syscall.ENOSPC) {
+				t.Fatalf("%s: on a full disk it ends with %v", what, err)
+			}
 		}
-		fs := mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 0})
-		d = newDesk(t, w, fs, indexer.Limits{Frames: 7}).open()
+		disk.free.Store(roomy)
 		d.start()
 		d.comes()
 		same(t, w, d.x)
 		if err := d.ends(); err != nil {
 			t.Fatalf("%s: it ends with %v", what, err)
 		}
+		if s := d.x.Stats(); s.Rebuilt > 0 {
+			t.Errorf("%s: the tables were thrown away: %+v", what, s)
+		}
+		d.start()
+		same(t, w, d.x)
+		if err := d.ends(); err != nil || d.kept.Load() != 30 {
+			t.Fatalf("%s: after another start it has %d frames and ends with %v", what, d.kept.Load(), err)
+		}
+	}
+}
+
+// TestStoppedEngineChangesNothing: after a run has ended because the engine stopped, no
+// operation reaches the disk until the next run.
+func TestStoppedEngineChangesNothing(t *testing.T) {
+	if !alone() {
+		inChild(t)
+		return
+	}
+	for what, harms := range engineStoppers {
+		var ended atomic.Bool
+		var late atomic.Int64
+		disk := newFullDisk(vfs.NewMem(), func(op errorfs.Op) bool {
+			if ended.Load() {
+				late.Add(1)
+			}
+			return harms(op)
+		})
+		d := newDesk(t, grown(1, 60, 60), disk, indexer.Limits{Frames: 7})
+		d.start()
+		disk.free.Store(0)
+		d.open()
+		if err := <-d.done; !errors.Is(err, indexer.ErrEngine) {
+			t.Fatalf("%s: it ends with %v", what, err)
+		}
+		ended.Store(true)
+		lock, err := disk.Lock("index/tables/LOCK")
+		if err != nil {
+			t.Fatalf("%s: the engine that stopped holds the lock: %v", what, err)
+		}
+		_ = lock.Close()
+		if n := late.Load(); n > 1 { // the lock above is one
+			t.Errorf("%s: %d operations came late", what, n)
+		}
+	}
+}
+
+// TestStaysDownAfterTooManyEngineFailures: each engine that stops leaves something behind,
+// so after a number of them the index says that the process must be restarted.
+func TestStaysDownAfterTooManyEngineFailures(t *testing.T) {
+	if !alone() {
+		inChild(t)
+		return
+	}
+	var ill atomic.Bool
+	h := &hook{at: func(_ int, op errorfs.Op) error {
+		if ill.Load() && strings.Contains(op.Path, "MANIFEST") {
+			return errorfs.ErrInjected
+		}
+		return nil
+	}}
+	mem := vfs.NewMem()
+	w := grown(1, 30, 30)
+	d := newDesk(t, w, errorfs.Wrap(mem, h), indexer.Limits{Frames: 7})
+	failures := 0
+	for range 100 {
+		ill.Store(false)
+		d.gate = make(chan struct{})
+		d.start()
+		ill.Store(true)
+		d.open()
+		err := <-d.done
+		if !errors.Is(err, indexer.ErrEngine) {
+			t.Fatalf("it ends with %v", err)
+		}
+		if strings.Contains(err.Error(), "restart the process") {
+			break
+		}
+		failures++
+	}
+	if failures != indexer.MaxEngineFailures {
+		t.Errorf("the engine stopped %d times, want %d", failures, indexer.MaxEngineFailures)
+	}
+	ill.Store(false)
+	if err := d.x.Run(t.Context(), func() {}); !errors.Is(err, indexer.ErrEngine) {
+		t.Errorf("it runs again, and ends with %v", err)
+	}
+	d = newDesk(t, w, mem, indexer.Limits{Frames: 7}).open() // another process
+	d.start()
+	d.comes()
+	same(t, w, d.x)
+	if err := d.ends(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"macronode/core/words"
 )
 
+// MaxEngineFailures is how many engines may stop in one process.
+const MaxEngineFailures = maxEngineFailures
+
 // On puts x on another disk, with eras of so many bits.
 func (x *Indexer) On(fs vfs.FS, bits uint8) *Indexer {
 	x.fs, x.eras = fs, eras(bits)

@@ -29,6 +29,9 @@ type folding struct {
 	mark   mark  // behind the last of them
 	behind bool  // the journal has more than was handed over
 
+	following func() // is called once, when all that was durable is folded
+	follows   bool   // it was called
+
 	tails chan *tail // to who builds, at most one
 	done  chan built
 	busy  bool
@@ -40,8 +43,8 @@ type built struct {
 	err  error
 }
 
-func newFolding(x *Indexer, s *store, m mark) *folding {
-	f := &folding{Indexer: x, store: s, mark: m, behind: true, tails: make(chan *tail, 1), done: make(chan built, 1)}
+func newFolding(x *Indexer, s *store, m mark, following func()) *folding {
+	f := &folding{Indexer: x, store: s, mark: m, behind: true, following: following, tails: make(chan *tail, 1), done: make(chan built, 1)}
 	f.reader = reader{width: x.width, eras: x.eras, hold: f.hold}
 	return f
 }
@@ -63,6 +66,10 @@ func (f *folding) run(ctx context.Context) error {
 		worked, err := f.turn(ctx)
 		if err != nil {
 			return err
+		}
+		if !f.behind && !f.follows {
+			f.follows = true
+			f.following()
 		}
 		if worked && ctx.Err() == nil {
 			continue
@@ -265,7 +272,7 @@ func (b *builder) attempt(t *tail) (out built) {
 	defer func() {
 		if why := recover(); why != nil {
 			out.err = fmt.Errorf("%w: %v", ErrEngine, why)
-			b.store.fail(out.err)
+			b.store.kill(out.err)
 		}
 	}()
 	out.mark, out.err = b.build(t)

@@ -41,6 +41,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"macronode/core/event"
@@ -52,7 +53,7 @@ import (
 var (
 	ErrShut    error = shut{}                                                            // come back
 	ErrDamaged       = errors.New("indexer: the index is damaged and will be made anew") // the next Run does
-	ErrEngine        = errors.New("indexer: the engine gave up")                         // until the process starts anew; what is on disk is as after a crash
+	ErrEngine        = errors.New("indexer: the engine gave up")                         // the next Run opens another; what is on disk is as after a crash
 	ErrOrder         = errors.New("indexer: a frame out of order")                       // the journal's mistake
 	ErrRunning       = errors.New("indexer: runs already")
 )
@@ -155,9 +156,11 @@ type Indexer struct {
 
 	sick    chan trouble          // what was found wrong beside the folding, one at most
 	damaged atomic.Bool           // the next Run makes the index anew
-	over    atomic.Pointer[error] // why there is no next Run in this process
+	deaths  atomic.Int64          // engines that have stopped, in this process
+	died    atomic.Pointer[error] // why the last of them did
 	running atomic.Bool
-	strikes int // runs in a row that could not open the tables
+	strikes int           // runs in a row that could not open the tables
+	cache   *pebble.Cache // of all engines: one that has stopped does not give its own back
 
 	mu     sync.RWMutex
 	store  *store // nil: not running
@@ -203,7 +206,8 @@ func (x *Indexer) Rebuild() { x.suspect(fmt.Errorf("%w: it was asked for", ErrDa
 func (x *Indexer) suspect(err error) {
 	switch {
 	case errors.Is(err, ErrEngine):
-		x.over.Store(&err)
+		x.died.Store(&err)
+		x.deaths.Add(1)
 	case errors.Is(err, ErrDamaged):
 		x.damaged.Store(true)
 	}
@@ -225,25 +229,28 @@ func (x *Indexer) Mark() event.Mark {
 
 // Run opens the index and folds until ctx ends, and then writes what no table has yet and
 // waits for a merge of tables that is under way: who cannot wait may leave it, as in a
-// crash. An error means that it stands still: whoever supervises it runs it again.
-func (x *Indexer) Run(ctx context.Context) error {
+// crash. Run calls following once: when the index has read all that is durable, and from
+// then on follows the frames that are offered. An error means that the index stands still:
+// the supervisor calls Run again.
+func (x *Indexer) Run(ctx context.Context, following func()) error {
 	if !x.running.CompareAndSwap(false, true) {
 		return ErrRunning
 	}
 	defer x.running.Store(false)
-	if why := x.over.Load(); why != nil {
-		return *why
+	if err := x.mayOpen(); err != nil {
+		return err
 	}
 	select {
 	case <-x.sick: //nolint:errcheck // of a run before, which is over
 	default:
 	}
+	defer x.keepCache()()
 	s, m, err := x.open()
 	if err != nil {
 		return err
 	}
 	x.begin(s, m)
-	f := newFolding(x, s, m)
+	f := newFolding(x, s, m, following)
 	err = f.run(ctx)
 	return errors.Join(err, x.shut())
 }
@@ -306,7 +313,7 @@ func (x *Indexer) well() {
 }
 
 func (x *Indexer) openStore() (*store, error) {
-	return openStore(x.fs, x.config.Dir, x.limits, x.config.Log, x.suspect)
+	return openStore(x.fs, x.config.Dir, x.limits, x.cache, x.config.Log, x.suspect)
 }
 
 // believe opens what is there: doubt says why it must be made anew, err why nothing can

@@ -84,7 +84,7 @@ func (d *desk) start() {
 	case <-d.up:
 	default:
 	}
-	go func() { d.done <- d.x.Run(ctx) }()
+	go func() { d.done <- d.x.Run(ctx, func() {}) }()
 	select {
 	case <-d.up:
 	case err := <-d.done:

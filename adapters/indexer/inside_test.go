@@ -54,7 +54,7 @@ func TestRing(t *testing.T) {
 // not what it believes.
 func TestIll(t *testing.T) {
 	told := 0
-	s, err := openStore(vfs.NewMem(), "index", Limits{}.withDefaults(), slog.New(slog.DiscardHandler), func(error) { told++ })
+	s, err := openStore(vfs.NewMem(), "index", Limits{}.withDefaults(), nil, slog.New(slog.DiscardHandler), func(error) { told++ })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestIll(t *testing.T) {
 func TestWipe(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	log := slog.New(slog.DiscardHandler)
-	s, err := openStore(mem, "index", Limits{}.withDefaults(), log, func(error) {})
+	s, err := openStore(mem, "index", Limits{}.withDefaults(), nil, log, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,10 +27,11 @@ const (
 // A store is the tables on disk. It writes nothing but whole tables that are ingested:
 // no log, no memory table.
 type store struct {
-	db   *pebble.DB
-	opts *pebble.Options
-	fs   vfs.FS
-	dir  string
+	db    *pebble.DB
+	opts  *pebble.Options
+	fence *fence
+	fs    vfs.FS // behind the fence
+	dir   string
 
 	merges merges
 	ill    atomic.Pointer[error] // why nothing more may be ingested
@@ -48,17 +49,21 @@ type store struct {
 }
 
 // openStore opens the tables below dir, or begins them. Sick hears of what the engine
-// finds wrong by itself.
-func openStore(fs vfs.FS, dir string, l Limits, log *slog.Logger, sick func(error)) (*store, error) {
-	s := &store{fs: fs, dir: dir, sick: sick, dead: make(chan struct{})}
+// finds wrong by itself. Cache may be shared with engines that have stopped; nil: the engine
+// makes its own.
+func openStore(fs vfs.FS, dir string, l Limits, cache *pebble.Cache, log *slog.Logger, sick func(error)) (*store, error) {
+	s := &store{fence: newFence(), dir: dir, sick: sick, dead: make(chan struct{})}
+	s.fs = &fencedFS{FS: fs, fence: s.fence, late: func() {}, die: func(error) {}}
 	if err := fs.RemoveAll(fs.PathJoin(dir, next)); err != nil {
 		return nil, fmt.Errorf("indexer: remove unfinished tables: %w", err)
 	}
 	if err := fs.MkdirAll(fs.PathJoin(dir, next), 0o700); err != nil {
 		return nil, fmt.Errorf("indexer: make a directory: %w", err)
 	}
-	s.opts = s.options(l, log)
+	s.opts = s.options(&fencedFS{FS: fs, fence: s.fence, late: block, die: s.die}, l, log)
+	s.opts.Cache = cache
 	if err := s.open(); err != nil {
+		s.fence.end()
 		return nil, known(fmt.Errorf("indexer: open the tables: %w", err))
 	}
 	return s, nil
@@ -108,6 +113,9 @@ func (e errand) Run(ctx context.Context) error {
 
 // ask runs an errand to its end, or to the engine's.
 func (s *store) ask(do func() error) error {
+	if s.gone() {
+		return *s.ill.Load()
+	}
 	err := errand{do, s.dead}.Run(context.Background())
 	if errors.Is(err, errDead) {
 		return *s.ill.Load()
@@ -115,9 +123,9 @@ func (s *store) ask(do func() error) error {
 	return err
 }
 
-func (s *store) options(l Limits, log *slog.Logger) *pebble.Options {
+func (s *store) options(fs vfs.FS, l Limits, log *slog.Logger) *pebble.Options {
 	o := &pebble.Options{
-		FS: &disk{s.fs, s.die}, DisableWAL: true, CacheSize: l.Cache, MaxOpenFiles: l.Files,
+		FS: fs, DisableWAL: true, CacheSize: l.Cache, MaxOpenFiles: l.Files,
 		MemTableSize: memtable, MemTableStopWritesThreshold: 2,
 		FormatMajorVersion:    pebble.FormatValueSeparation, // named: a later engine goes on with it
 		MaxManifestFileSize:   1 << 20,
@@ -153,16 +161,26 @@ func (s *store) fail(err error) {
 	}
 }
 
-// die is what the engine says when it wants the process to end, because it no longer
-// knows what is on disk: with its locks held, and what it would do next is undefined.
-// So it does nothing next. Whatever waits for its locks stands still as well; what is
-// on disk is as after a crash.
+// die is called by the engine when it wants the process to end, because it no longer
+// knows what is on disk. The engine holds its locks, and what it would do next is undefined,
+// so die does not return. Other goroutines that wait for these locks stay blocked as well.
 func (s *store) die(err error) {
-	s.fail(err)
-	s.sick(err)
-	s.last.Do(func() { close(s.dead) })
-	select {}
+	s.kill(err)
+	block()
 }
+
+// kill notes that the engine has stopped. What is on disk is as after a crash.
+func (s *store) kill(err error) {
+	s.last.Do(func() {
+		s.merges.on.Store(false) // a merge that fails is tried again at once
+		s.ill.CompareAndSwap(nil, &err)
+		s.sick(err) // before Run can end: the next one must not hear of this engine
+		close(s.dead)
+	})
+}
+
+// block does not return.
+func block() { select {} }
 
 // gone reports that the engine has stopped for good: nobody may want its locks.
 func (s *store) gone() bool {
@@ -303,7 +321,8 @@ func (s *store) ingest(paths []string) error {
 	if ill := s.ill.Load(); ill != nil {
 		return *ill
 	}
-	if err := s.db.Ingest(context.Background(), paths); err != nil {
+	// Where the engine stops meanwhile, the tail of these tables must not be kept by it.
+	if err := s.ask(func() error { return s.db.Ingest(context.Background(), paths) }); err != nil {
 		return known(fmt.Errorf("indexer: ingest: %w", err))
 	}
 	s.renew()
@@ -322,8 +341,10 @@ func (s *store) measure() {
 	s.onDisk.Store(m.DiskSpaceUsage())
 }
 
-// close waits for those who read, and ends the engine. One that has stopped is left.
+// close waits for those who read, and ends the engine. One that has stopped is left behind
+// its fence. After close, another engine can open the tables.
 func (s *store) close() error {
+	defer s.fence.end()
 	return s.ask(func() error {
 		s.life.Lock()
 		defer s.life.Unlock()

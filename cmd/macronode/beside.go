@@ -31,13 +31,12 @@ func (l *life) newIndex(ctx context.Context) *indexer.Indexer {
 }
 
 func (l *life) indexes(ctx context.Context, up func()) error {
-	up()
 	if l.known.index > l.follower.Mark() && l.damaged.Load() {
 		l.log.Error("the index is left as it is, and lists are not served: it has frames that the damaged journal has lost", "index_lsn", uint64(l.known.index))
 		<-ctx.Done()
 		return nil
 	}
-	return l.index.Run(ctx)
+	return l.index.Run(ctx, up)
 }
 
 // fold takes in frames that are durable: first those who answer, then the views.
