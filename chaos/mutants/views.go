@@ -11,9 +11,12 @@ func views() []Mutant {
 		beside = journal + " TestRangesWhileWriting$"
 	)
 	return []Mutant{
-		one("given up is not remembered", "who gave up is not tried again", dir+"indexer.go", "x.over.Store(&err)", "_ = &err", "./adapters/indexer TestGivesUp$", "./adapters/indexer TestFaults$"),
-		alone("only an open on a disk that refuses shows it", one("merges before tables are open", "a failed open ends the index alone", dir+"disk.go", "	if !m.on.Load() {\n", "	if false {\n", "./adapters/indexer TestReopened$")),
-		one("directory that is not synced ends the process", "an engine that gives up ends the index alone", dir+"disk.go", "n.die(fmt.Errorf(\"%w: a directory cannot be synced: %w\", ErrEngine, err))", "return fmt.Errorf(\"%w\", err)", "./adapters/indexer TestGivesUp$", "./adapters/indexer TestReopened$"),
+		alone("only an engine that stops again and again shows it", one("engines without a limit", "a process has a limited number of engines that have stopped", dir+"reopen.go", "if failures >= maxEngineFailures {", "if failures >= 1<<40 {", "./adapters/indexer TestStaysDownAfterTooManyEngineFailures$")),
+		alone("only a full disk shows it", one("engine opened on a full disk", "a full disk uses up no engines", dir+"reopen.go", "disk.AvailBytes < reopenRoom {", "disk.AvailBytes < 0 {", "./adapters/indexer TestReopensEngineAfterFullDisk$")),
+		one("stopped engine keeps its lock", "a stopped engine is cut off from the disk", dir+"store.go", "	defer s.fence.end()\n", "", "./adapters/indexer TestReopensEngineAfterFullDisk$", "./adapters/indexer TestStoppedEngineChangesNothing$"),
+		one("index down and not reported", "readiness reports an index that does not follow", "core/node/node.go", " || !n.super.IsUp(words.ChildIndexer))", ")", "./core/node TestStories$", "./chaos/sim TestSeeds$"),
+		alone("only an open on a disk that refuses shows it", one("merges before tables are open", "a failed open ends the index alone", dir+"merges.go", "	if !m.on.Load() {\n", "	if false {\n", "./adapters/indexer TestReopened$")),
+		one("directory that is not synced ends the process", "an engine that gives up ends the index alone", dir+"fence.go", "d.die(fmt.Errorf(\"%w: a directory cannot be synced: %w\", ErrEngine, err))", "_ = d.die", "./adapters/indexer TestReopensEngineAfterFullDisk$", "./adapters/indexer TestReopened$"),
 		one("tails younger than their cursor", "a ref is for ever", dir+"view.go", "	for i := range v.tails {\n\t\tif v.tails[i].tail != nil {\n\t\t\theads[i]", "	for i, t := range [...]*tail{v.index.frozen, v.index.tail} {\n\t\tif t != nil {\n\t\t\tv.tails[i] = t.glimpse()\n\t\t\theads[i]", "./adapters/indexer TestACursorIsNoOlderThanTheTails$", agree),
 		one("mark of another journal, believed", "an index is believed on its own chain", dir+"indexer.go", "case journal != m.journal || root != m.root:", "case journal != m.journal || root != m.root && false:", "./adapters/indexer TestDoubt$", "./adapters/indexer TestEveryBranch$"),
 		alone("only a journal that branches while it is read shows it", one("branch that is folded on after a start", "an index is believed on its own chain", dir+"fold.go", "		f.damaged.Store(true)\n", "", "./adapters/indexer TestBranches$")),
@@ -22,7 +25,7 @@ func views() []Mutant {
 		one("keys that leave the tables early", "time of a key", dir+"table.go", "return (at - b.ttl) / b.width\n", "return (at-b.ttl)/b.width + 1\n", crash, agree),
 		one("ring with a gap", "X2", dir+"ring.go", " || s.LSN != r.first+words.LSN(r.n) {", " {", "./adapters/indexer TestRing$", "./adapters/indexer TestRingTells$"),
 		alone("only a crash right behind it shows it", one("thrown away until the power goes", "what was thrown away does not come back", dir+"store.go", "remove the tables: %w\", err)\n\t\t}\n\t}\n\treturn syncDir(fs, dir)\n", "remove the tables: %w\", err)\n\t\t}\n\t}\n\treturn nil\n", "./adapters/indexer TestWipe$")),
-		alone("only an engine that was told to give up shows it", one("table for an engine that gave up", "nothing is ingested by who gave up", dir+"store.go", "	if ill := s.ill.Load(); ill != nil {\n\t\treturn *ill\n\t}\n\tif err := s.db.Ingest", "	if err := s.db.Ingest", "./adapters/indexer TestIll$")),
+		alone("only an engine that was told to give up shows it", one("table for an engine that gave up", "nothing is ingested by who gave up", dir+"store.go", "	if ill := s.ill.Load(); ill != nil {\n\t\treturn *ill\n\t}\n\t// Where the engine", "	// Where the engine", "./adapters/indexer TestIll$")),
 		alone("only who reads for as long as two tables take sees it", one("tail that is used anew while it is read", "a view is of one moment", dir+"view.go", "t.readers.Add(1)", "t.readers.Add(0)", "./adapters/indexer TestACursorIsNoOlderThanTheTails$")),
 		one("range beyond what is durable", "X3", journals, "Upto: durable,", "", ranges, beside),
 		one("range without its first frame", "X2", journals, "j.Read(from - 1)", "j.Read(from)", ranges, beside),

@@ -26,6 +26,7 @@ var probes = [...]Probe{
 	{"pause", "a tick that was late"},
 	{"child dies", "child died"},
 	{"child dies often", "ails: late_start"},
+	{"child dies", "the index is down, and a key is new"},
 	{"told to end", "told to end while all ask"},
 	{"told to end", "ended and started again"},
 	{"told to end", "decided in the lame duck"},
@@ -126,7 +127,7 @@ var probes = [...]Probe{
 	{"look up", "looked up, and nothing is there"},
 	{"look up", "looked up, and nobody was told before"},
 	{"look up", "looked up, and the index alone has it"},
-	{"ask faster than the index", "ails: index_behind"},
+	{"ask faster than the index", "the window of keys is nearly full"},
 	{"ask faster than the index", "a change while the index is behind"},
 	// The gate.
 	{"leave the gate", "a verdict for who has left"},

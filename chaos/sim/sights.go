@@ -28,6 +28,7 @@ func (w *World) sees(s *step) {
 		w.note(replayed && ails(words.Stalled), "replayed while the disk stalls")
 		w.note(replayed && ails(words.JournalFailed), "replayed of a journal that has failed")
 		w.note(s.begun && before.Phase == words.LameDuck, "decided in the lame duck")
+		w.note(s.begun && ails(words.IndexBehind), "the index is down, and a key is new")
 	case event.Folded:
 		w.note(slices.ContainsFunc(s.replies, func(r event.Reply) bool { return r.Replayed }), "a replay waited for the disk")
 		w.note(len(s.replies) > 0 && before.Phase == words.Draining, "answered in a drain")
@@ -49,6 +50,7 @@ func (w *World) sees(s *step) {
 	}
 	w.note(after.Broken&^before.Broken != 0 && after.Phase >= words.LameDuck, "a breaker opens in a drain")
 	w.note(after.GaveUp > before.GaveUp, "ended, and gave up who waited")
+	w.note(int(after.Keys) > w.limits.Idem.Keys*7/8, "the window of keys is nearly full")
 }
 
 // note counts what is.

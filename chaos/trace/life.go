@@ -124,6 +124,9 @@ func (l *life) needs(before, after *View, s *Step) error {
 	if need, ok := down.Child.Need(); isDown && ok && !after.Unmet.Has(need) {
 		return broken("Need", "%v is down and met", down.Child)
 	}
+	if isDown && down.Child == words.ChildIndexer && !after.Ailing.Has(words.IndexBehind) {
+		return broken("Need", "the index is down, and the node does not report it")
+	}
 	if before.Ailing.Has(words.JournalFailed) && !after.Ailing.Has(words.JournalFailed) {
 		return broken("Fail", "a journal that failed is well again")
 	}

@@ -123,7 +123,6 @@ func (n *Node) Step(now words.Now, in event.Event, out *event.Effects) {
 	at, phase := n.clock.Read(now), n.drain.Phase()
 	n.begun = false
 	n.ready.Ail(words.ClockDoubted, n.clock.Doubted())
-	n.ready.Ail(words.IndexBehind, n.state.Idem.Tight())
 	n.ready.Ail(words.BreakerOpen, n.beyond.Broken() != 0)
 	switch in := in.(type) {
 	case *event.Arrive:
@@ -297,6 +296,7 @@ func (n *Node) live(now words.Now, before words.Phase, out *event.Effects) {
 	if !n.booted {
 		return
 	}
+	n.ready.Ail(words.IndexBehind, n.state.Idem.Tight() || !n.super.IsUp(words.ChildIndexer))
 	if !n.drain.Begun() {
 		n.super.Tick(now.Mono, out)
 		n.ready.Ail(words.Restarting, n.super.Troubled(now.Mono))

@@ -200,7 +200,7 @@ func (s *stage) say(w []string) string {
 		s.now.Wall, s.now.Synced = s.now.Wall.Plus(off), len(w) < 3
 		return ""
 	case "ready":
-		for _, line := range []string{"boot 0", "enrol 7", "up http", "up admin", "up sampler", "durable 2", "folded 2"} {
+		for _, line := range []string{"boot 0", "enrol 7", "up http", "up admin", "up sampler", "up indexer", "durable 2", "folded 2"} {
 			s.say(strings.Fields(line))
 		}
 		return ""

@@ -37,7 +37,7 @@ const (
 	ClockDoubted  // the machine's clock is not believed
 	Restarting    // a child restarts too often
 	LateStart     // a dependency missed the start deadline
-	IndexBehind   // the window of keys fills, because the index does not follow
+	IndexBehind   // the index is down or catches up, or the window of keys fills because the index is too slow
 	BreakerOpen   // an upstream's breaker does not let everybody through
 	ReloadFailed  // the last configuration that was read is not applied
 	NoEndpoint    // health checks fail on every endpoint of an upstream

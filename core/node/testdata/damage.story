@@ -10,6 +10,7 @@ start audit
 > up http
 > up admin
 > up sampler
+> up indexer
 > status
 degraded: ready no, for read yes, reads yes, writes no [has journal_failed]
 finished 0, refused 0, aborted 0

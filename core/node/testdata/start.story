@@ -13,11 +13,12 @@ start indexer
 start keeper
 start audit
 > status
-starting: ready no, for read no, reads no, writes no [needs key needs http needs admin needs sampler]
+starting: ready no, for read no, reads no, writes no [needs key needs http needs admin needs sampler has index_behind]
 finished 0, refused 0, aborted 0
 > up admin
 > up http
 > up sampler
+> up indexer
 > enrol 7
 frame @2: key_made
 > durable 1
