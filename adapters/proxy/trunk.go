@@ -202,6 +202,13 @@ func ofStream(err error) bool {
 	return errors.As(err, &r)
 }
 
+// unsendable reports that the transport could not write a request: its error says so, for the
+// connection may end just then.
+func unsendable(err error) bool {
+	text := err.Error()
+	return strings.Contains(text, "invalid HTTP ") || strings.Contains(text, "invalid request :path") || strings.Contains(text, "invalid Trailer")
+}
+
 // tooLarge reports that an endpoint has said that it takes no header like this one.
 func tooLarge(err error) bool {
 	return strings.Contains(err.Error(), "request header list larger than peer's advertised limit")

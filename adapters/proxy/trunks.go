@@ -115,7 +115,7 @@ func (p *Proxy) carry(s *trunks, out *http.Request, e errand) (*http.Response, e
 			return nil, err
 		case tooLarge(err): // the header, or the trailer behind a body
 			return nil, errLarge
-		case !sent && !over && !ofStream(err): // the connection is well, and nothing was written
+		case !sent && unsendable(err):
 			return nil, fmt.Errorf("%w: %w", errUnsendable, err)
 		case code == http2.ErrCodeHTTP11Required && s.choice:
 			if s.believe(); e.again() {

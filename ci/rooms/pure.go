@@ -143,7 +143,7 @@ func named(fun ast.Expr) *ast.Ident {
 	return nil
 }
 
-// isRunner reports that decl is a method of a type with Run(context.Context) error.
+// isRunner reports that decl is a method of a type with Run(ctx) error or Run(ctx, up) error.
 func isRunner(pass *analysis.Pass, decl ast.Decl) bool {
 	fun, ok := decl.(*ast.FuncDecl)
 	if !ok || fun.Recv == nil {
@@ -152,7 +152,11 @@ func isRunner(pass *analysis.Pass, decl ast.Decl) bool {
 	owner := pass.TypesInfo.Defs[fun.Name].(*types.Func).Signature().Recv().Type()
 	run, _, _ := types.LookupFieldOrMethod(owner, true, pass.Pkg, "Run")
 	method, ok := run.(*types.Func)
-	return ok && listed(method.Signature().Params()) == "context.Context" && listed(method.Signature().Results()) == "error"
+	if !ok || listed(method.Signature().Results()) != "error" {
+		return false
+	}
+	params := listed(method.Signature().Params())
+	return params == "context.Context" || params == "context.Context, func()" // which it calls once it is up
 }
 
 // listed is the types of a list, without names.

@@ -64,7 +64,7 @@ type life struct {
 
 	damaged atomic.Bool // the journal has lost durable frames
 
-	marking  sync.Mutex // of the mark of durable frames
+	marking  sync.Mutex // of the mark of durable frames, while it is written
 	marked   words.LSN  // that it has
 	unmarked bool       // the last try to write it failed, and that was told
 	began    words.Instant

@@ -20,7 +20,7 @@ type Queue struct {
 
 	rings [words.Classes][]*flow // of flows that are not at their share
 	full  [words.Classes][]*flow // of those that are, in the order in which they came to be
-	out   map[words.Flow]int     // items in use
+	out   []words.Flow           // of each item in use, whose it is
 	saved [words.Classes]int64
 	given [words.Classes]bool // the class has its quanta for this turn
 	began [words.Classes]bool // its first flow has its quantum for this turn
@@ -53,9 +53,19 @@ func (q *Queue) waiting(c words.Class) []*flow {
 
 // Uses counts the items in use of a class and of those behind it.
 func (q *Queue) Uses(c words.Class) (n int) {
-	for f, out := range q.out { //nolint:maporder // a sum
+	for _, f := range q.out {
 		if f.Class >= c {
-			n += out
+			n++
+		}
+	}
+	return n
+}
+
+// inUse counts the items of a flow that are in use.
+func (q *Queue) inUse(f *flow) (n int) {
+	for _, of := range q.out {
+		if of == f.name {
+			n++
 		}
 	}
 	return n
@@ -78,7 +88,8 @@ func (q *Queue) Ready() bool {
 
 // Return ends the use of an item.
 func (q *Queue) Return(name words.Flow) {
-	q.out[name]--
+	at := slices.Index(q.out, name)
+	q.out = slices.Delete(q.out, at, at+1)
 	q.places(name.Class)
 }
 
@@ -90,7 +101,7 @@ func (q *Queue) places(c words.Class) {
 	}
 	var ready, full []*flow
 	for _, f := range q.full[c] {
-		if q.out[f.name] < q.FlowShare {
+		if q.inUse(f) < q.FlowShare {
 			ready = append(ready, f)
 		} else {
 			full = append(full, f)
@@ -99,7 +110,7 @@ func (q *Queue) places(c words.Class) {
 	ready = append(slices.Clip(q.rings[c]), ready...)
 	q.rings[c], q.full[c] = nil, full
 	for i, f := range ready {
-		if q.out[f.name] < q.FlowShare {
+		if q.inUse(f) < q.FlowShare {
 			q.rings[c] = append(q.rings[c], f)
 			continue
 		}
@@ -198,10 +209,7 @@ func (q *Queue) uses(name words.Flow) {
 	if q.FlowShare == 0 {
 		return
 	}
-	if q.out == nil {
-		q.out = map[words.Flow]int{}
-	}
-	q.out[name]++
+	q.out = append(q.out, name)
 	q.places(name.Class)
 }
 
