@@ -66,7 +66,7 @@ func (l *life) keepDurable() {
 	l.marking.Lock()
 	defer l.marking.Unlock()
 	last, at := l.follower.Last()
-	if last.LSN <= l.marked {
+	if last.LSN <= l.marked || l.lock.Check() != nil { // or another node's directory would have it
 		return
 	}
 	err := durable.Mark{Journal: last.Journal, LSN: last.LSN, Root: last.Root, At: at}.Write(l.dir, durable.Name)

@@ -87,7 +87,7 @@ func (v *verified) ends() bool {
 
 // endsEarly reports that nothing else is wrong with a journal.
 func (v *verified) endsEarly() bool {
-	return v.ends() && len(v.Damage) == 1 && v.Error == "" && v.Damage[0].From == v.Frames+1
+	return v.ends() && len(v.Damage) == 1 && v.Error == "" && v.Frames > 0 && v.Damage[0].From == v.Frames+1
 }
 
 // lines are said until one cannot be.

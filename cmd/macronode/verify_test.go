@@ -178,8 +178,8 @@ func TestVerifySeesWhatIsGone(t *testing.T) {
 		from, less int // segments that go, from the front and before the end
 		want       string
 	}{
-		"the last ones":  {5, 0, "frames up to @33 were known durable, the journal ends at @"},
-		"all":            {0, 0, "frames up to @33 were known durable, the journal ends at @0"},
+		"the last ones":  {5, 0, "frames up to @33 were durable, which snapshots knows, and the journal ends at @"},
+		"all":            {0, 0, "frames up to @33 were durable, which snapshots knows, and the journal ends at @0"},
 		"in the midst":   {3, 2, "cannot be read"},
 		"the first ones": {0, 5, "segments before it are missing, here and in the archive, where one is named (journal.archive)"},
 	} {
