@@ -50,9 +50,9 @@ var bounds = map[string]string{
 	"flow":       "Its tenant, or its peer, had filled its share of the queue (queue.flow_share).",
 	"weight":     "Its class has no weight (queue.weights): it is not served, idle or not.",
 	"route":      "As many requests of its route were at work as may be (max_inflight).",
-	"wait":       "No permit came free within queue.max_wait, or a quarter of its deadline.",
+	"wait":       "No permit came free for it within queue.max_wait, or a quarter of its deadline: all were in use, or it had its share of them (permits.flow_share, permits.anon_share).",
 	"state":      "The node was starting, or ending.",
-	"slots":      "All slots of its class were in use: as many wait and are at work as there are permits and places in queues.",
+	"slots":      "All slots of its class were in use: as many of it wait and are at work as there are permits and places in queues.",
 }
 
 // route is what a request was for: an operation, or a route of the configuration.
