@@ -43,5 +43,6 @@ type Seen struct {
 	Other   uint64        // of anything else
 	Lost    uint64        // requests that were sent, and whose connection ended before a whole answer
 	Again   uint64        // connections that were made anew, since the last one ended
+	Unasked uint64        // answers to no request, as 408 on an idle connection; each ended its connection
 	Barred  uint64        // connections that could not be made any more
 }

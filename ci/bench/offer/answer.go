@@ -37,9 +37,11 @@ func (c *conn) answer() error {
 	switch {
 	case len(in) < whole:
 		return c.room()
-	case len(in) > whole || c.state != asking:
-		return fmt.Errorf("%d bytes that nobody asked for: %q", len(in)-whole, in)
-	case status == 200 && size != c.of.Size:
+	case len(in) > whole: // an answer to no request stands behind this one
+		c.seen.Unasked++
+		last = true
+	}
+	if status == 200 && size != c.of.Size {
 		return fmt.Errorf("an answer of %d bytes, %d were wanted", size, c.of.Size)
 	}
 	c.held = 0

@@ -106,6 +106,10 @@ func (c *conn) happens() error {
 	if err != nil || n == 0 {
 		return c.broken()
 	}
+	if c.state != asking {
+		c.seen.Unasked++
+		return c.broken()
+	}
 	c.held += n
 	return c.answer()
 }

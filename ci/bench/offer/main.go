@@ -98,6 +98,9 @@ func (o *offer) drive() error {
 	for {
 		now := time.Now()
 		wait := stall
+		if now.Before(o.by) {
+			wait = min(wait, o.by.Sub(now)) // nothing may be due before the end
+		}
 		for _, s := range o.flows {
 			if err := s.due(now); err != nil {
 				return err

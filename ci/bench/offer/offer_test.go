@@ -114,6 +114,26 @@ func TestAnew(t *testing.T) {
 	}
 }
 
+// TestUnaskedAnswerEndsItsConnection, and not the run: a server that takes a connection for idle
+// may say 408 on it, before the next request or right behind an answer.
+func TestUnaskedAnswerEndsItsConnection(t *testing.T) {
+	for name, more := range map[string]func(c net.Conn){
+		"behind an answer": func(c net.Conn) { says(c, 200, "Content-Type: a\r\n", 1) },
+		"408":              func(c net.Conn) { says(c, 408, "Connection: close\r\n", 5) },
+	} {
+		s := offered(t, 0, 100*time.Millisecond, func(n int64, c net.Conn) {
+			says(c, 200, "", 1)
+			if n == 1 {
+				more(c)
+				c.Close()
+			}
+		}, flow.Flow{Path: "/", Size: 1, Conns: 1, Rate: 20})[0]
+		if s.Again != 1 || s.Unasked != 1 || s.Served.All < 2 {
+			t.Errorf("%s: %+v", name, s)
+		}
+	}
+}
+
 // TestOver: when nobody listens any more it ends before its time.
 func TestOver(t *testing.T) {
 	s := offered(t, 0, time.Hour, nil, flow.Flow{Path: "/end", Size: 1, Conns: 4})[0]
