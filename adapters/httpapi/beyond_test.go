@@ -82,6 +82,23 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 	return w, event.None
 }
 
+// TestTunnelsWantAPermitOfStreams: of what goes to upstreams, upgrades and event streams ask for a
+// permit of the facet streams.
+func TestTunnelsWantAPermitOfStreams(t *testing.T) {
+	h := build(t)
+	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = far{} })
+	for header, want := range map[string]words.Facet{"": words.Beyond, "Upgrade: websocket": words.Streams, "Accept: text/event-stream": words.Streams, "Accept: text/csv": words.Beyond} {
+		r := s.get("/a?wait=1")
+		if name, value, ok := strings.Cut(header, ": "); ok {
+			r.Header.Set(name, value)
+		}
+		h.arrived = nil
+		if a := s.send(r); a.status != 200 || len(h.arrived) != 1 || h.arrived[0].Facet != want {
+			t.Errorf("%q: %d, came as %+v", header, a.status, h.arrived)
+		}
+	}
+}
+
 // TestBeyond: what is no path of ours is admitted as all else, and served elsewhere.
 func TestBeyond(t *testing.T) {
 	h, kept := build(t), new(diary)

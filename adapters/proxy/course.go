@@ -97,8 +97,9 @@ func (s Symptom) OfEndpoint() bool {
 	switch s {
 	case Fine, Idle, Hurried, Gone, Body, Removed, Drained, Held, InvalidRequest, ResourceExhausted:
 		return false
+	default:
+		return true
 	}
-	return true
 }
 
 // Failed reports whether t is a failure of its endpoint.

@@ -32,8 +32,8 @@ func renewals() []Mutant {
 		one("old, and given back as new", "what was charged before a change is given back to rules that were kept alone", counts, "t.since|others, t.had, t.paced", "t.since|others, t.old, t.oldest", countsTwin, "./core/quota TestGivenBackBehindAChange$"),
 		alone("whose turn it is in a line the house's twin leaves to that of queues", one("a line of old turns", "parts of bodies take turns by the new quantum", house, "a.line.Renew(lineLimits(&l))", "_ = l", "./core/admit TestRenewOfTheLine$")),
 
-		one("permits lost at a change", "A1: given back exactly once", house, "a.most[f] = max(uint32(l.Facets[f].Permits), a.out[f])", "a.most[f] = uint32(l.Facets[f].Permits)", houseTwin, played, told),
-		one("permits doubled at a change", "A1: nobody new goes in until there is room", house, "a.most[f] = max(uint32(l.Facets[f].Permits), a.out[f])", "a.most[f], a.out[f] = uint32(l.Facets[f].Permits), 0", houseTwin, played, told),
+		one("permits lost at a change", "A1: given back exactly once", "core/fair/renew.go", "	q.most.shares(q)\n", "", "./core/fair TestAgrees$", houseTwin, played, told),
+		one("permits doubled at a change", "A1: nobody new goes in until there is room", "core/fair/renew.go", "		q.repark(c)\n", "		c.out = 0\n		q.repark(c)\n", "./core/fair TestAgrees$", houseTwin, played, told),
 		one("a route's guests are forgotten", "A4: those who are there count", house, "\t\t\ta.routes[r.route]++\n", "", houseTwin, told),
 		one("a route's guests twice", "A4", house, "\tclear(a.routes)\n", "", houseTwin, told),
 

@@ -20,10 +20,13 @@ import (
 	"macronode/core/words"
 )
 
-// until waits for what another goroutine does.
+// until waits until done reports true. It panics after a minute, so that a bug is not seen as a
+// test that hangs.
 func until(done func() bool) {
-	for !done() {
-		runtime.Gosched()
+	for end := time.Now().Add(time.Minute); !done(); runtime.Gosched() {
+		if time.Now().After(end) {
+			panic("what a test waits for does not happen")
+		}
 	}
 }
 

@@ -84,6 +84,23 @@ func TestOneStrangerLeavesRoomForOthers(t *testing.T) {
 	}
 }
 
+// TestTunnelsHoldTheirOwnPermits: a tunnel and an event stream of an upstream hold permits of
+// streams, and none of those of requests.
+func TestTunnelsHoldTheirOwnPermits(t *testing.T) {
+	p := serves(t, "log.level=error", "node.drain=0s", fmt.Sprintf(`upstreams={"app":{"url":%q}}`, tunnels(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
+	for _, request := range []string{
+		"GET /chat HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
+		"GET /endless HTTP/1.1\r\nHost: a\r\nAccept: text/event-stream\r\n\r\n",
+	} {
+		p.held(t, request)
+	}
+	until(func() bool {
+		text := p.asks(t, "/metrics")
+		return strings.Contains(text, "\n"+seriesOf("semaphore_inflight", "facet", "streams")+" 2\n") &&
+			strings.Contains(text, "\n"+seriesOf("semaphore_inflight", "facet", "beyond")+" 0\n")
+	})
+}
+
 // TestLongPollsKeepNobodyFromLists: one key has no more waiting requests than its share, and no
 // waiting request keeps a permit from lists, its own or those of others.
 func TestLongPollsKeepNobodyFromLists(t *testing.T) {

@@ -1,0 +1,30 @@
+package mutants
+
+// shares are bugs in who may hold permits, and in what a data directory knows of lost frames.
+func shares() []Mutant {
+	const (
+		fair  = "core/fair/share.go"
+		lasts = "adapters/httpapi/lasts.go"
+		shell = "cmd/macronode/"
+
+		agrees = "./core/fair TestAgrees$"
+		use    = "./core/fair TestSharesInUse$"
+		house  = "./core/admit TestShares$"
+		room   = "./cmd/macronode TestOneStrangerLeavesRoomForOthers$"
+		polls  = "./cmd/macronode TestLongPollsKeepNobodyFromLists$"
+		golden = "./cmd/macronode TestSettingsOfEachKey$"
+		loss   = "./cmd/macronode TestScripts/loss$"
+	)
+	return []Mutant{
+		one("a caller without a share", "shares of permits", fair, "q.limits.Shares.Flow > 0 && int(f.out) >= q.limits.Shares.Flow", "false && f.out > 0", agrees, use, house, room),
+		one("classes that do not count those behind them", "shares of permits", fair, "		out += q.classes[of-1].out\n", "		out = q.classes[of-1].out\n", agrees, use, house),
+		one("a caller that stays parked", "shares of permits", fair, "	q.flows[at].out--\n	q.park(c, at)\n", "	q.flows[at].out--\n", agrees, use, sim),
+		one("what a parked caller had saved", "shares of permits", fair, "		f.deficit = min(f.deficit, 0)\n", "", agrees, sim),
+		one("nothing kept for the node's own", "shares of permits", shell+"admission.go", "permits*(100-c.Permits.Internal)/100", "permits", golden, "./cmd/macronode TestReloadGivesTheSettingsOfAStart$"),
+		one("long polls that hold permits of lists", "what waits has permits of its own", lasts, "asksToWait(k.r.URL.RawQuery)", "false", polls, "./adapters/httpapi TestWhatLastsWantsAPermitOfStreams$"),
+		one("tunnels that hold permits of requests", "what lasts has permits of its own", lasts, `len(k.r.Header["Upgrade"]) > 0 ||`, "", "./cmd/macronode TestTunnelsHoldTheirOwnPermits$", "./adapters/httpapi TestTunnelsWantAPermitOfStreams$"),
+		alone("one script has lost frames", one("an end that nobody misses", "acknowledged frames are missed", shell+"recover.go", "l.recoverFrom(kept, &st, h, l.known.LSN)", "l.recoverFrom(kept, &st, h, heads[0].LSN)", loss)),
+		alone("the same", one("a mark that goes back", "the mark is never lowered", shell+"recover.go", "	l.marked = l.known.LSN\n", "", loss)),
+		alone("the same", one("a loss given up without a word", "only an explicit decision gives frames up", shell+"backup.go", "(!v.Accept || !r.Checked.endsEarly())", "!r.Checked.endsEarly()", loss)),
+	}
+}
