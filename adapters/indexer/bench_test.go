@@ -150,7 +150,7 @@ func fold(b *testing.B, x *indexer.Indexer, m mill) (stop func(), done chan erro
 	b.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	done = make(chan error, 1)
-	go func() { done <- x.Run(ctx, func() {}) }()
+	go func() { done <- x.Run(ctx) }()
 	for !x.AwaitMark(ctx, words.LSN(m.frames)) {
 		runtime.Gosched()
 	}

@@ -342,7 +342,7 @@ func TestStaysDownAfterTooManyEngineFailures(t *testing.T) {
 		t.Errorf("the engine stopped %d times, want %d", failures, indexer.MaxEngineFailures)
 	}
 	ill.Store(false)
-	if err := d.x.Run(t.Context(), func() {}); !errors.Is(err, indexer.ErrEngine) {
+	if err := d.x.Run(t.Context()); !errors.Is(err, indexer.ErrEngine) {
 		t.Errorf("it runs again, and ends with %v", err)
 	}
 	d = newDesk(t, w, mem, indexer.Limits{Frames: 7}).open() // another process

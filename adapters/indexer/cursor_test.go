@@ -28,7 +28,7 @@ func looksBeside(t *testing.T, last words.LSN) {
 		Indexed: func(upto words.LSN) { tables <- upto }})
 	done := make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
-	go func() { done <- x.Run(ctx, func() {}) }()
+	go func() { done <- x.Run(ctx) }()
 	defer func() {
 		stop()
 		if err := <-done; err != nil {

@@ -228,9 +228,11 @@ func (f *folding) full() bool {
 	return f.tail.frames >= f.limits.Frames || f.tail.bytes() >= f.limits.Tail
 }
 
-// freeze has the tail written, when it is full or has waited, and nobody writes.
+// freeze has the tail written if no other one is being written and it is full, has waited,
+// or has many keys: the node forgets no key that no table has, and rejects new ones when it
+// has no room for more.
 func (f *folding) freeze() {
-	if !f.busy && (f.full() || f.due && f.tail.frames >= f.limits.Few) {
+	if !f.busy && (f.full() || f.tail.keys >= f.limits.Keys || f.due && f.tail.frames >= f.limits.Few) {
 		f.put()
 	}
 }

@@ -68,6 +68,7 @@ func (shut) Unavailable() bool { return true }
 type Limits struct {
 	Frames    int           // of a tail, before it is written as tables: 200,000
 	Tail      int64         // bytes of a tail, before that: 64 MiB
+	Keys      int           // idempotency keys and refs of a tail, before that: 250,000
 	Interval  time.Duration // after which a tail of Few frames is written: 1 min
 	Few       int           // 1,000
 	Ring      int           // frames that are handed over and not folded: 8,192
@@ -81,6 +82,7 @@ type Limits struct {
 func (l Limits) withDefaults() Limits {
 	l.Frames = or(l.Frames, 200_000)
 	l.Tail = or(l.Tail, 64<<20)
+	l.Keys = or(l.Keys, 250_000)
 	l.Interval = or(l.Interval, time.Minute)
 	l.Few = or(l.Few, 1000)
 	l.Ring = or(l.Ring, 8192)
@@ -229,10 +231,12 @@ func (x *Indexer) Mark() event.Mark {
 
 // Run opens the index and folds until ctx ends, and then writes what no table has yet and
 // waits for a merge of tables that is under way: who cannot wait may leave it, as in a
-// crash. Run calls following once: when the index has read all that is durable, and from
-// then on follows the frames that are offered. An error means that the index stands still:
-// the supervisor calls Run again.
-func (x *Indexer) Run(ctx context.Context, following func()) error {
+// crash. An error means that the index stands still: the supervisor runs it again.
+func (x *Indexer) Run(ctx context.Context) error { return x.RunNotify(ctx, func() {}) }
+
+// RunNotify is Run. It calls following once: when the index has read all that is durable,
+// and from then on follows the frames that are offered.
+func (x *Indexer) RunNotify(ctx context.Context, following func()) error {
 	if !x.running.CompareAndSwap(false, true) {
 		return ErrRunning
 	}

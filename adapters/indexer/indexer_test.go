@@ -84,7 +84,7 @@ func (d *desk) start() {
 	case <-d.up:
 	default:
 	}
-	go func() { d.done <- d.x.Run(ctx, func() {}) }()
+	go func() { d.done <- d.x.Run(ctx) }()
 	select {
 	case <-d.up:
 	case err := <-d.done:

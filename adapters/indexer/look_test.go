@@ -238,7 +238,7 @@ func TestRebuild(t *testing.T) {
 	d := newDesk(t, w, vfs.NewMem(), indexer.Limits{Frames: 7, Page: 100}).open()
 	d.start()
 	d.comes()
-	if err := d.x.Run(t.Context(), func() {}); !errors.Is(err, indexer.ErrRunning) {
+	if err := d.x.Run(t.Context()); !errors.Is(err, indexer.ErrRunning) {
 		t.Errorf("it runs twice: %v", err)
 	}
 	d.x.Rebuild()

@@ -29,6 +29,7 @@ type tail struct {
 	groups int
 
 	frames  int
+	keys    int          // idempotency keys and refs: the node holds them in memory until a table has them
 	last    mark         // behind the last frame
 	readers atomic.Int32 // who may still read it: it is not used anew before they have left
 }
@@ -54,7 +55,7 @@ func newTail() *tail {
 
 // reset makes t empty, and keeps its memory.
 func (t *tail) reset(m mark) {
-	t.used, t.fill, t.count, t.groups, t.frames, t.last = 0, 0, 1, 0, 0, m
+	t.used, t.fill, t.count, t.groups, t.frames, t.keys, t.last = 0, 0, 1, 0, 0, 0, m
 	clear(t.slots)
 }
 
@@ -68,6 +69,9 @@ func (t *tail) row(n uint32) *linked { return &t.rows[n>>rowBits][n%rowBlock] }
 // link takes in a row.
 func (t *tail) link(key, value []byte, pos uint64) {
 	size := len(key) + len(value)
+	if of := family(key[0]); of == ofKey || of == ofRef {
+		t.keys++
+	}
 	if t.used == 0 || t.fill+size > blockSize {
 		if t.used == len(t.blocks) {
 			t.blocks = append(t.blocks, make([]byte, blockSize))

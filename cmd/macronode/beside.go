@@ -36,7 +36,7 @@ func (l *life) indexes(ctx context.Context, up func()) error {
 		<-ctx.Done()
 		return nil
 	}
-	return l.index.Run(ctx, up)
+	return l.index.RunNotify(ctx, up)
 }
 
 // fold takes in frames that are durable: first those who answer, then the views.

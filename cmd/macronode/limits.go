@@ -32,9 +32,15 @@ func stateLimits(c *config.Config) state.Limits {
 	}
 }
 
+// keysPerTail is the part of the window of idempotency keys, one in so many, that the index
+// takes into memory before it writes them: with one tail that grows and one that is being
+// written, at most half of the window waits for the index.
+const keysPerTail = 4
+
 // indexLimits is the room that the configuration gives to the views.
 func indexLimits(c *config.Config) indexer.Limits {
-	return indexer.Limits{Frames: c.Index.Frames, Cache: int64(c.Index.Cache), Waiters: waiters(c)}
+	return indexer.Limits{Frames: c.Index.Frames, Cache: int64(c.Index.Cache), Waiters: waiters(c),
+		Keys: max(1, c.Wallet.Idempotency.Keys/keysPerTail)}
 }
 
 // nodeConfig is what the configuration says to the node, but for its gate: that may change.

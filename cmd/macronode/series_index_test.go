@@ -27,7 +27,7 @@ func TestSeriesOfTheIndex(t *testing.T) {
 		m.pays()
 	}
 	index := m.index
-	go func() { over <- index.Run(ctx, func() {}) }()
+	go func() { over <- index.Run(ctx) }()
 	until(func() bool { return index.Mark().LSN == 105 && index.Stats().Tables > 0 })
 	for range 3 {
 		n := m.journal.Durable() + 1

@@ -166,4 +166,5 @@ var severalFields = map[string]string{
 	"wallet.limits.tenants":        "ledger, idempotency keys and quotas have a row for each tenant",
 	"api_keys":                     "the keyring and the quotas have a row for each key",
 	"http.trusted_proxies":         "the API and the proxy each decide whose word about the client they take",
+	"wallet.idempotency.keys":      "the index writes its tables when they have a quarter of these keys",
 }

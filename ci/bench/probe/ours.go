@@ -129,7 +129,7 @@ func (o *own) run(st state.State, l state.Limits, index string) error {
 		Fault: journalfile.FaultOf, Flush: func(int, int, time.Duration) {}}, maxBatch)
 	ended, indexed := make(chan error, 1), make(chan error, 1)
 	go func() { ended <- o.loop.Run(ctx, event.Boot{Found: event.Recovery{Journal: o.journal.ID()}}) }()
-	go func() { indexed <- o.index.Run(ctx, func() {}) }()
+	go func() { indexed <- o.index.Run(ctx) }()
 	o.stop = func() error {
 		cancel()
 		err := <-indexed
