@@ -41,6 +41,11 @@ func Awake() time.Duration {
 // a few times a second.
 func (c *Clock) Look() {
 	var t unix.Timex
-	state, err := unix.Adjtimex(&t)
+	c.note(unix.Adjtimex(&t))
+}
+
+// note stores an answer of the kernel. A clock is trusted only if the kernel says that it is
+// synchronised.
+func (c *Clock) note(state int, err error) {
 	c.synced.Store(err == nil && state != unix.TIME_ERROR)
 }

@@ -235,12 +235,23 @@ func (n *Node) refuse(from words.LSN, why event.Fault, out *event.Effects) {
 func (n *Node) signal(now words.Now, what event.Signals) {
 	switch what {
 	case event.Drain:
+		n.keepTime(now.Mono)
 		n.drain.Begin(now.Mono)
 	case event.Abort:
+		n.keepTime(now.Mono)
 		n.drain.Begin(now.Mono)
 		n.drain.Abort(now.Mono)
 	case event.AcceptClock:
 		n.clock.Accept()
+	}
+}
+
+// keepTime makes the next time frame due at once when an end is asked for, if the clock
+// leads: the next start goes on from the journal's time, and must not read one that was
+// reported before the end. A crash can still lose one interval of Vouch.
+func (n *Node) keepTime(now words.Instant) {
+	if n.clock.Leads() && !n.drain.Begun() {
+		n.quiet = min(n.quiet, now.Plus(-n.config.Vouch))
 	}
 }
 

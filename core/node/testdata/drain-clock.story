@@ -1,0 +1,19 @@
+# The machine's clock is behind the node's time, which goes on from the journal's at the next
+# start. If the node is told to end, the time is journaled, so that the next start does not
+# read an earlier one.
+> ready
+> issue k1 ann 10
+frame @3: moved
+> durable 3
+> folded 3
+reply 2 after @3: see @3.0
+> wall -5s
+> after 300ms
+> drain
+stop http
+> due
+in 0s: true
+> after 0s
+frame @4:
+> durable 4
+> folded 4
