@@ -9,11 +9,9 @@ import (
 
 const (
 	// maxEngineFailures is how many engines may stop in one process. Each leaves some
-	// goroutines and memory behind, see abandoned.
+	// goroutines and about 1 MiB behind, beside its open tables: memory tables and its list of
+	// tables. Its cache is shared.
 	maxEngineFailures = 8
-	// abandoned is the memory in bytes of an engine that has stopped, beside its open tables:
-	// memory tables and its list of tables. Its cache is shared.
-	abandoned = 1 << 20
 	// reopenRoom is the free space in bytes that an engine needs on the disk if one has
 	// stopped before: it writes a list of all tables first, and stops if it cannot.
 	reopenRoom = 8 << 20

@@ -16,7 +16,7 @@ type Starters uint8
 
 const (
 	Nobody  Starters = iota
-	Runners          // methods of a type with Run(ctx) error or Run(ctx, up) error, which is how it ends
+	Runners          // methods of a type with Run(ctx) error, which is how it ends
 	Anybody
 )
 

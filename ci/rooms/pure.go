@@ -143,7 +143,7 @@ func named(fun ast.Expr) *ast.Ident {
 	return nil
 }
 
-// isRunner reports that decl is a method of a type with Run(ctx) error or Run(ctx, up) error.
+// isRunner reports that decl is a method of a type with Run(context.Context) error.
 func isRunner(pass *analysis.Pass, decl ast.Decl) bool {
 	fun, ok := decl.(*ast.FuncDecl)
 	if !ok || fun.Recv == nil {
@@ -152,11 +152,7 @@ func isRunner(pass *analysis.Pass, decl ast.Decl) bool {
 	owner := pass.TypesInfo.Defs[fun.Name].(*types.Func).Signature().Recv().Type()
 	run, _, _ := types.LookupFieldOrMethod(owner, true, pass.Pkg, "Run")
 	method, ok := run.(*types.Func)
-	if !ok || listed(method.Signature().Results()) != "error" {
-		return false
-	}
-	params := listed(method.Signature().Params())
-	return params == "context.Context" || params == "context.Context, func()" // which it calls once it is up
+	return ok && listed(method.Signature().Params()) == "context.Context" && listed(method.Signature().Results()) == "error"
 }
 
 // listed is the types of a list, without names.

@@ -117,7 +117,7 @@ func checkStarts(pass *analysis.Pass, room *Room, file *ast.File) {
 			case room.Starts == Nobody:
 				pass.Reportf(start.Pos(), "no goroutine here: only adapters and cmd start one")
 			case !isRunner(pass, decl):
-				pass.Reportf(start.Pos(), "no goroutine here: only a type with Run(ctx) error, or Run(ctx, up) error, starts one")
+				pass.Reportf(start.Pos(), "no goroutine here: only a type with Run(ctx) error starts one")
 			}
 			return true
 		})
