@@ -24,7 +24,6 @@ func shares() []Mutant {
 		one("long polls that hold permits of lists", "what waits has permits of its own", lasts, "asksToWait(k.r.URL.RawQuery)", "false", polls, "./adapters/httpapi TestWhatLastsWantsAPermitOfStreams$"),
 		one("tunnels that hold permits of requests", "what lasts has permits of its own", lasts, `len(k.r.Header["Upgrade"]) > 0 ||`, "", "./cmd/macronode TestTunnelsHoldTheirOwnPermits$", "./adapters/httpapi TestTunnelsWantAPermitOfStreams$"),
 		alone("one script has lost frames", one("an end that nobody misses", "acknowledged frames are missed", shell+"recover.go", "l.recoverFrom(kept, &st, h, l.known.LSN)", "l.recoverFrom(kept, &st, h, heads[0].LSN)", loss)),
-		alone("the same", one("a mark that goes back", "the mark is never lowered", shell+"recover.go", "	l.marked = l.known.LSN\n", "", loss)),
 		alone("the same", one("a loss given up without a word", "only an explicit decision gives frames up", shell+"backup.go", "(!v.Accept || !r.Checked.endsEarly())", "!r.Checked.endsEarly()", loss)),
 	}
 }
