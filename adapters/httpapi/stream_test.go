@@ -148,8 +148,10 @@ func TestAPollWaits(t *testing.T) {
 	}
 	asked, before := make(chan answer), h.waits.Load()
 	go func() { asked <- s.send(s.get("/v1/changes?after_seq=3&wait=60000")) }()
-	for h.waits.Load() == before {
-		runtime.Gosched()
+	for end := time.Now().Add(time.Minute); h.waits.Load() == before; runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatal("nothing has waited for a minute")
+		}
 	}
 	s.send(s.post("issue", "k9", issue))
 	if p := parse[wire.ChangesPage](t, <-asked); len(p.Changes) != 1 || p.NextAfterSeq != 4 {

@@ -321,8 +321,10 @@ func TestWhatLiesUnread(t *testing.T) {
 		if _, err := io.WriteString(client, "G"); err != nil {
 			t.Fatal(err)
 		}
-		for !unread(c.Conn) {
-			time.Sleep(time.Millisecond) // it is on its way
+		for end := time.Now().Add(time.Minute); !unread(c.Conn); time.Sleep(time.Millisecond) { // it is on its way
+			if time.Now().After(end) {
+				t.Fatal("nothing has come for a minute")
+			}
 		}
 	}
 	for _, step := range []struct {

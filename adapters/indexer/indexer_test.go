@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -111,6 +112,16 @@ func (d *desk) come() error {
 		d.Fatalf("it stands still at %v of %v", d.x.Mark(), lsn)
 	}
 	return <-d.done
+}
+
+// waiting returns when so many reads wait for the index.
+func (d *desk) waiting(reads int) {
+	d.Helper()
+	for end := time.Now().Add(time.Minute); d.x.Waiting() < reads; runtime.Gosched() {
+		if time.Now().After(end) {
+			d.Fatalf("%d reads wait, want %d", d.x.Waiting(), reads)
+		}
+	}
 }
 
 func (d *desk) comes() {

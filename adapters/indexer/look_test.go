@@ -3,7 +3,6 @@ package indexer_test
 import (
 	"context"
 	"errors"
-	"runtime"
 	"testing"
 	"time"
 
@@ -205,9 +204,7 @@ func TestAwait(t *testing.T) {
 	got := make(chan bool, 2)
 	go func() { got <- d.x.Await(t.Context(), 1, 3) }()
 	go func() { got <- d.x.Await(ctx, 2, 1) }()
-	for d.x.Waiting() < 2 {
-		runtime.Gosched()
-	}
+	d.waiting(2)
 	if d.x.Await(t.Context(), 1, 3) {
 		t.Fatal("a third one may wait")
 	}
@@ -221,9 +218,7 @@ func TestAwait(t *testing.T) {
 		t.Fatal("who waited is not woken")
 	}
 	go func() { got <- d.x.Await(t.Context(), 1, 4) }()
-	for d.x.Waiting() < 1 {
-		runtime.Gosched()
-	}
+	d.waiting(1)
 	if err := d.ends(); err != nil {
 		t.Fatal(err)
 	}

@@ -186,8 +186,10 @@ func TestQuiet(t *testing.T) {
 		}
 		of.put(l)
 		end(<-far)
-		for l.quiet() { // until the kernel has brought it
-			runtime.Gosched()
+		for end := time.Now().Add(time.Minute); l.quiet(); runtime.Gosched() { // until the kernel has brought it
+			if time.Now().After(end) {
+				t.Fatalf("%s: the end has not come for a minute", name)
+			}
 		}
 		other, err := of.take(t.Context())
 		if err != nil || other == l {

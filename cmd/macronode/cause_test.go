@@ -235,7 +235,7 @@ func TestFromAFailureToItsCause(t *testing.T) {
 			t.Errorf("%s: %d\n%s\nwants %d, %q", c.what, d.Status, got, c.status, c.says)
 		}
 	}
-	for !p.ejects(t, "two") { // they are for some seconds
+	for check := hangGuard(t); !p.ejects(t, "two"); check() { // they are for some seconds
 		p.until(t, "POST", "/two/x", 1, ejected)
 	}
 	p.counts(t)
@@ -253,7 +253,7 @@ func (p process) ejects(t *testing.T, upstream string) bool {
 // is what is waited for.
 func (p process) until(t *testing.T, method, path string, atOnce int, is func(*decisions.Leg) bool) decisions.Decision {
 	t.Helper()
-	for {
+	for check := hangGuard(t); ; check() {
 		var all sync.WaitGroup
 		ids := make([]string, atOnce)
 		for i := range ids {
@@ -271,7 +271,7 @@ func (p process) until(t *testing.T, method, path string, atOnce int, is func(*d
 // kept is what became of a request, once that is over.
 func (p process) kept(t *testing.T, id string) (d decisions.Decision) {
 	t.Helper()
-	for {
+	for check := hangGuard(t); ; check() {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.Admin+"/v1/decisions/"+id, http.NoBody)
 		if err != nil {
 			t.Fatal(err)

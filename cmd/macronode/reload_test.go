@@ -42,6 +42,8 @@ func startsWith(t *testing.T, text string) *changing {
 			t.Logf("the node says\n%s", c.log.String())
 		}
 	})
+	for check := hangGuard(t); strings.Contains(c.asks(t, "/readyz?verbose"), "index_behind"); check() { // it is, right after a start
+	}
 	return c
 }
 

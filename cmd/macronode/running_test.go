@@ -12,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -38,6 +39,18 @@ func serves(t *testing.T, sets ...string) process {
 		args = append(args, "--set", s)
 	}
 	return starts(t, args...)
+}
+
+// hangGuard returns a check for a loop that waits. After a minute the check ends the test, so
+// that a hang is reported where it is and not when the whole run ends.
+func hangGuard(t testing.TB) (check func()) {
+	end := time.Now().Add(time.Minute)
+	return func() {
+		t.Helper()
+		if time.Now().After(end) {
+			t.Fatal("it has waited for a minute")
+		}
+	}
 }
 
 // somewhere is at ports that are free.

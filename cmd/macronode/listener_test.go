@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"macronode/adapters/children"
+	"macronode/adapters/rundir"
+	"macronode/core/event"
+	"macronode/core/words"
+)
+
+// TestListenerThatDiedIsStartedAgain ends the socket of the public listener under it. The
+// listener dies, and serves again on the same address when it is started again.
+func TestListenerThatDiedIsStartedAgain(t *testing.T) {
+	m := newMetered(t, "listen.http=127.0.0.1:0")
+	said := make(chan event.Event, 8)
+	hears := func(want event.Event) {
+		t.Helper()
+		select {
+		case got := <-said:
+			if got != want {
+				t.Fatalf("it says %#v, want %#v", got, want)
+			}
+		case <-time.After(time.Minute):
+			t.Fatalf("it has not said %#v for a minute", want)
+		}
+	}
+	set := children.New(m.log, func(e event.Event) { said <- e })
+	made := 0
+	handler := func() http.Handler {
+		made++ // the real one declares its metrics: a second one panics
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	}
+	set.Add(words.ChildHTTP, m.listener(m.publicServer(), m.board.publicListener(), handler,
+		func(r *rundir.Run) *string { return &r.Listen.HTTP }, func(context.Context) {}))
+	up, down := event.ChildUp{Child: words.ChildHTTP}, event.ChildDown{Child: words.ChildHTTP}
+	first := ""
+	for range 3 {
+		set.Do(event.ChildOp{Child: words.ChildHTTP, What: event.StartChild})
+		hears(up)
+		address := m.addressOfHTTP()
+		if first == "" {
+			first = address
+		}
+		if address != first {
+			t.Fatalf("it listens on %s, and before on %s", address, first)
+		}
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" + address + "/openapi.json")
+		must(t, err)
+		must(t, resp.Body.Close())
+		if resp.StatusCode != http.StatusOK {
+			t.Fatalf("it answers %d", resp.StatusCode)
+		}
+		shutListener(t, address)
+		hears(down)
+	}
+	if made != 1 {
+		t.Errorf("%d handlers were made, want one for all starts", made)
+	}
+	if n := set.Counts(words.ChildHTTP); n.Died != 3 || n.Started != 3 {
+		t.Errorf("%+v", n)
+	}
+}
+
+func (m *metered) addressOfHTTP() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.run.Listen.HTTP
+}
+
+// shutListener ends the socket of this process that listens on an address, as a failure of
+// the network stack would.
+func shutListener(t *testing.T, address string) {
+	t.Helper()
+	at, err := net.ResolveTCPAddr("tcp", address)
+	must(t, err)
+	for fd := range 4096 {
+		listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+		if err != nil || listens == 0 {
+			continue
+		}
+		if name, err := unix.Getsockname(fd); err == nil {
+			if in, is := name.(*unix.SockaddrInet4); is && in.Port == at.Port {
+				must(t, unix.Shutdown(fd, unix.SHUT_RDWR))
+				return
+			}
+		}
+	}
+	t.Fatalf("no socket listens on %s", address)
+}
