@@ -33,7 +33,9 @@ func TestScripts(t *testing.T) {
 		ContinueOnError: true,
 		Setup: func(e *testscript.Env) error {
 			e.Values["node"] = new(background)
-			e.Setenv("GORACE", os.Getenv("GORACE")) // how the race detector, if there is one, behaves in all processes
+			for _, name := range [...]string{"GORACE", "MUTANT_OF_MACRONODE"} { // what tests of tests say to all processes
+				e.Setenv(name, os.Getenv(name))
+			}
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -117,7 +119,7 @@ func (n *background) starts(ts *testscript.TestScript, args []string) {
 	bin, _, _ := strings.Cut(ts.Getenv("PATH"), string(os.PathListSeparator))
 	n.Cmd = exec.Command(filepath.Join(bin, "macronode"), args...)
 	n.Dir, n.Stderr = ts.MkAbs("."), &n.log
-	n.Env = []string{"TMPDIR=" + ts.Getenv("TMPDIR")}
+	n.Env = []string{"TMPDIR=" + ts.Getenv("TMPDIR"), "MUTANT_OF_MACRONODE=" + os.Getenv("MUTANT_OF_MACRONODE")}
 	out, err := n.StdoutPipe()
 	ts.Check(err)
 	n.out = bufio.NewScanner(out)
