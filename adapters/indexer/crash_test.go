@@ -270,6 +270,51 @@ func TestReopensEngineAfterFullDisk(t *testing.T) {
 	}
 }
 
+// TestFailingDiskUsesUpNoEngines: while a disk refuses all writes, no engine is opened after
+// the first has stopped, so that the index opens again however long the failure lasts.
+func TestFailingDiskUsesUpNoEngines(t *testing.T) {
+	if !alone() {
+		inChild(t)
+		return
+	}
+	var ill atomic.Bool
+	h := &hook{at: func(_ int, op errorfs.Op) error {
+		if ill.Load() && op.Kind == errorfs.OpFileWrite {
+			return errorfs.ErrInjected
+		}
+		return nil
+	}}
+	w := grown(1, 30, 30)
+	d := newDesk(t, w, errorfs.Wrap(vfs.NewMem(), h), indexer.Limits{Frames: 7})
+	d.start()
+	ill.Store(true)
+	d.open()
+	if err := <-d.done; err == nil || errors.Is(err, indexer.ErrEngine) {
+		t.Fatalf("it ends with %v, want that a table cannot be written", err)
+	}
+	stopped := 0
+	for range 3 * indexer.MaxEngineFailures {
+		d.start()
+		err := <-d.done
+		if err == nil {
+			t.Fatal("it runs on a disk that fails")
+		}
+		if errors.Is(err, indexer.ErrEngine) {
+			stopped++
+		}
+	}
+	if stopped != 1 {
+		t.Errorf("%d engines stopped, want one", stopped)
+	}
+	ill.Store(false)
+	d.start()
+	d.comes()
+	same(t, w, d.x)
+	if err := d.ends(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestStoppedEngineChangesNothing: after a run has ended because the engine stopped, no
 // operation reaches the disk until the next run.
 func TestStoppedEngineChangesNothing(t *testing.T) {

@@ -1,10 +1,12 @@
 package indexer
 
 import (
+	"errors"
 	"fmt"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 const (
@@ -18,7 +20,7 @@ const (
 )
 
 // mayOpen returns why no engine is opened: too many have stopped in this process, or one has
-// stopped and the disk is still full.
+// stopped and the disk is still full or still fails.
 func (x *Indexer) mayOpen() error {
 	failures := x.deaths.Load()
 	if failures == 0 {
@@ -32,8 +34,27 @@ func (x *Indexer) mayOpen() error {
 	if disk, err := x.fs.GetDiskUsage(x.config.Dir); err == nil && disk.AvailBytes < reopenRoom {
 		return fmt.Errorf("indexer: the disk has %d bytes free, the index needs %d to open: %w", disk.AvailBytes, reopenRoom, syscall.ENOSPC)
 	}
+	if err := x.tryDisk(); err != nil {
+		return fmt.Errorf("indexer: the disk still fails, no engine is opened: %w", err)
+	}
 	x.config.Log.Warn("the index opens its engine again", "failures", failures, "limit", maxEngineFailures, "err", why)
 	return nil
+}
+
+// tryDisk writes a file, syncs it and its directory, and removes it: an engine that does this
+// in vain stops. The file is among the unfinished tables, which every open removes.
+func (x *Indexer) tryDisk() error {
+	dir := x.fs.PathJoin(x.config.Dir, next)
+	if err := x.fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	name := x.fs.PathJoin(dir, "trial")
+	f, err := x.fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 4<<10))
+	return errors.Join(err, f.Sync(), f.Close(), syncDir(x.fs, dir), x.fs.Remove(name))
 }
 
 // keepCache makes the cache of the engines. The function that it returns lets it go, unless

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -49,8 +50,8 @@ func TestAllHeld(t *testing.T) {
 }
 
 // TestViewsFail: where the index of the journal cannot be opened, what it would show is
-// unavailable and no fault of the node's, and money moves on. It is made again by whoever
-// starts on a disk that is well.
+// unavailable, the node says that the index is behind, and money moves on. When the disk is
+// well the index is there again, in the same process.
 func TestViewsFail(t *testing.T) {
 	t.Parallel()
 	h := wholeHouse(t)
@@ -65,21 +66,30 @@ func TestViewsFail(t *testing.T) {
 	h.stop()
 	trouble := h.disk.Begin(faults.Trouble{On: []faults.Op{faults.Write, faults.Sync}, Err: syscall.EIO,
 		Of: func(c faults.Call) bool { return strings.HasPrefix(c.Name, "index/") }})
-	h.start()
+	h.launch()
 	<-trouble.Met()
+	h.until("the index is reported as behind", func() error {
+		if v := h.verbose(); !slices.Contains(v.Ailing, "index_behind") || !v.Ready || !v.Writes {
+			return fmt.Errorf("%+v", v)
+		}
+		return nil
+	})
+	h.ready()
 	h.wants(lists(), no, "unavailable")
 	h.keeps(sent{key: "now", to: "now"}, h.issue("now", "now"))
-	h.answers(wellness)
-	h.stop()
 	h.disk.Heal()
-	h.start()
 	h.until("the index is there, with all that it missed", func() error {
 		if a := lists(); a.status != yes || !bytes.Contains(a.body, []byte(`"now"`)) {
 			return fmt.Errorf("%d %s", a.status, a.body)
 		}
 		return nil
 	})
-	h.is(wellness)
+	h.until("the index is reported as behind no longer", func() error {
+		if v := h.verbose(); slices.Contains(v.Ailing, "index_behind") {
+			return fmt.Errorf("%+v", v)
+		}
+		return nil
+	})
 	h.stop()
 	h.verify()
 }
