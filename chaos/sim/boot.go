@@ -235,6 +235,25 @@ func (w *World) astray() {
 	}
 }
 
+// endLost ends a world, after its clean end, against the law: the last segment is cut or gone.
+// The mark of durable frames was written at that end: that frames are missing is found out.
+func (w *World) endLost() {
+	w.known = w.promise.durable
+	name, at := w.disk.Cut(w.c)
+	w.tell(disk, nobody, trouble, "%s is cut at %d", name, at)
+	found, err := w.recover()
+	switch {
+	case errors.Is(err, journalfile.ErrDamaged):
+		w.Saw["lost end found out"]++
+	case err != nil:
+		w.fail("end-lost", "%s cut at %d: %v", name, at, err)
+	case found.Last < w.known:
+		w.fail("end-lost-unnoticed", "%s cut at %d: recovered %v, durable were %v", name, at, found.Last, w.known)
+	default:
+		w.Saw["lost end of what was never written"]++
+	}
+}
+
 // begin is a life after what was found.
 func (w *World) begin(found journalfile.Found) {
 	if w.Saw["frames beyond the durable"] += int(found.Recovery.Tail); found.Recovery.Cut > 0 {

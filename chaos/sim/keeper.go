@@ -77,7 +77,7 @@ func (w *World) open(st *state.State, each func([]record.Sealed) error) (from wo
 	if err != nil {
 		return 0, found, err
 	}
-	known := words.LSN(0)
+	known := w.known
 	for _, lsn := range append(all, 0) {
 		h, over := snapshot.Head{}, false
 		*st = state.New(w.limits, words.Hash64(w.c.Choose("seed", 100)))

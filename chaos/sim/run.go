@@ -137,6 +137,8 @@ func (w *World) live() {
 		w.beat("a snapshot rots", w.rotten)
 	case 4:
 		w.beat("a write goes astray", w.astray)
+	case 5:
+		w.beat("the journal loses its end", w.endLost)
 	}
 }
 

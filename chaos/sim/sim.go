@@ -105,6 +105,7 @@ type World struct {
 	moved    int       // moves so far
 	calmed   int       // rounds of the calm so far
 	harmed   bool      // what is durable may be overwritten
+	known    words.LSN // the mark of durable frames that stands beside the journal
 	unlawful bool      // the disk may break its law: nothing that was seen before is believed
 	asleep   bool      // no tick since a pause
 	draining bool      // it was told to end

@@ -70,6 +70,24 @@ func (d *Disk) Rot(c Chooser) (name string, at int) {
 	return name, at
 }
 
+// Cut loses the end of the last file, or all of it, although it was durable: against the law.
+func (d *Disk) Cut(c Chooser) (name string, at int) {
+	all := d.live.sorted()
+	if len(all) == 0 {
+		return "", -1
+	}
+	name = all[len(all)-1]
+	i := d.live[name]
+	at = c.Choose("disk/cut", len(i.live)+1) - 1
+	if d.hurt(EndLost, name); at < 0 {
+		d.rename(func(n names) { delete(n, name) })
+		d.durable, d.moves = d.live, nil
+		return name, 0
+	}
+	i.live, i.durable, i.pending = i.live[:at], i.durable[:min(at, len(i.durable))], nil
+	return name, at
+}
+
 func (i *inode) flip(at int, bit byte) {
 	i.durable[at] ^= bit
 	over := func(w write) bool { return w.off <= at && at < w.off+len(w.data) }

@@ -15,11 +15,12 @@ const (
 	WriteTorn   = "write torn"
 	WriteMixed  = "write lost in parts"
 	BitRotten   = "bit rotten"
+	EndLost     = "end lost"
 )
 
 // Hurts are all of them.
 func Hurts() []string {
-	return []string{ReadFailed, WriteFailed, SyncFailed, DirFailed, SyncLied, WentAstray, WasFull, CutShort, NameLost, WriteLost, WriteTorn, WriteMixed, BitRotten}
+	return []string{ReadFailed, WriteFailed, SyncFailed, DirFailed, SyncLied, WentAstray, WasFull, CutShort, NameLost, WriteLost, WriteTorn, WriteMixed, BitRotten, EndLost}
 }
 
 // spend reports that a failure was due, and takes it away.

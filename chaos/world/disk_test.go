@@ -250,6 +250,29 @@ func TestRot(t *testing.T) {
 	}
 }
 
+// TestCut loses any number of bytes of the last file, or all of it, and no crash brings them back.
+func TestCut(t *testing.T) {
+	d := world.NewDisk()
+	if name, at := d.Cut(world.Dull{}); at >= 0 {
+		t.Fatalf("%s is cut at %d, and there is none", name, at)
+	}
+	for _, name := range []string{"a", "b"} {
+		f := create(t, d, name, "12")
+		must(t, f.Sync())
+	}
+	must(t, d.SyncDir())
+	seen := map[string]bool{}
+	for every := (world.Odometer{}); every.Next(); {
+		cut := d.Copy()
+		cut.Cut(&every)
+		cut.Crash(&every)
+		seen[image(t, cut)] = true
+	}
+	if len(seen) != 3 {
+		t.Fatalf("a cut may show %q", slices.Sorted(maps.Keys(seen)))
+	}
+}
+
 // TestAstray: a write that goes astray lands elsewhere, is taken for done, and is made
 // durable there.
 func TestAstray(t *testing.T) {
@@ -309,6 +332,7 @@ func TestHurt(t *testing.T) {
 	write(t, f, "x", 0)
 	write(t, f, "y", 1)
 	d.Crash(&world.Odometer{}) // all is lost
+	d.Cut(world.Dull{})
 	for _, keep := range []int{2, 3} {
 		d := world.NewDisk()
 		d.Hurt = func(how, _ string) { heard[how]++ }
