@@ -54,10 +54,10 @@ func TestScripts(t *testing.T) {
 			"signal": func(ts *testscript.TestScript, _ bool, args []string) {
 				ts.Check(its(ts).Process.Signal(map[string]os.Signal{"KILL": syscall.SIGKILL, "TERM": syscall.SIGTERM}[args[0]]))
 			},
-			// eventually PATTERN COMMAND…: repeats the command until its output matches, for a minute.
+			// eventually PATTERN COMMAND…: repeats the command until its output matches, for 20 seconds.
 			"eventually": func(ts *testscript.TestScript, _ bool, args []string) {
 				pattern := regexp.MustCompile(args[0])
-				for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+				for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 					_ = ts.Exec(args[1], args[2:]...) // its output decides
 					if pattern.MatchString(ts.ReadFile("stdout")) {
 						return
