@@ -13,16 +13,16 @@ import (
 // once. Who only says so gets no more by it: the shares of that facet are the same.
 func (k *call) lasts() {
 	k.facet = k.door.facet
-	if k.r.Method != http.MethodGet {
-		return
-	}
-	streams := accepts(k.r.Header["Accept"], eventsType[0], "text/csv", linesType[0])
-	if k.door.facet == words.Beyond {
-		streams = len(k.r.Header["Upgrade"]) > 0 || accepts(k.r.Header["Accept"], eventsType[0])
-	} else if streams {
-		k.keeps = endless
-	}
-	if streams || k.door.facet != words.Beyond && asksToWait(k.r.URL.RawQuery) {
+	accept := k.r.Header["Accept"]
+	switch {
+	case k.door.facet == words.Beyond: // whatever its method: what a service streams is its own affair
+		if len(k.r.Header["Upgrade"]) > 0 || accepts(accept, eventsType[0]) {
+			k.facet = words.Streams
+		}
+	case k.r.Method != http.MethodGet:
+	case accepts(accept, eventsType[0], "text/csv", linesType[0]):
+		k.facet, k.keeps = words.Streams, endless
+	case asksToWait(k.r.URL.RawQuery):
 		k.facet = words.Streams
 	}
 }
