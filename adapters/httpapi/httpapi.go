@@ -276,6 +276,9 @@ func (a *API) refuse(err error, c echo.Context) {
 func (k *call) fail(err error) {
 	k.heldBack()
 	k.identify()
+	if k.status > 0 && errors.Is(err, errCut) { // its client has left, or does not read: no failure of the node
+		panic(http.ErrAbortHandler)
+	}
 	r := reason(err)
 	switch r.problem {
 	case event.Busy:

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -275,7 +276,14 @@ func TestASlowReaderIsLeft(t *testing.T) {
 	h := settled(t, true)
 	c := httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler),
 		Deadline: time.Minute, Patience: time.Hour}
+	lines := new(bytes.Buffer)
+	c.Log = slog.New(slog.NewTextHandler(lines, nil))
 	api := httpapi.New(c)
+	defer func() {
+		if lines.Len() > 0 {
+			t.Errorf("the node calls it a failure of its own: %s", lines)
+		}
+	}()
 	for _, took := range []int{0, 1, 2} {
 		for _, path := range []string{"/v1/changes", "/v1/accounts/mine:a/entries?format=csv"} {
 			if took > 0 && path != "/v1/changes" {
