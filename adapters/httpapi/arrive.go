@@ -172,11 +172,10 @@ func (k *call) crowded(queue, detail string) error {
 	return because(event.Busy, detail)
 }
 
-// leave settles a call, once.
+// leave settles a call at its end, if it was let in.
 func (k *call) leave() {
 	if k.pass != 0 {
 		k.Gate.Settle(k.pass, k.went(), k.fate())
-		k.pass = 0
 	}
 }
 

@@ -69,7 +69,6 @@ func gateway() []Mutant {
 		alone("the other test waits until it is told", one("sick, and nobody is told", "from a failure to its cause", "cmd/macronode/checks.go", "\t\te.changes++\n", "", "./cmd/macronode TestTheSickAreTold$")),
 		one("why there was no other try is lost", "from a failure to its cause by one command", "adapters/proxy/outcome.go", "t.leg.Halt = on.Halt", "_ = on", "./adapters/proxy TestCourses$", "./cmd/macronode TestFromAFailureToItsCause$"),
 		alone("the others never fill the queue", one("lines without a bound", "no queue grows without a limit", "adapters/access/access.go", "room := len(l.queue) < Room", "room := true", "./adapters/access TestNobodyWaits$")),
-		alone("only a stream leaves before its end", one("settled twice", "given back exactly once", in, "\t\tk.pass = 0\n", "", "./adapters/httpapi TestStream")),
 	}
 }
 
