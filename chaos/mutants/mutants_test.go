@@ -17,6 +17,7 @@ import (
 var (
 	try   = flag.Bool("mutants", false, "break the house: compiles every check once, and runs it once a mutant")
 	only  = flag.String("only", "", "the mutants whose name has this in it")
+	files = flag.String("files", "", "only the mutants that edit one of these files, separated by commas")
 	every = flag.Bool("every", false, "try each check with no mutant on, not one of each package: all of them run in their own steps of the gate, on the house as it is")
 	table = flag.String("table", "", "a file for the table of who killed whom")
 )
@@ -97,7 +98,7 @@ func TestMutantsDie(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		calm := map[string]bool{}
 		for i, m := range all {
-			if !strings.Contains(m.Name, *only) {
+			if !strings.Contains(m.Name, *only) || !editsOneOf(m, *files) {
 				continue
 			}
 			rows[i].Mutant, rows[i].verdicts = m, make([]mutants.Verdict, len(m.Kills))
@@ -146,6 +147,13 @@ func TestMutantsDie(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// editsOneOf reports whether m edits one of the files of a list with commas; an empty list has all files.
+func editsOneOf(m mutants.Mutant, list string) bool {
+	return list == "" || slices.ContainsFunc(m.Edits, func(e mutants.Edit) bool {
+		return slices.Contains(strings.Split(list, ","), e.File)
+	})
 }
 
 // tabled is the table of the evidence.
