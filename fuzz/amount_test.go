@@ -4,7 +4,7 @@ import (
 	"math/big"
 	"testing"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // FuzzAmount: a text is an amount if and only if it is how an integer in [0, 2^128)
@@ -17,7 +17,7 @@ func FuzzAmount(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		want, ok := new(big.Int).SetString(string(text), 10)
 		ok = ok && want.Sign() >= 0 && want.BitLen() <= 128 && want.String() == string(text)
-		a, err := words.ParseAmount(text)
+		a, err := types.ParseAmount(text)
 		if ok != (err == nil) {
 			t.Fatalf("%q: %v, %v", text, a, err)
 		}

@@ -10,9 +10,9 @@ import (
 
 	"macronode/core/digest"
 	"macronode/core/event"
-	"macronode/core/receipt"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // A tape is bytes that decide what a frame holds; it ends in zeros.
@@ -42,10 +42,10 @@ func (b *tape) text(least, most int) []byte {
 	return text
 }
 
-func (b *tape) amount() words.Amount { return words.Amount{Hi: b.number(), Lo: b.number()} }
+func (b *tape) amount() types.Amount { return types.Amount{Hi: b.number(), Lo: b.number()} }
 
-func (b *tape) hold() words.TxID {
-	return words.NewTxID(words.JournalID(b.number()), words.Place{LSN: words.LSN(b.number()), Index: uint16(b.number())})
+func (b *tape) hold() types.TxID {
+	return types.NewTxID(types.JournalID(b.number()), types.Position{LSN: types.LSN(b.number()), Index: uint16(b.number())})
 }
 
 // item is what may have become of an operation of head's.
@@ -53,18 +53,18 @@ func (b *tape) item(head *record.Record) record.Record {
 	r := *head
 	r.Items, r.Atomic = 0, false
 	ops := [...]event.Op{event.Issue, event.Transfer, event.Burn, event.Hold, event.Capture, event.Release, event.Freeze, event.Unfreeze}
-	kinds := [...]record.Kind{record.Moved, record.Moved, record.Moved, record.Held, record.Captured, record.Released, record.Frozen, record.Frozen}
+	kinds := [...]record.Kind{record.Posted, record.Posted, record.Posted, record.HoldOpened, record.HoldCaptured, record.HoldReleased, record.FreezeChanged, record.FreezeChanged}
 	which := b.next() % 8
 	r.Op, r.Kind = ops[which], kinds[which]
 	if b.next()%4 == 0 {
-		r.Kind, r.Problem = record.Refused, 1+event.Problem(b.next())%event.LookAgain
-		r.Nonce, r.Used = words.Nonce(b.number()), b.hold()
+		r.Kind, r.Problem = record.Rejected, 1+event.Problem(b.next())%event.StaleIndexRead
+		r.Nonce, r.PriorRef = types.Nonce(b.number()), b.hold()
 		return r
 	}
-	r.From.Text, r.To.Text, r.Asset.Text = b.text(0, words.MaxAccount), b.text(0, words.MaxAccount), b.text(1, words.MaxAsset)
-	r.Ref.Text, r.Memo = b.text(0, words.MaxKey), b.text(0, words.MaxMemo)
-	r.Amount, r.HeldNow, r.Seq, r.Nonce = b.amount(), b.amount(), words.Seq(b.number()), words.Nonce(b.number())
-	r.Until, r.Hold = words.Time(b.number()>>1), b.hold()
+	r.From.Text, r.To.Text, r.Asset.Text = b.text(0, types.MaxAccount), b.text(0, types.MaxAccount), b.text(1, types.MaxAsset)
+	r.Ref.Text, r.Memo = b.text(0, types.MaxKey), b.text(0, types.MaxMemo)
+	r.Amount, r.HeldBalance, r.Seq, r.Nonce = b.amount(), b.amount(), types.Seq(b.number()), types.Nonce(b.number())
+	r.ExpiresAt, r.Hold = types.Time(b.number()>>1), b.hold()
 	return r
 }
 
@@ -86,26 +86,26 @@ func FuzzBatch(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, decides []byte, atomic bool, items, before uint8) {
 		b := tape(decides)
-		head := record.Record{Kind: record.Batched, Op: event.Batch, Tenant: words.Tenant(b.number()), Caller: words.KeyID(b.number()),
+		head := record.Record{Kind: record.Batched, Op: event.Batch, Tenant: types.Tenant(b.number()), Caller: types.KeyID(b.number()),
 			Items: 1 + uint16(items), Atomic: atomic}
-		head.Key.Text = b.text(1, words.MaxKey)
-		body := record.Begin(nil, 1+words.LSN(b.number()%words.MaxLSN), words.Time(b.number()>>1))
+		head.Key.Text = b.text(1, types.MaxKey)
+		body := record.Begin(nil, 1+types.LSN(b.number()%types.MaxLSN), types.Time(b.number()>>1))
 		for range before {
-			body, _ = record.Add(body, 0, &record.Record{Kind: record.Lapsed, Tenant: 1, Hold: b.hold(), Seq: words.Seq(b.number()), HeldNow: b.amount()})
+			body, _ = record.Add(body, 0, &record.Record{Kind: record.HoldExpired, Tenant: 1, Hold: b.hold(), Seq: types.Seq(b.number()), HeldBalance: b.amount()})
 		}
 		body, _ = record.Add(body, 0, &head)
 		refused := false
 		for range head.Items {
 			r := b.item(&head)
-			refused = refused || r.Kind == record.Refused
+			refused = refused || r.Kind == record.Rejected
 			body, _ = record.Add(body, 0, &r)
 		}
-		body, _ = record.Add(body, 0, &record.Record{Kind: record.Forgot, Upto: 1})
-		if _, _, err := record.Whole(body); err != nil {
+		body, _ = record.Add(body, 0, &record.Record{Kind: record.KeysForgotten, Upto: 1})
+		if _, _, err := record.OpenWhole(body); err != nil {
 			t.Fatalf("what was written is no frame: %v", err)
 		}
 		h, _, _ := record.Open(body)
-		sealed := record.Sealed{Journal: words.JournalID(b.number()), LSN: h.LSN, Body: body}
+		sealed := record.Sealed{Journal: types.JournalID(b.number()), LSN: h.LSN, Body: body}
 		answer, status, owner, err := receipt.Render(nil, &sealed, uint16(before))
 		if atomic && refused {
 			if !errors.Is(err, record.ErrFrame) {

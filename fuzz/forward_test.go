@@ -24,20 +24,20 @@ import (
 // A meek port lets everything through, and keeps what it is told.
 type meek struct {
 	mu   sync.Mutex
-	told []event.Ending
+	told []event.AttemptOutcome
 }
 
-func (m *meek) Pick(event.Pick) event.Picked           { return event.Picked{} }
-func (m *meek) Retry(event.Retry) event.Picked         { return event.Picked{} }
-func (m *meek) Failed(in event.Tried) (_ event.Onward) { m.Tell(in); return }
-func (m *meek) Probed(event.Probed, proxy.Checkup)     {}
-func (m *meek) Tell(in event.Tried) {
+func (m *meek) Pick(event.Pick) event.Picked                          { return event.Picked{} }
+func (m *meek) Retry(event.Retry) event.Picked                        { return event.Picked{} }
+func (m *meek) Failed(in event.AttemptResult) (_ event.RetryDecision) { m.Tell(in); return }
+func (m *meek) Probed(event.HealthChecked, proxy.Checkup)             {}
+func (m *meek) Tell(in event.AttemptResult) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.told = append(m.told, in.Ending)
+	m.told = append(m.told, in.Outcome)
 }
 
-func (m *meek) take() []event.Ending {
+func (m *meek) take() []event.AttemptOutcome {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	told := m.told
@@ -115,7 +115,7 @@ func FuzzForward(f *testing.F) {
 			}
 		}
 		for _, e := range port.take() {
-			if e == event.Failed || e == event.Unsent || e == event.Cut || e == event.Late {
+			if e == event.AttemptFailed || e == event.AttemptUnsent || e == event.AttemptTruncated || e == event.AttemptTimedOut {
 				t.Errorf("%q: the upstream is said to have %v", said, e)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"macronode/core/event"
-	"macronode/core/receipt"
 	"macronode/core/record"
+	"macronode/core/wallet/receipt"
 )
 
 // goldenFrames are the frozen bodies of every kind of record.
@@ -72,7 +72,7 @@ func FuzzFrame(f *testing.F) {
 	}
 
 	f.Fuzz(func(t *testing.T, body []byte) {
-		_, _, whole := record.Whole(body)
+		_, _, whole := record.OpenWhole(body)
 		h, rest, err := record.Open(body)
 		if err != nil {
 			if !errors.Is(err, record.ErrFrame) {
@@ -109,7 +109,7 @@ func FuzzFrame(f *testing.F) {
 			if _, _, _, err := receipt.Render(nil, &sealed, uint16(i)); (err == nil) != answers(all[i:]) {
 				t.Fatalf("record %d, a %v, renders with %v", i, all[i].Kind, err)
 			}
-			if _, _, err := receipt.Change(nil, &sealed, uint16(i)); (err == nil) != all[i].Counted() {
+			if _, _, err := receipt.Change(nil, &sealed, uint16(i)); (err == nil) != all[i].IsMovement() {
 				t.Fatalf("record %d, a %v, changes with %v", i, all[i].Kind, err)
 			}
 		}
@@ -120,12 +120,12 @@ func FuzzFrame(f *testing.F) {
 func answers(all []record.Record) bool {
 	head := &all[0]
 	if head.Kind != record.Batched || head.Problem != event.None {
-		return head.Keyed()
+		return head.IsOutcome()
 	}
 	if len(all) <= int(head.Items) {
 		return false
 	}
 	return !slices.ContainsFunc(all[1:1+head.Items], func(r record.Record) bool {
-		return !r.Keyed() || r.Kind == record.Batched || r.Tenant != head.Tenant || head.Atomic && r.Kind == record.Refused
+		return !r.IsOutcome() || r.Kind == record.Batched || r.Tenant != head.Tenant || head.Atomic && r.Kind == record.Rejected
 	})
 }

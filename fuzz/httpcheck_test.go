@@ -116,7 +116,7 @@ func FuzzRequestCheck(f *testing.F) {
 				if w.Code != why.Status() || len(told) > 0 || len(sent) > 0 {
 					t.Errorf("%s: %v, and %d; told %v, sent %q", protocol, why, w.Code, told, sent)
 				}
-			case len(told) == 0, slices.ContainsFunc(told, func(e event.Ending) bool { return e != event.Answered && e != event.Whole }):
+			case len(told) == 0, slices.ContainsFunc(told, func(e event.AttemptOutcome) bool { return e != event.AttemptAnswered && e != event.AttemptCompleted }):
 				if !strings.EqualFold(name, proxy.DeadlineHeader) { // a deadline may be over at once
 					t.Errorf("%s: %d, told %v", protocol, w.Code, told)
 				}

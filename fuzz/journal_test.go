@@ -15,10 +15,10 @@ import (
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
-const journalID words.JournalID = 7
+const journalID types.JournalID = 7
 
 // FuzzRecover makes segments of bytes, cut where the bytes say, and with checksums
 // and roots that hold where they say so. Recovery ends: with damage, and the disk as
@@ -58,7 +58,7 @@ func recoverAny(t *testing.T, d *world.Disk) {
 		back = append(back, all...)
 		return nil
 	})
-	if scanned.Last != found.Last || scanned.Cut != found.Cut || (scanning == nil) != (err == nil) {
+	if scanned.Last != found.Last || scanned.CutBytes != found.CutBytes || (scanning == nil) != (err == nil) {
 		t.Fatalf("scanned %+v, %v; recovered %+v, %v", scanned, scanning, found, err)
 	}
 	chained(t, back, found)
@@ -88,22 +88,22 @@ func again(t *testing.T, d *world.Disk, want []record.Sealed) {
 		return nil
 	})
 	same := func(a, b record.Sealed) bool { return a.LSN == b.LSN && a.Root == b.Root && a.Journal == b.Journal }
-	if err != nil || found.Cut != 0 || found.Tail != 0 || !slices.EqualFunc(back, want, same) {
+	if err != nil || found.CutBytes != 0 || found.TailFrames != 0 || !slices.EqualFunc(back, want, same) {
 		t.Fatalf("%d frames, the second time %d: %+v, %v", len(want), len(back), found, err)
 	}
 }
 
 func chained(t *testing.T, all []record.Sealed, found journalfile.Found) {
-	var prev words.Root
+	var prev types.Root
 	for i, s := range all {
 		head, _, err := record.Open(s.Body)
 		root, _ := digest.Chain(nil, prev, s.Body)
-		if err != nil || head.LSN != words.LSN(i+1) || s.LSN != head.LSN || s.Prev != prev || s.Root != root {
+		if err != nil || head.LSN != types.LSN(i+1) || s.LSN != head.LSN || s.Prev != prev || s.Root != root {
 			t.Fatalf("frame %d of %d is %+v, %v", i+1, len(all), s, err)
 		}
 		prev = root
 	}
-	if found.Last != words.LSN(len(all)) || found.Root != prev {
+	if found.Last != types.LSN(len(all)) || found.Root != prev {
 		t.Fatalf("%d frames, found %+v", len(all), found)
 	}
 }
@@ -111,7 +111,7 @@ func chained(t *testing.T, all []record.Sealed, found journalfile.Found) {
 // mend makes checksums right, item by item, and roots where there are any, as far as
 // the lengths lead.
 func mend(text []byte) {
-	var prev words.Root
+	var prev types.Root
 	for len(text) >= 12 {
 		size, roots := int(binary.LittleEndian.Uint32(text[4:])), 0
 		if string(text[:4]) == "MNF1" {
@@ -127,7 +127,7 @@ func mend(text []byte) {
 			copy(text[8+size:], prev[:])
 		case "MNS1":
 			if size >= 68 {
-				prev = words.Root(text[8+36 : 8+68])
+				prev = types.Root(text[8+36 : 8+68])
 			}
 		}
 		binary.LittleEndian.PutUint32(text[end:], crc32.Checksum(text[:end], crc32.MakeTable(crc32.Castagnoli)))
@@ -170,12 +170,12 @@ func journals(t testing.TB) (all [][]byte) {
 			t.Fatal(err)
 		}
 		j.Roll = roll
-		for lsn := words.LSN(1); lsn < 8; lsn += 2 {
+		for lsn := types.LSN(1); lsn < 8; lsn += 2 {
 			var arena []byte
 			var batch []event.Frame
 			for l := lsn; l < lsn+2; l++ {
 				off := uint32(len(arena))
-				arena = record.Begin(arena, l, words.Time(l))
+				arena = record.Begin(arena, l, types.Time(l))
 				batch = append(batch, event.Frame{LSN: l, Off: off, Len: uint32(len(arena)) - off})
 			}
 			if _, err := j.Write(arena, batch); err != nil {

@@ -22,8 +22,8 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/core/digest"
 	"macronode/core/event"
-	"macronode/core/receipt"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // ear is a node that hears a request and has no room for it, books with one key, and
@@ -42,38 +42,38 @@ type mouth struct {
 func (m mouth) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
 	return m.ear.Submit(ctx, in)
 }
-func (m mouth) Find(ctx context.Context, in *event.Find) (event.Reply, bool) {
+func (m mouth) Find(ctx context.Context, in *event.FindOutcome) (event.Reply, bool) {
 	return m.Node.Find(ctx, in)
 }
 func (m mouth) Status() event.Status     { return m.ear.Status() }
-func (m mouth) Journal() words.JournalID { return m.ear.Journal() }
+func (m mouth) Journal() types.JournalID { return m.ear.Journal() }
 
 func (e *ear) Submit(_ context.Context, in *event.Request) (event.Reply, bool) {
 	e.heard = in
 	return event.Reply{}, false
 }
 func (*ear) Status() event.Status     { return event.Status{Reads: true, Writes: true} }
-func (*ear) Journal() words.JournalID { return 1 }
+func (*ear) Journal() types.JournalID { return 1 }
 
 const openSecret = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 
-func (*ear) Find(id words.KeyID) (event.Key, bool) {
-	return event.Key{ID: id, Tenant: words.DefaultTenant, Hash: digest.Sum([]byte(openSecret)), Scopes: event.AllScopes}, true
+func (*ear) Find(id types.KeyID) (event.Key, bool) {
+	return event.Key{ID: id, Tenant: types.DefaultTenant, Hash: digest.Sum([]byte(openSecret)), Scopes: event.AllScopes}, true
 }
-func (*ear) Render(to []byte, _ words.Place) ([]byte, int, words.Tenant, error) {
-	return to, 0, 0, receipt.ErrNone
+func (*ear) Render(to []byte, _ types.Position) ([]byte, int, types.Tenant, error) {
+	return to, 0, 0, receipt.ErrNoAnswer
 }
-func (*ear) Balance(words.Tenant, []byte, []byte) event.Balance            { return event.Balance{} }
-func (*ear) AwaitSeq(context.Context, words.Tenant, words.Seq) bool        { return true }
+func (*ear) Balance(types.Tenant, []byte, []byte) event.Balance            { return event.Balance{} }
+func (*ear) AwaitSeq(context.Context, types.Tenant, types.Seq) bool        { return true }
 func (*ear) Endpoint(string, string) (func(time.Duration, []byte), func()) { return discard, func() {} }
-func (*ear) Refused(words.Facet, event.Problem)                            {}
-func (*ear) Barred(words.Class, event.Why)                                 {}
-func (*ear) Settle(words.Ticket, uint64, event.Fate)                       {}
-func (*ear) Arrive(context.Context, event.Arrive) (event.Verdict, bool) {
-	return event.Verdict{}, true
+func (*ear) Refused(types.Facet, event.Problem)                            {}
+func (*ear) Barred(types.Class, event.RejectReason)                        {}
+func (*ear) Settle(types.Ticket, uint64, event.Completion)                 {}
+func (*ear) Arrive(context.Context, event.Admit) (event.Decision, bool) {
+	return event.Decision{}, true
 }
-func (*ear) Stream(_ context.Context, t words.Ticket, bytes uint64) (event.Verdict, bool) {
-	return event.Verdict{Ticket: t, Bytes: bytes}, true
+func (*ear) Stream(_ context.Context, t types.Ticket, bytes uint64) (event.Decision, bool) {
+	return event.Decision{Ticket: t, Bytes: bytes}, true
 }
 func (*ear) Decided(time.Duration)  {}
 func (*ear) Replayed()              {}
@@ -178,11 +178,11 @@ func (p *pair) agree(t interface{ Fatalf(string, ...any) }, body []byte) bool {
 	heard, want := p.ear.heard != nil, http.StatusBadRequest
 	if heard {
 		want = http.StatusTooManyRequests
-		if err := p.ear.heard.Check(); err != nil {
+		if err := p.ear.heard.Validate(); err != nil {
 			t.Fatalf("the node heard what is no operation: %v", err)
 		}
 	}
-	if w.Code != want && len(body) <= words.MaxBody {
+	if w.Code != want && len(body) <= types.MaxBody {
 		t.Fatalf("answered %d %s", w.Code, w.Body)
 	}
 	said, err := read(body)
@@ -210,7 +210,7 @@ func beyond(said map[string]any) error {
 		return errors.New("to oneself")
 	case amount.BitLen() > 128:
 		return errors.New("more than 128 bits")
-	case len(memo) > words.MaxMemo:
+	case len(memo) > types.MaxMemo:
 		return errors.New("more than 256 bytes")
 	case strings.ContainsAny(string(said["nonce"].(json.Number)), ".eE"):
 		return errors.New("a whole number, but not written as one")

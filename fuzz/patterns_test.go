@@ -6,20 +6,20 @@ import (
 	"strings"
 	"testing"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // FuzzPatterns: a text is patterns if and only if the grammar says so, it is written
 // back to the same bytes, and it covers what a dumb matcher says.
 func FuzzPatterns(f *testing.F) {
 	for _, seed := range [][2]string{{"", "a"}, {"*", ""}, {"a", "a"}, {"a*,b", "ab"}, {"bob*,ann", "anne"}, {"bob*,ann*", "anne"}, {"a,,b", ""}, {"a*b", "ab"}, {",", ""},
-		{"user:17,user:18:*", "user:18:cash"}, {strings.Repeat("x", words.MaxPatterns), "x"}, {strings.Repeat("x,", 128), "x"}} {
+		{"user:17,user:18:*", "user:18:cash"}, {strings.Repeat("x", types.MaxPatterns), "x"}, {strings.Repeat("x,", 128), "x"}} {
 		f.Add(seed[0], seed[1])
 	}
 	grammar := regexp.MustCompile(`\A(?:(?:[A-Za-z0-9:/_-]+\*?|\*)(?:,(?:[A-Za-z0-9:/_-]+\*?|\*))*)?\z`)
 	f.Fuzz(func(t *testing.T, text, name string) {
-		p, err := words.ParsePatterns(text)
-		if want := len(text) <= words.MaxPatterns && grammar.MatchString(text); want != (err == nil) {
+		p, err := types.ParsePatterns(text)
+		if want := len(text) <= types.MaxPatterns && grammar.MatchString(text); want != (err == nil) {
 			t.Fatalf("%q: %v", text, err)
 		}
 		if err != nil {
@@ -32,7 +32,7 @@ func FuzzPatterns(f *testing.F) {
 			start, open := strings.CutSuffix(one, "*")
 			return one == name || open && strings.HasPrefix(name, start)
 		})
-		if words.Covers(&p, name) != want || words.Covers(&p, []byte(name)) != want {
+		if types.Covers(&p, name) != want || types.Covers(&p, []byte(name)) != want {
 			t.Fatalf("%q covers %q: not %v", text, name, want)
 		}
 	})

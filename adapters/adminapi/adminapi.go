@@ -17,13 +17,13 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/receipt"
+	"macronode/core/wallet/receipt"
 )
 
 // Config is what an API is made of. Nothing in it may block for long.
 type Config struct {
 	Status    func() event.Status
-	Want      func(event.Signals) // carries an operator's wish to the node
+	Want      func(event.SignalKind) // carries an operator's wish to the node
 	Metrics   http.Handler
 	Queues    func() []Queue
 	Effective func() string                           // the configuration as it is applied, in YAML, without secrets

@@ -18,7 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -32,16 +32,16 @@ const (
 type desk struct {
 	*API
 	status event.Status
-	wanted []event.Signals
+	wanted []event.SignalKind
 	tried  *Attempt // of a change
 	lines  bytes.Buffer
 }
 
 func build(change func(*Config)) *desk {
-	d := &desk{tried: &Attempt{Applied: true}, status: event.Status{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}}
+	d := &desk{tried: &Attempt{Applied: true}, status: event.Status{Phase: types.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}}
 	c := Config{
 		Status: func() event.Status { return d.status },
-		Want:   func(s event.Signals) { d.wanted = append(d.wanted, s) },
+		Want:   func(s event.SignalKind) { d.wanted = append(d.wanted, s) },
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "metrics")
 		}),
@@ -286,24 +286,24 @@ func TestReadiness(t *testing.T) {
 		says         string
 	}
 	for _, c := range []row{
-		{"starting", event.Status{Phase: words.Starting, Unmet: words.Conditions(0).With(words.NeedJournal).With(words.NeedKey)}, 503, 503,
+		{"starting", event.Status{Phase: types.Starting, WaitingFor: types.Conditions(0).With(types.DependencyJournal).With(types.DependencyKey)}, 503, 503,
 			`{"ready":false,"phase":"starting","reads":false,"writes":false,"unmet":["journal","key"],"ailing":[]}`},
-		{"starting late", event.Status{Phase: words.Starting, Unmet: words.AllDependencies, Ailing: words.Conditions(0).With(words.LateStart)}, 503, 503,
+		{"starting late", event.Status{Phase: types.Starting, WaitingFor: types.AllDependencies, DegradedBy: types.Conditions(0).With(types.StartTimeout)}, 503, 503,
 			`{"ready":false,"phase":"starting","reads":false,"writes":false,"unmet":["journal","key","http","admin","sampler","upstreams"],"ailing":["late_start"]}`},
-		{"ready", event.Status{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}, 200, 200,
+		{"ready", event.Status{Phase: types.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}, 200, 200,
 			`{"ready":true,"phase":"ready","reads":true,"writes":true,"unmet":[],"ailing":[]}`},
-		{"degraded, writes possible", event.Status{Phase: words.Degraded, Ready: true, ForRead: true, Reads: true, Writes: true,
-			Ailing: words.Conditions(0).With(words.ClockDoubted).With(words.Restarting)}, 200, 200,
+		{"degraded, writes possible", event.Status{Phase: types.Degraded, Ready: true, ForRead: true, Reads: true, Writes: true,
+			DegradedBy: types.Conditions(0).With(types.ClockUntrusted).With(types.CrashLoop)}, 200, 200,
 			`{"ready":true,"phase":"degraded","reads":true,"writes":true,"unmet":[],"ailing":["clock","restarts"]}`},
-		{"degraded, journal stalled", event.Status{Phase: words.Degraded, ForRead: true, Reads: true,
-			Ailing: words.Conditions(0).With(words.Stalled)}, 503, 200,
+		{"degraded, journal stalled", event.Status{Phase: types.Degraded, ForRead: true, Reads: true,
+			DegradedBy: types.Conditions(0).With(types.JournalStalled)}, 503, 200,
 			`{"ready":false,"phase":"degraded","reads":true,"writes":false,"unmet":[],"ailing":["journal_stalled"]}`},
-		{"degraded, disk full", event.Status{Phase: words.Degraded, ForRead: true, Reads: true,
-			Ailing: words.Conditions(0).With(words.DiskFull)}, 503, 200,
+		{"degraded, disk full", event.Status{Phase: types.Degraded, ForRead: true, Reads: true,
+			DegradedBy: types.Conditions(0).With(types.DiskFull)}, 503, 200,
 			`{"ready":false,"phase":"degraded","reads":true,"writes":false,"unmet":[],"ailing":["disk_full"]}`},
-		{"lame duck", event.Status{Phase: words.LameDuck, Reads: true, Writes: true}, 503, 503,
+		{"lame duck", event.Status{Phase: types.LameDuck, Reads: true, Writes: true}, 503, 503,
 			`{"ready":false,"phase":"lame duck","reads":true,"writes":true,"unmet":[],"ailing":[]}`},
-		{"draining", event.Status{Phase: words.Draining}, 503, 503,
+		{"draining", event.Status{Phase: types.Draining}, 503, 503,
 			`{"ready":false,"phase":"draining","reads":false,"writes":false,"unmet":[],"ailing":[]}`},
 	} {
 		d := build(nil)
@@ -328,9 +328,9 @@ func TestReadiness(t *testing.T) {
 
 func TestVerboseTellsTheRest(t *testing.T) {
 	d := build(func(c *Config) { c.Insecure = true })
-	d.status = event.Status{Phase: words.Degraded, LSN: 5, Durable: 4, Folded: 3, At: 1_700_000_000_123, Offset: 1500e6, Held: 2, Keys: 9, Backlog: 77,
-		Report: event.Report{Finished: 1, Refused: 2, Aborted: 3}}
-	d.status.Restarts[words.ChildAdmin], d.status.Fault = 6, event.NoSpace
+	d.status = event.Status{Phase: types.Degraded, LSN: 5, Durable: 4, Applied: 3, At: 1_700_000_000_123, Offset: 1500e6, HeldReplies: 2, Keys: 9, Backlog: 77,
+		Report: event.DrainReport{Finished: 1, Rejected: 2, Aborted: 3}}
+	d.status.Restarts[types.ServiceAdmin], d.status.Fault = 6, event.NoSpace
 	const want = `{"ready":false,"phase":"degraded","reads":false,"writes":false,"unmet":[],"ailing":[],"insecure":true,"journal_fault":"no space","lsn":5,"durable_lsn":4,` +
 		`"folded_lsn":3,"at":"2023-11-14T22:13:20.123Z","clock_offset_ms":1500,"held_replies":2,"idempotency_keys":9,"backlog_bytes":77,` +
 		`"restarts":{"admin":6,"audit":0,"http":0,"indexer":0,"keeper":0,"sampler":0},"drain":{"finished":1,"refused":2,"aborted":3}}` + "\n"
@@ -344,14 +344,14 @@ func TestAwaitedUpstreamsAreNamed(t *testing.T) {
 	d := build(func(c *Config) {
 		c.Upstreams = func(set uint64) []string { return []string{fmt.Sprintf("%b", set)} }
 	})
-	d.status = event.Status{Phase: words.Starting, Unmet: words.Conditions(0).With(words.NeedUpstreams), Awaited: 5}
+	d.status = event.Status{Phase: types.Starting, WaitingFor: types.Conditions(0).With(types.DependencyUpstreams), AwaitedUpstreams: 5}
 	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"unmet":["upstreams"],"ailing":[],"awaited_upstreams":["101"],`) {
 		t.Error(got)
 	}
 	if got := d.visit(get("/readyz")).Body.String(); strings.Contains(got, "awaited") {
 		t.Error(got)
 	}
-	d.status.Awaited = 0
+	d.status.AwaitedUpstreams = 0
 	if got := d.visit(get("/readyz?verbose")).Body.String(); strings.Contains(got, "awaited") {
 		t.Error(got)
 	}
@@ -359,7 +359,7 @@ func TestAwaitedUpstreamsAreNamed(t *testing.T) {
 	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"ailing":[],"unhealthy_upstreams":["10"],`) {
 		t.Error(got)
 	}
-	d.status.Down, d.status.Broken = 0, 6
+	d.status.Down, d.status.OpenCircuits = 0, 6
 	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"ailing":[],"broken_upstreams":["110"],`) {
 		t.Error(got)
 	}
@@ -380,7 +380,7 @@ func TestTheProofIsTold(t *testing.T) {
 }
 
 func TestWishesReachTheNode(t *testing.T) {
-	for path, want := range map[string][]event.Signals{
+	for path, want := range map[string][]event.SignalKind{
 		"/drain":        {event.Drain},
 		"/drain?abort":  {event.Drain, event.Abort},
 		"/clock/accept": {event.AcceptClock},

@@ -9,7 +9,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // state is the answer of readyz. What is in every one comes first; the rest is told
@@ -45,7 +45,7 @@ type more struct {
 
 type report struct {
 	Finished uint64 `json:"finished"`
-	Refused  uint64 `json:"refused"`
+	Rejected uint64 `json:"refused"`
 	Aborted  uint64 `json:"aborted"`
 }
 
@@ -66,7 +66,7 @@ func (a *API) readyz(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, event.BadRequest, "The query is not verbose, for=proxy, for=read, for=write, or verbose and one of these.")
 		return
 	}
-	is := state{Ready: ready, Phase: s.Phase.String(), Reads: s.Reads, Writes: s.Writes, Unmet: names(s.Unmet), Ailing: names(s.Ailing)}
+	is := state{Ready: ready, Phase: s.Phase.String(), Reads: s.Reads, Writes: s.Writes, Unmet: names(s.WaitingFor), Ailing: names(s.DegradedBy)}
 	if _, verbose := flags["verbose"]; verbose && a.mayReadDetails(r) {
 		is.more = a.more(&s)
 	}
@@ -92,14 +92,14 @@ func readyFor(s *event.Status, part string) (ready, known bool) {
 }
 
 func (a *API) more(s *event.Status) *more {
-	m := &more{Insecure: a.Insecure, Fault: s.Fault.String(), LSN: uint64(s.LSN), Durable: uint64(s.Durable), Folded: uint64(s.Folded),
-		At: time.UnixMilli(int64(s.At)).UTC(), Offset: s.Offset.Milliseconds(), Held: s.Held, Keys: s.Keys, Backlog: s.Backlog,
+	m := &more{Insecure: a.Insecure, Fault: s.Fault.String(), LSN: uint64(s.LSN), Durable: uint64(s.Durable), Folded: uint64(s.Applied),
+		At: time.UnixMilli(int64(s.At)).UTC(), Offset: s.Offset.Milliseconds(), Held: s.HeldReplies, Keys: s.Keys, Backlog: s.Backlog,
 		Restarts: make(map[string]uint64), Report: report(s.Report)}
-	if s.Awaited != 0 && a.Upstreams != nil {
-		m.Awaited = a.Upstreams(s.Awaited)
+	if s.AwaitedUpstreams != 0 && a.Upstreams != nil {
+		m.Awaited = a.Upstreams(s.AwaitedUpstreams)
 	}
-	if s.Broken != 0 && a.Upstreams != nil {
-		m.Broken = a.Upstreams(s.Broken)
+	if s.OpenCircuits != 0 && a.Upstreams != nil {
+		m.Broken = a.Upstreams(s.OpenCircuits)
 	}
 	if s.Down != 0 && a.Upstreams != nil {
 		m.Down = a.Upstreams(s.Down)
@@ -109,13 +109,13 @@ func (a *API) more(s *event.Status) *more {
 			m.Proof = &is
 		}
 	}
-	for c := range words.Children {
+	for c := range types.NumServices {
 		m.Restarts[c.String()] = s.Restarts[c]
 	}
 	return m
 }
 
-func names(set words.Conditions) []string {
+func names(set types.Conditions) []string {
 	list := []string{}
 	for c := range set.Each {
 		list = append(list, c.String())

@@ -15,13 +15,13 @@ import (
 	"go.uber.org/goleak"
 
 	"macronode/adapters/archive"
-	"macronode/adapters/contract"
 	"macronode/adapters/fs"
+	"macronode/adapters/fstest"
 	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -68,10 +68,10 @@ func quiet(archive.Moved) {}
 
 // text is bytes that compress as those of a journal do.
 func text(n int) []byte {
-	dice, b := words.NewDice(uint64(n)), make([]byte, 0, n+40)
+	dice, b := types.NewRand(uint64(n)), make([]byte, 0, n+40)
 	for len(b) < n {
-		if b = append(b, byte(dice.Below(256)), byte(dice.Below(8))); len(b) > 100 {
-			at := dice.Below(uint64(min(len(b), 60_000) - 40))
+		if b = append(b, byte(dice.Uint64n(256)), byte(dice.Uint64n(8))); len(b) > 100 {
+			at := dice.Uint64n(uint64(min(len(b), 60_000) - 40))
 			b = append(b, b[at:at+40]...)
 		}
 	}
@@ -80,8 +80,8 @@ func text(n int) []byte {
 
 // TestContract: with nothing moved, it is a directory like others.
 func TestContract(t *testing.T) {
-	contract.FS(t, func(t *testing.T) fs.FS { return over(t, world.NewDisk(), world.NewDisk()) })
-	contract.FS(t, func(t *testing.T) fs.FS { return over(t, fs.Dir(t.TempDir()), fs.Dir(t.TempDir())) })
+	fstest.FS(t, func(t *testing.T) fs.FS { return over(t, world.NewDisk(), world.NewDisk()) })
+	fstest.FS(t, func(t *testing.T) fs.FS { return over(t, fs.Dir(t.TempDir()), fs.Dir(t.TempDir())) })
 }
 
 // TestMoves: a file that was moved is read as it was, at any place; who has it open reads
@@ -113,9 +113,9 @@ func TestMoves(t *testing.T) {
 		must(t, open.Close())
 		f, err := a.Open("a.seg")
 		must(t, err)
-		dice := words.NewDice(1)
+		dice := types.NewRand(1)
 		for range 200 {
-			off, n := int64(dice.Below(uint64(size+10))), int(dice.Below(uint64(size+10)))
+			off, n := int64(dice.Uint64n(uint64(size+10))), int(dice.Uint64n(uint64(size+10)))
 			got := make([]byte, n)
 			read, err := f.ReadAt(got, off)
 			left := want[min(off, int64(size)):]
@@ -310,14 +310,14 @@ func TestDamage(t *testing.T) {
 	put(t, live, "a.seg", want)
 	must(t, over(t, live, kept).Move([]string{"a.seg"}, nil, quiet))
 	packed := read(t, kept, "a.seg.zst")
-	dice := words.NewDice(3)
+	dice := types.NewRand(3)
 	for n := range 300 {
 		spoilt, kept := bytes.Clone(packed), world.NewDisk()
-		at := int(dice.Below(uint64(len(packed))))
+		at := int(dice.Uint64n(uint64(len(packed))))
 		if n < 49 {
 			at = len(packed) - 1 - n // of the table
 		}
-		spoilt[at] ^= 1 << dice.Below(8)
+		spoilt[at] ^= 1 << dice.Uint64n(8)
 		put(t, kept, "a.seg.zst", spoilt)
 		got := read(t, over(t, live, kept), "a.seg")
 		if len(got) != len(want) {
@@ -366,18 +366,18 @@ func TestGolden(t *testing.T) {
 }
 
 // written makes a journal of many segments.
-func written(t testing.TB, d fs.FS, frames words.LSN, roll int64) (sealed []record.Sealed) {
+func written(t testing.TB, d fs.FS, frames types.LSN, roll int64) (sealed []record.Sealed) {
 	t.Helper()
 	j, _, err := journalfile.Recover(d, 7, nil)
 	must(t, err)
 	j.Roll = roll
-	for lsn := words.LSN(1); lsn <= frames; {
+	for lsn := types.LSN(1); lsn <= frames; {
 		var arena []byte
 		var batch []event.Frame
 		for range 5 {
 			off := uint32(len(arena))
-			arena = record.Begin(arena, lsn, words.Time(lsn))
-			arena, _ = record.Add(arena, off, &record.Record{Kind: record.Booted, Journal: 7, Tail: uint32(lsn)})
+			arena = record.Begin(arena, lsn, types.Time(lsn))
+			arena, _ = record.Add(arena, off, &record.Record{Kind: record.Started, Journal: 7, TailFrames: uint32(lsn)})
 			batch = append(batch, event.Frame{LSN: lsn, Off: off, Len: uint32(len(arena)) - off})
 			lsn++
 		}
@@ -449,8 +449,8 @@ func TestReadsWhileMoving(t *testing.T) {
 		readers.Add(1)
 		go func() {
 			defer readers.Done()
-			for dice := words.NewDice(n); ; {
-				want := sealed[dice.Below(uint64(len(sealed)))]
+			for dice := types.NewRand(n); ; {
+				want := sealed[dice.Uint64n(uint64(len(sealed)))]
 				if s, err := j.Read(want.LSN); err != nil || !same(s, want) {
 					t.Errorf("reading %v: %v", want.LSN, err)
 					return

@@ -10,7 +10,7 @@ import (
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // transfers makes a journal as a busy node writes it, of one segment and the beginning of
@@ -19,19 +19,19 @@ func transfers(b *testing.B, d fs.FS, frames int) {
 	b.Helper()
 	j, _, err := journalfile.Recover(d, 7, nil)
 	must(b, err)
-	dice := words.NewDice(1)
-	for j.Durable() < words.LSN(frames) {
+	dice := types.NewRand(1)
+	for j.Durable() < types.LSN(frames) {
 		var arena []byte
 		var batch []event.Frame
 		for lsn := j.Durable() + 1; len(batch) < 100; lsn++ {
-			off, n := uint32(len(arena)), dice.Below(1<<40)
+			off, n := uint32(len(arena)), dice.Uint64n(1<<40)
 			key := fmt.Appendf(nil, "%x", digest.Sum(fmt.Appendf(nil, "%d", lsn)))[:32]
 			asked := digest.Sum(key)
-			r := record.Record{Kind: record.Moved, Op: event.Transfer, Tenant: 1, Caller: 77, Key: words.Name{Text: key}, Asked: words.Asked(asked[:16]),
-				From: words.Name{Text: fmt.Appendf(nil, "customer:%010d", dice.Below(1000))}, To: words.Name{Text: fmt.Appendf(nil, "merchant:%010d", dice.Below(1000))},
-				Asset: words.Name{Text: []byte("EUR/2")}, Amount: words.Units(1 + dice.Below(100_000)), FromNow: words.Units(n), ToNow: words.Units(n * 3),
-				Spent: words.Units(n / 7), Nonce: words.Nonce(lsn / 1000), Seq: words.Seq(lsn)}
-			arena = record.Begin(arena, lsn, words.Time(1_700_000_000_000+lsn/10))
+			r := record.Record{Kind: record.Posted, Op: event.Transfer, Tenant: 1, Caller: 77, Key: types.Name{Text: key}, Hash: types.RequestHash(asked[:16]),
+				From: types.Name{Text: fmt.Appendf(nil, "customer:%010d", dice.Uint64n(1000))}, To: types.Name{Text: fmt.Appendf(nil, "merchant:%010d", dice.Uint64n(1000))},
+				Asset: types.Name{Text: []byte("EUR/2")}, Amount: types.MinorUnits(1 + dice.Uint64n(100_000)), FromBalance: types.MinorUnits(n), ToBalance: types.MinorUnits(n * 3),
+				DebitedToday: types.MinorUnits(n / 7), Nonce: types.Nonce(lsn / 1000), Seq: types.Seq(lsn)}
+			arena = record.Begin(arena, lsn, types.Time(1_700_000_000_000+lsn/10))
 			arena, _ = record.Add(arena, off, &r)
 			batch = append(batch, event.Frame{LSN: lsn, Off: off, Len: uint32(len(arena)) - off})
 		}
@@ -87,9 +87,9 @@ func BenchmarkRead(b *testing.B) {
 	j, _, err := journalfile.Reading{From: last}.Recover(a, 7)
 	must(b, err)
 	defer j.Close()
-	dice := words.NewDice(2)
+	dice := types.NewRand(2)
 	for b.Loop() {
-		_, err := j.Read(words.LSN(1 + dice.Below(frames)))
+		_, err := j.Read(types.LSN(1 + dice.Uint64n(frames)))
 		must(b, err)
 	}
 }

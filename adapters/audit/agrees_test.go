@@ -15,7 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // shelf is what a log is held to: so many lines in files of so many bytes, the youngest
@@ -219,7 +219,7 @@ func TestNotesMeetTheEnd(t *testing.T) {
 			for i := range who {
 				all.Go(func() {
 					for n := range each {
-						if l.Note(Line{Key: words.KeyID(1 + i), Status: 1 + n}); i == 0 && n == each/2 {
+						if l.Note(Line{Key: types.KeyID(1 + i), Status: 1 + n}); i == 0 && n == each/2 {
 							end()
 						}
 					}

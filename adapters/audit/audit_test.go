@@ -20,7 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -81,7 +81,7 @@ type entry struct {
 	TS       time.Time    `json:"ts"`
 	Decision string       `json:"decision_id"`
 	Key      string       `json:"key"`
-	Tenant   words.Tenant `json:"tenant"`
+	Tenant   types.Tenant `json:"tenant"`
 	Route    string       `json:"route"`
 	Peer     string       `json:"peer"`
 	Status   int          `json:"status"`
@@ -326,7 +326,7 @@ func TestManyNote(t *testing.T) {
 	for i := range who {
 		all.Go(func() {
 			for n := range each {
-				l.Note(Line{Key: words.KeyID(1 + i), Status: 1 + n})
+				l.Note(Line{Key: types.KeyID(1 + i), Status: 1 + n})
 			}
 		})
 	}

@@ -7,14 +7,14 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A Line is one use of a key. What is empty is left out.
 type Line struct {
 	Decision string       // its id
-	Key      words.KeyID  // the public part; 0: none was shown
-	Tenant   words.Tenant // the key's; 0: it is nobody's
+	Key      types.KeyID  // the public part; 0: none was shown
+	Tenant   types.Tenant // the key's; 0: it is nobody's
 	Route    string       // the endpoint or the operation
 	Peer     string       // who asked, as far as the connection tells
 	Status   int          // of HTTP

@@ -10,7 +10,7 @@ import (
 	strict "github.com/go-json-experiment/json"
 	"pgregory.net/rapid"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // whole is a text as JSON can have it, where it was not cut.
@@ -25,7 +25,7 @@ func TestHostileTexts(t *testing.T) {
 		rapid.SampledFrom([]string{"\n{\"lost\":1}\n", "\x1b[2J", "\u009b31m", "\u202e", "a\"b\\c", "\x00", "\u2028", "\U0001f600", "</script>",
 			strings.Repeat("\x01", 1000), strings.Repeat("\xff", 1000), strings.Repeat("\U0001f600", 1000), strings.Repeat("é", 32)}))
 	rapid.Check(t, func(t *rapid.T) {
-		l := Line{Decision: texts.Draw(t, "decision"), Key: words.KeyID(rapid.Uint64().Draw(t, "key")), Tenant: words.Tenant(rapid.Uint32().Draw(t, "tenant")),
+		l := Line{Decision: texts.Draw(t, "decision"), Key: types.KeyID(rapid.Uint64().Draw(t, "key")), Tenant: types.Tenant(rapid.Uint32().Draw(t, "tenant")),
 			Route: texts.Draw(t, "route"), Peer: texts.Draw(t, "peer"), Status: rapid.Int().Draw(t, "status"), Code: texts.Draw(t, "code"), TxID: texts.Draw(t, "txid"),
 			at: time.UnixMilli(rapid.Int64Range(0, 253402300799999).Draw(t, "at"))}
 		was := l

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // files are the names of all files, the oldest first.
@@ -205,7 +205,7 @@ func (w *life) step() {
 	default:
 		for range w.pick(5) {
 			w.noted[w.name-1]++
-			w.log.Note(Line{Key: words.KeyID(w.name), Status: w.noted[w.name-1], Route: strings.Repeat("r", w.pick(40))})
+			w.log.Note(Line{Key: types.KeyID(w.name), Status: w.noted[w.name-1], Route: strings.Repeat("r", w.pick(40))})
 		}
 	}
 }

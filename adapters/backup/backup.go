@@ -18,7 +18,7 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Why there is no copy.
@@ -42,7 +42,7 @@ func CutOf(from fs.FS) (Cut, error) { return durable.Read(from, cutName) }
 // Done is what was copied now.
 type Done struct {
 	Cut
-	From   words.LSN // frames behind this one are new in the copy
+	From   types.LSN // frames behind this one are new in the copy
 	Frames uint64
 	Bytes  int64 // of their bodies
 }
@@ -51,7 +51,7 @@ const slice = 4 << 20 // bytes that are written and synced at once
 
 // Bounds are what a copy is held to.
 type Bounds struct {
-	Upto words.LSN // the last durable frame; 0: the journal's end, and nobody writes it
+	Upto types.LSN // the last durable frame; 0: the journal's end, and nobody writes it
 	Heir bool      // the copy may be of the journal that this one was restored from, and is no copy of that any more
 }
 
@@ -89,7 +89,7 @@ func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Don
 }
 
 // firstID is what a journal was called when it began: later segments may be of another.
-func firstID(from fs.FS) (id words.JournalID, err error) {
+func firstID(from fs.FS) (id types.JournalID, err error) {
 	if names, err := from.List(); err != nil || len(names) == 0 {
 		return 0, errors.Join(ErrNone, err)
 	}
@@ -113,7 +113,7 @@ type copying struct {
 	ctx   context.Context
 	tell  func(Done)
 	to    *journalfile.Journal
-	as    words.JournalID // whose frames are taken
+	as    types.JournalID // whose frames are taken
 	heir  bool            // those of another may follow, that was restored from it
 	done  Done
 	batch []record.Sealed
@@ -121,7 +121,7 @@ type copying struct {
 }
 
 // open finds out what the copy has.
-func (c *copying) open(to fs.FS, id words.JournalID) (err error) {
+func (c *copying) open(to fs.FS, id types.JournalID) (err error) {
 	said, err := CutOf(to)
 	if err != nil {
 		return err
@@ -143,12 +143,12 @@ func (c *copying) open(to fs.FS, id words.JournalID) (err error) {
 // at notes where the copy ends.
 func (c *copying) at(s *record.Sealed) {
 	h, _, err := record.Open(s.Body)
-	words.Assert(err == nil, "backup: a frame that was read is none")
+	types.Assert(err == nil, "backup: a frame that was read is none")
 	c.done.Cut = Cut{Journal: s.Journal, LSN: s.LSN, Root: s.Root, At: h.At}
 }
 
 // run copies what the copy has not.
-func (c *copying) run(from fs.FS, upto words.LSN) error {
+func (c *copying) run(from fs.FS, upto types.LSN) error {
 	behind := journalfile.From{LSN: c.done.LSN, Root: c.done.Root, Journal: c.done.Journal}
 	if c.done.LSN == 0 {
 		behind = journalfile.From{}
@@ -225,8 +225,8 @@ func (c *copying) flush() error {
 
 // As is what a copy is restored as.
 type As struct {
-	Journal  words.JournalID // random: no other journal is called so
-	At       words.Time      // now; the node's time goes on from there, or from the copy's end
+	Journal  types.JournalID // random: no other journal is called so
+	At       types.Time      // now; the node's time goes on from there, or from the copy's end
 	KeepKeys bool            // the API keys of then are still somebody's
 }
 
@@ -257,7 +257,7 @@ func Restore(ctx context.Context, from, to fs.FS, as As, tell func(Done)) (d Don
 	body := record.Begin(nil, cut.LSN+1, max(as.At, cut.At))
 	body, _ = record.Add(body, 0, &record.Record{Kind: record.Restored, Journal: as.Journal, Upto: cut.LSN, Root: cut.Root})
 	if !as.KeepKeys {
-		body, _ = record.Add(body, 0, &record.Record{Kind: record.Disowned})
+		body, _ = record.Add(body, 0, &record.Record{Kind: record.AllKeysRevoked})
 	}
 	_, err = c.to.Write(body, []event.Frame{{LSN: cut.LSN + 1, Len: uint32(len(body))}})
 	if err == nil {

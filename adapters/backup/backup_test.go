@@ -10,7 +10,7 @@ import (
 	"macronode/chaos/world"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // writer is a journal that grows by frames with nothing but the time.
@@ -18,17 +18,17 @@ type writer struct {
 	*testing.T
 	disk *world.Disk
 	jour *journalfile.Journal
-	last words.LSN
+	last types.LSN
 }
 
-func newWriter(t *testing.T, id words.JournalID) *writer {
+func newWriter(t *testing.T, id types.JournalID) *writer {
 	w := &writer{T: t, disk: world.NewDisk()}
 	w.disk.Fuse = -1
 	w.open(id)
 	return w
 }
 
-func (w *writer) open(id words.JournalID) {
+func (w *writer) open(id types.JournalID) {
 	w.Helper()
 	j, found, err := journalfile.Recover(w.disk, id, nil)
 	if err != nil {
@@ -42,8 +42,8 @@ func (w *writer) grow(frames int) {
 	w.Helper()
 	for range frames {
 		w.last++
-		body := record.Begin(nil, w.last, words.Time(w.last)*1000)
-		body, _ = record.Add(body, 0, &record.Record{Kind: record.Booted, Journal: w.jour.ID(), Cut: uint64(w.last)})
+		body := record.Begin(nil, w.last, types.Time(w.last)*1000)
+		body, _ = record.Add(body, 0, &record.Record{Kind: record.Started, Journal: w.jour.ID(), CutBytes: uint64(w.last)})
 		if _, err := w.jour.Write(body, []event.Frame{{LSN: w.last, Len: uint32(len(body))}}); err != nil {
 			w.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func read(t *testing.T, fsys fs.FS) (all []record.Sealed) {
 
 // same fails unless a journal has the frames of another, up to one: bodies, roots, and
 // whose they are.
-func same(t *testing.T, got, want []record.Sealed, upto words.LSN) {
+func same(t *testing.T, got, want []record.Sealed, upto types.LSN) {
 	t.Helper()
 	if len(got) < int(upto) || len(want) < int(upto) {
 		t.Fatalf("%d and %d frames, want %v", len(got), len(want), upto)
@@ -91,8 +91,8 @@ func TestCopies(t *testing.T) {
 	w, to := newWriter(t, 7), room()
 	for _, c := range []struct {
 		grow int
-		upto words.LSN
-		from words.LSN
+		upto types.LSN
+		from types.LSN
 	}{{9, 5, 0}, {0, 5, 5}, {20, 29, 5}, {1, 30, 29}, {0, 30, 30}, {0, 0, 30}} {
 		w.grow(c.grow)
 		d, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: c.upto}, nil)
@@ -101,7 +101,7 @@ func TestCopies(t *testing.T) {
 			t.Fatalf("to %v: %+v, %v", c.upto, d, err)
 		}
 		all := read(t, to)
-		if len(all) != int(want) || all[want-1].Root != d.Root || d.At != words.Time(want)*1000 {
+		if len(all) != int(want) || all[want-1].Root != d.Root || d.At != types.Time(want)*1000 {
 			t.Fatalf("%d frames, %+v", len(all), d)
 		}
 		same(t, all, read(t, w.disk), want)
@@ -123,7 +123,7 @@ func TestACopyOfAnother(t *testing.T) {
 	shorter.grow(4)
 	for what, c := range map[string]struct {
 		from *world.Disk
-		upto words.LSN
+		upto types.LSN
 		want error
 	}{
 		"another journal":          {other.disk, 20, backup.ErrFork},
@@ -186,7 +186,7 @@ func TestRestores(t *testing.T) {
 			}
 			same(t, read(t, into), all, 21)
 		}
-		for _, upto := range []words.LSN{0, 12, 15, 21, 22} { // the one before lives on, and is told that this is no copy of it
+		for _, upto := range []types.LSN{0, 12, 15, 21, 22} { // the one before lives on, and is told that this is no copy of it
 			w.grow(int(max(upto, w.last) - w.last))
 			if _, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: upto}, nil); !errors.Is(err, backup.ErrFork) || len(read(t, to)) != 21 {
 				t.Fatalf("the one before, to %v: %v", upto, err)
@@ -220,7 +220,7 @@ func TestACopyThatRots(t *testing.T) {
 		if _, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: 12}, nil); err != nil {
 			t.Fatal(err)
 		}
-		to.Rot(&world.Seeded{Dice: words.NewDice(seed)})
+		to.Rot(&world.Seeded{Dice: types.NewRand(seed)})
 		if _, err := backup.Restore(t.Context(), to, back, backup.As{Journal: 9}, nil); err != nil {
 			said++
 			continue
@@ -251,7 +251,7 @@ func TestACrashWhereItIsAnother(t *testing.T) {
 		to.Fuse = fuse
 		_, err := backup.Copy(t.Context(), next.disk, to, backup.Bounds{Upto: 6}, nil)
 		whole := !to.Dead()
-		to.Crash(&world.Seeded{Dice: words.NewDice(uint64(fuse))})
+		to.Crash(&world.Seeded{Dice: types.NewRand(uint64(fuse))})
 		to.Fuse = -1
 		if whole {
 			if err != nil || fuse < 10 {
@@ -274,7 +274,7 @@ func TestACrashBetweenAnyTwoMoves(t *testing.T) {
 	want := read(t, w.disk)
 	crashes := 0
 	for fuse := 0; ; fuse++ {
-		dice, to := words.NewDice(uint64(fuse)), room()
+		dice, to := types.NewRand(uint64(fuse)), room()
 		if _, err := backup.Copy(t.Context(), w.disk, to, backup.Bounds{Upto: 5}, nil); err != nil {
 			t.Fatal(err)
 		}

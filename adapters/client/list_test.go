@@ -20,7 +20,7 @@ import (
 // Receipts that are golden for ever have the hash that they say, and one byte more or
 // less of what they tell is found out.
 func TestReceiptsAreVerified(t *testing.T) {
-	text, err := os.ReadFile("../../core/receipt/testdata/golden.txt")
+	text, err := os.ReadFile("../../core/wallet/receipt/testdata/golden.txt")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"macronode/adapters/access"
+	"macronode/adapters/accesslog"
 )
 
 // TestHowManyLines: both pages say of how many requests a second each has its line.
 func TestHowManyLines(t *testing.T) {
 	for _, page := range []string{"../../docs/config.md", "../../docs/operating.md"} {
 		text, err := os.ReadFile(page)
-		if want := fmt.Sprintf("of more than %d a second", access.Each); err != nil || !strings.Contains(string(text), want) {
+		if want := fmt.Sprintf("of more than %d a second", accesslog.Each); err != nil || !strings.Contains(string(text), want) {
 			t.Errorf("%s does not say %q: %v", page, want, err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // lists says what is wrong with the entries of lists, alone and together, where their tags
@@ -44,17 +44,17 @@ const longestSpan = 366 * 24 * time.Hour // in which a whole burst comes back
 func (c *Config) quota(at int, refuse refuser) {
 	q := &c.Quotas[at]
 	switch {
-	case q.Scope == words.OfInstance && len(q.Classes) < int(words.Classes):
+	case q.Scope == types.ScopeInstance && len(q.Classes) < int(types.NumClasses):
 		refuse(".classes", "leaves out some: a quota of the instance is for all classes")
-	case (q.Scope == words.OfKey || q.Scope == words.OfTenant) && slices.Equal(q.Classes, []words.Class{words.Anon}):
+	case (q.Scope == types.ScopeKey || q.Scope == types.ScopeTenant) && slices.Equal(q.Classes, []types.Class{types.ClassAnon}):
 		refuse(".classes", "has anon alone, which has neither key nor tenant: a quota of those wants internal or authed")
 	}
 	c.counts(q, refuse)
 	units, every := q.Rate()
 	switch {
-	case q.Burst.Sized && q.Unit() == words.Requests:
+	case q.Burst.Sized && q.Unit() == types.UnitRequests:
 		refuse(".burst", "is %s: it wants a whole number, for it counts requests", q.Burst)
-	case !q.Burst.Sized && q.Unit() == words.Bytes:
+	case !q.Burst.Sized && q.Unit() == types.UnitBytes:
 		refuse(".burst", "is %s: it wants a size such as 512KiB, 256MiB or 1GiB, for it counts bytes", q.Burst)
 	case units == 0:
 	case (q.Burst.Units*uint64(every/time.Second)+units-1)/units > uint64(longestSpan/time.Second):
@@ -69,8 +69,8 @@ func (c *Config) quota(at int, refuse refuser) {
 func (c *Config) counts(q *Quota, refuse refuser) {
 	at, ok := c.Route(q.Route)
 	switch {
-	case q.Scope != words.OfRoute && q.Route == "":
-	case q.Scope != words.OfRoute:
+	case q.Scope != types.ScopeRoute && q.Route == "":
+	case q.Scope != types.ScopeRoute:
 		refuse(".route", "is %q: a quota of scope %v is for all routes", q.Route, q.Scope)
 	case q.Route == "":
 		refuse("", "has no route: scope route wants the name of one")
@@ -86,7 +86,7 @@ func (c *Config) counts(q *Quota, refuse refuser) {
 			return
 		}
 		refuse(".route", "is %q, which is no route: the nearest is %s, there are %s", q.Route, nearest(q.Route, names), strings.Join(names, ", "))
-	case c.Routes[at].Auth == "key" && slices.Equal(q.Classes, []words.Class{words.Anon}):
+	case c.Routes[at].Auth == "key" && slices.Equal(q.Classes, []types.Class{types.ClassAnon}):
 		refuse(".classes", "has anon alone, which routes[%d] does not take: it wants internal or authed", at)
 	}
 }

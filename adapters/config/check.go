@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Check says what is wrong with the values, each alone and together: one sentence
@@ -116,7 +116,7 @@ func (c *Config) ceilings() error {
 	l := &c.Wallet.Limits
 	for _, day := range [...]struct {
 		key string
-		has words.Amount
+		has types.Amount
 	}{{"wallet.limits.day", l.Day}, {"wallet.limits.issue_day", l.IssueDay}} {
 		if day.has.Less(l.Amount) {
 			return c.exceeds("wallet.limits.amount", l.Amount, day.key, day.has)
@@ -173,9 +173,9 @@ func (c *Config) turns() error {
 func (c *Config) tickets() error {
 	q, p := &c.Queue, &c.Permits
 	// each class has slots for all of them
-	if all := 3 * (q.Money + q.Lists + q.Beyond + q.Streams + p.Money + p.Lists + p.Beyond + p.Streams); all > words.MaxTickets {
+	if all := 3 * (q.Money + q.Lists + q.Beyond + q.Streams + p.Money + p.Lists + p.Beyond + p.Streams); all > types.MaxTickets {
 		return fmt.Errorf("permits.money (%s) is %d, which with all other permits and queues, three times, is %d: they want at most %d together",
-			c.layer("permits.money"), p.Money, all, words.MaxTickets)
+			c.layer("permits.money"), p.Money, all, types.MaxTickets)
 	}
 	return nil
 }

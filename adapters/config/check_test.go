@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Check over values alone: no layer is needed to be right or wrong.
@@ -51,11 +51,11 @@ func TestCheck(t *testing.T) {
 		{"ttl too short", func(c *Config) { c.Wallet.Idempotency.TTL = 59 * time.Second }, `wallet.idempotency.ttl (default) is 59s: it wants a duration such as 200ms, 5s or 24h, from 1m to 72h`},
 		{"ttl longest", func(c *Config) { c.Wallet.Idempotency.TTL = 72 * time.Hour }, ""},
 		{"ttl too long", func(c *Config) { c.Wallet.Idempotency.TTL = 72*time.Hour + 1 }, `wallet.idempotency.ttl (default) is 72h0m0.000000001s: it wants a duration such as 200ms, 5s or 24h, from 1m to 72h`},
-		{"more at once than a day", func(c *Config) { c.Wallet.Limits.Day = words.Units(5) }, `wallet.limits.amount (default) is 100000000000000000000: it wants at most wallet.limits.day (default), which is 5`},
-		{"more at once than is issued", func(c *Config) { c.Wallet.Limits.IssueDay = words.Units(5) }, `wallet.limits.amount (default) is 100000000000000000000: it wants at most wallet.limits.issue_day (default), which is 5`},
-		{"the most there may be", func(c *Config) { c.Wallet.Limits.Day, c.Wallet.Limits.IssueDay = words.MaxSupply(), words.MaxSupply() }, ""},
-		{"nothing at once", func(c *Config) { c.Wallet.Limits.Amount = words.Amount{} }, `wallet.limits.amount (default) is 0: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
-		{"more than there may be", func(c *Config) { c.Wallet.Limits.Day = words.Amount{Hi: 1 << 63} }, `wallet.limits.day (default) is 170141183460469231731687303715884105728: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
+		{"more at once than a day", func(c *Config) { c.Wallet.Limits.Day = types.MinorUnits(5) }, `wallet.limits.amount (default) is 100000000000000000000: it wants at most wallet.limits.day (default), which is 5`},
+		{"more at once than is issued", func(c *Config) { c.Wallet.Limits.IssueDay = types.MinorUnits(5) }, `wallet.limits.amount (default) is 100000000000000000000: it wants at most wallet.limits.issue_day (default), which is 5`},
+		{"the most there may be", func(c *Config) { c.Wallet.Limits.Day, c.Wallet.Limits.IssueDay = types.MaxSupply(), types.MaxSupply() }, ""},
+		{"nothing at once", func(c *Config) { c.Wallet.Limits.Amount = types.Amount{} }, `wallet.limits.amount (default) is 0: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
+		{"more than there may be", func(c *Config) { c.Wallet.Limits.Day = types.Amount{Hi: 1 << 63} }, `wallet.limits.day (default) is 170141183460469231731687303715884105728: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
 		{"stalled once failed", func(c *Config) { c.Journal.Stall, c.Journal.Fail = time.Second, time.Second }, `journal.stall (default) is 1s: it wants less than journal.fail (default), which is 1s`},
 		{"a tenant waits more than its class", func(c *Config) { c.Queue.Class = 24 }, `queue.flow_share (default) is 25: it wants at most queue.class_share (default), which is 24`},
 		{"a tenant waits as much as its class", func(c *Config) { c.Queue.Flow = 33 }, ""},
@@ -65,14 +65,14 @@ func TestCheck(t *testing.T) {
 		{"nobody waits", func(c *Config) { c.Queue.MaxWait, c.Queue.Pace = 0, 0 }, ""},
 		{"nobody is served", func(c *Config) { c.Queue.Weights = Weights{} }, `queue.weights.internal (default), queue.weights.authed (default) and queue.weights.anon (default) are 0: one of them wants more, or nobody is served`},
 		{"only one class is served", func(c *Config) { c.Queue.Weights = Weights{Authed: 1} }, ""},
-		{"as many as there are tickets", func(c *Config) { c.Queue.Beyond = words.MaxTickets/3 - 256 - 64 - 64 - 512 - 32 - 256 - 256 }, ""},
-		{"one more than there are tickets", func(c *Config) { c.Queue.Beyond = words.MaxTickets/3 - 256 - 64 - 64 - 512 - 32 - 256 - 256 + 1 }, `permits.money (default) is 512, which with all other permits and queues, three times, is 65538: they want at most 65536 together`},
+		{"as many as there are tickets", func(c *Config) { c.Queue.Beyond = types.MaxTickets/3 - 256 - 64 - 64 - 512 - 32 - 256 - 256 }, ""},
+		{"one more than there are tickets", func(c *Config) { c.Queue.Beyond = types.MaxTickets/3 - 256 - 64 - 64 - 512 - 32 - 256 - 256 + 1 }, `permits.money (default) is 512, which with all other permits and queues, three times, is 65538: they want at most 65536 together`},
 		{"no permits", func(c *Config) { c.Permits.Beyond = 0 }, `permits.beyond (default) is 0: it wants a whole number from 1 to 21845`},
 		{"no queue", func(c *Config) { c.Queue.Lists = 0 }, `queue.lists (default) is 0: it wants a whole number from 3 to 65536`},
 		{"no queue for each class", func(c *Config) { c.Queue.Money = 2 }, `queue.money (default) is 2: it wants a whole number from 3 to 65536`},
 		{"header larger than any", func(c *Config) { c.HTTP.HeaderBytes = 64<<10 + 1 }, `http.header_bytes (default) is 65537B: it wants a size such as 512KiB, 256MiB or 1GiB, from 4KiB to 64KiB`},
 		{"an entry out of range", func(c *Config) {
-			c.Quotas = []Quota{{Scope: words.OfPeer, Requests: Rate{1, time.Second}, Burst: Burst{Units: 1<<40 + 1}}}
+			c.Quotas = []Quota{{Scope: types.ScopePeer, Requests: Rate{1, time.Second}, Burst: Burst{Units: 1<<40 + 1}}}
 		}, "2 wrong"},
 		{"an entry of a list in an entry", func(c *Config) {
 			c.Upstreams = []Upstream{{Name: "a", URLs: []string{"http://a", "b"}, Protocol: "auto", Tries: 3, Health: Health{Interval: time.Second, Timeout: time.Second, Fall: 1, Rise: 1}}}

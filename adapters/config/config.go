@@ -29,7 +29,7 @@ import (
 	"net/netip"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Config is every key and where its value came from. It is made by Load.
@@ -115,9 +115,9 @@ type Limits struct {
 	TenantHoldings int          `key:"tenant_holdings" default:"=wallet.limits.holdings" min:"1" max:"100000000" change:"restart" doc:"Holdings of one tenant."`
 	TenantAssets   int          `key:"tenant_assets" default:"=wallet.limits.assets" min:"1" max:"1000000" change:"restart" doc:"Assets of one tenant."`
 	TenantHolds    int          `key:"tenant_holds" default:"=wallet.limits.holds" min:"0" max:"100000000" change:"restart" doc:"Active holds of one tenant."`
-	Amount         words.Amount `key:"amount" default:"100000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Minor units that one operation may move."`
-	Day            words.Amount `key:"day" default:"10000000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Minor units of one asset that may leave one account in a UTC day."`
-	IssueDay       words.Amount `key:"issue_day" default:"=wallet.limits.day" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Minor units of one asset that may be issued in a UTC day."`
+	Amount         types.Amount `key:"amount" default:"100000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Minor units that one operation may move."`
+	Day            types.Amount `key:"day" default:"10000000000000000000000" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Minor units of one asset that may leave one account in a UTC day."`
+	IssueDay       types.Amount `key:"issue_day" default:"=wallet.limits.day" min:"1" max:"170141183460469231731687303715884105727" change:"restart" doc:"Minor units of one asset that may be issued in a UTC day."`
 }
 
 // Idempotency is the window of keys.
@@ -205,4 +205,4 @@ type Log struct {
 }
 
 // A decided frame must fit into half of the smallest backlog: sweeps stop there.
-const _ = uint(4<<20/2 - words.MaxFrame)
+const _ = uint(4<<20/2 - types.MaxFrame)

@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // sources are the given YAML, variables and flags (key=text). The file is
@@ -217,11 +217,11 @@ func TestEveryKeyIsComplete(t *testing.T) {
 			t.Errorf("%s: follows %s, which is no such key", k.path, leader)
 		}
 	}
-	if in, ok := (&layers{keys: all}).find("node.in_flight"); !ok || in.tag.Get("max") != strconv.Itoa(words.MaxTickets) {
+	if in, ok := (&layers{keys: all}).find("node.in_flight"); !ok || in.tag.Get("max") != strconv.Itoa(types.MaxTickets) {
 		t.Errorf("node.in_flight may be more than there are tickets")
 	}
 	const reads = 3 // of one route, each with a ticket of its own
-	if k, ok := (&layers{keys: all}).find("permits.beyond"); !ok || k.tag.Get("max") != strconv.Itoa(words.MaxTickets/reads) {
+	if k, ok := (&layers{keys: all}).find("permits.beyond"); !ok || k.tag.Get("max") != strconv.Itoa(types.MaxTickets/reads) {
 		t.Errorf("permits.beyond may be more than there are tickets for their reads")
 	}
 	if f, ok := reflect.TypeFor[Route]().FieldByName("Hydrate"); !ok || f.Tag.Get("most") != strconv.Itoa(reads) {
@@ -236,7 +236,7 @@ func complete(t *testing.T, k key) {
 	_, topped := k.tag.Lookup("max")
 	form, formed := k.tag.Lookup("form")
 	_, isForm := forms[form]
-	number := slices.ContainsFunc([]any{0, Bytes(0), time.Second, words.Amount{}, Rate{}, Burst{}}, func(like any) bool {
+	number := slices.ContainsFunc([]any{0, Bytes(0), time.Second, types.Amount{}, Rate{}, Burst{}}, func(like any) bool {
 		return reflect.TypeOf(like) == k.value.Type()
 	})
 	switch {

@@ -5,28 +5,28 @@ import (
 	"strings"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A Quota lets each subject of its scope have so many requests, or bytes, a second, and
 // Burst at once when it has been idle. When it was loaded, Burst and Classes are set.
 type Quota struct {
-	Name     string        `key:"name" form:"label" doc:"What it is called where it is told of."`
-	Scope    words.Scope   `key:"scope" one:"instance peer key tenant route" need:"yes" doc:"Whom it counts: all, each peer, each key, each tenant, or all who ask for one route."`
-	Route    string        `key:"route" form:"label" doc:"Name of the route, of a quota whose scope that is."`
-	Requests Rate          `key:"requests_per_second" min:"0.000001" max:"1000000000" either:"rate" doc:"Requests that it gives back in a second."`
-	Bytes    Bytes         `key:"bytes_per_second" min:"1B" max:"1024GiB" either:"rate" doc:"Bytes that it gives back in a second."`
-	Burst    Burst         `key:"burst" min:"1" max:"1099511627776" doc:"What may be had at once by who was idle; when it is not set, what a second gives back, and at least 1."`
-	Classes  []words.Class `key:"classes" one:"internal authed anon" most:"3" takes:"classes" doc:"Whom it is for; when it is not set, all who have what it counts, or whom its route takes."`
-	Shadow   bool          `key:"shadow" default:"false" doc:"Refuses nobody; quota_refused_total counts whom it would have refused."`
+	Name     string           `key:"name" form:"label" doc:"What it is called where it is told of."`
+	Scope    types.QuotaScope `key:"scope" one:"instance peer key tenant route" need:"yes" doc:"Whom it counts: all, each peer, each key, each tenant, or all who ask for one route."`
+	Route    string           `key:"route" form:"label" doc:"Name of the route, of a quota whose scope that is."`
+	Requests Rate             `key:"requests_per_second" min:"0.000001" max:"1000000000" either:"rate" doc:"Requests that it gives back in a second."`
+	Bytes    Bytes            `key:"bytes_per_second" min:"1B" max:"1024GiB" either:"rate" doc:"Bytes that it gives back in a second."`
+	Burst    Burst            `key:"burst" min:"1" max:"1099511627776" doc:"What may be had at once by who was idle; when it is not set, what a second gives back, and at least 1."`
+	Classes  []types.Class    `key:"classes" one:"internal authed anon" most:"3" takes:"classes" doc:"Whom it is for; when it is not set, all who have what it counts, or whom its route takes."`
+	Shadow   bool             `key:"shadow" default:"false" doc:"Refuses nobody; quota_refused_total counts whom it would have refused."`
 }
 
 // Unit is what q counts.
-func (q *Quota) Unit() words.Unit {
+func (q *Quota) Unit() types.QuotaUnit {
 	if q.Bytes > 0 {
-		return words.Bytes
+		return types.UnitBytes
 	}
-	return words.Requests
+	return types.UnitRequests
 }
 
 // Rate is how many units come back in a time.
@@ -45,10 +45,10 @@ func (c *Config) completeQuota(q *Quota) {
 		q.Burst = Burst{Units: (units + second - 1) / second, Sized: q.Bytes > 0}
 	}
 	if len(q.Classes) == 0 {
-		q.Classes = []words.Class{words.Internal, words.Authed}
+		q.Classes = []types.Class{types.ClassInternal, types.ClassAuthed}
 		at, _ := c.Route(q.Route)
-		if q.Scope == words.OfInstance || q.Scope == words.OfPeer || q.Scope == words.OfRoute && (at < 0 || c.Routes[at].Auth == "none") {
-			q.Classes = append(q.Classes, words.Anon)
+		if q.Scope == types.ScopeInstance || q.Scope == types.ScopePeer || q.Scope == types.ScopeRoute && (at < 0 || c.Routes[at].Auth == "none") {
+			q.Classes = append(q.Classes, types.ClassAnon)
 		}
 	}
 }

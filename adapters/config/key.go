@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // key is one leaf of the tree, in a given Config, or a part of one that is a list.
@@ -109,7 +109,7 @@ func (k key) wants() string {
 		what = "a duration such as 200ms, 5s or 24h,"
 	case Bytes:
 		what = "a size such as 512KiB, 256MiB or 1GiB,"
-	case words.Amount:
+	case types.Amount:
 		what = "an amount, a text of digits without leading zeros,"
 	}
 	return what + " from " + k.tag.Get("min") + " to " + k.tag.Get("max")

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // The whole file that an operator needs to stand in front of a service.
@@ -17,8 +17,8 @@ func TestTheFileInFrontOfAService(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	everybody := []words.Class{words.Internal, words.Authed, words.Anon}
-	quota := Quota{Scope: words.OfInstance, Requests: Rate{5000, time.Second}, Burst: Burst{Units: 100}, Classes: everybody}
+	everybody := []types.Class{types.ClassInternal, types.ClassAuthed, types.ClassAnon}
+	quota := Quota{Scope: types.ScopeInstance, Requests: Rate{5000, time.Second}, Burst: Burst{Units: 100}, Classes: everybody}
 	upstream := Upstream{Name: "app", URLs: []string{"http://127.0.0.1:9000"}, Protocol: "auto", Tries: 3,
 		Health: Health{Interval: 5 * time.Second, Timeout: time.Second, Fall: 3, Rise: 2}}
 	route := Route{Path: "/", Upstream: "app", Auth: "none", Deadline: 5 * time.Second, PathNormalization: AnyPaths, CORS: CORS{MaxAge: 10 * time.Minute}}
@@ -43,12 +43,12 @@ func TestEntriesSayAll(t *testing.T) {
 	)
 	want := &Config{
 		Quotas: []Quota{
-			{Name: "few", Scope: words.OfKey, Bytes: 1 << 20, Burst: Burst{3 << 20, true}, Classes: []words.Class{words.Authed, words.Internal}, Shadow: true},
-			{Scope: words.OfPeer, Requests: Rate{25, 100 * time.Second}, Burst: Burst{Units: 1}, Classes: []words.Class{words.Internal, words.Authed, words.Anon}},
-			{Scope: words.OfTenant, Bytes: 1, Burst: Burst{1, true}, Classes: []words.Class{words.Internal, words.Authed}},
-			{Scope: words.OfPeer, Requests: Rate{15, 10 * time.Second}, Burst: Burst{Units: 2}, Classes: []words.Class{words.Internal, words.Authed, words.Anon}},
-			{Scope: words.OfRoute, Route: "x", Requests: Rate{50, time.Second}, Burst: Burst{Units: 50}, Classes: []words.Class{words.Internal, words.Authed}},
-			{Scope: words.OfRoute, Route: "both", Requests: Rate{5, time.Second}, Burst: Burst{Units: 5}, Classes: []words.Class{words.Internal, words.Authed, words.Anon}},
+			{Name: "few", Scope: types.ScopeKey, Bytes: 1 << 20, Burst: Burst{3 << 20, true}, Classes: []types.Class{types.ClassAuthed, types.ClassInternal}, Shadow: true},
+			{Scope: types.ScopePeer, Requests: Rate{25, 100 * time.Second}, Burst: Burst{Units: 1}, Classes: []types.Class{types.ClassInternal, types.ClassAuthed, types.ClassAnon}},
+			{Scope: types.ScopeTenant, Bytes: 1, Burst: Burst{1, true}, Classes: []types.Class{types.ClassInternal, types.ClassAuthed}},
+			{Scope: types.ScopePeer, Requests: Rate{15, 10 * time.Second}, Burst: Burst{Units: 2}, Classes: []types.Class{types.ClassInternal, types.ClassAuthed, types.ClassAnon}},
+			{Scope: types.ScopeRoute, Route: "x", Requests: Rate{50, time.Second}, Burst: Burst{Units: 50}, Classes: []types.Class{types.ClassInternal, types.ClassAuthed}},
+			{Scope: types.ScopeRoute, Route: "both", Requests: Rate{5, time.Second}, Burst: Burst{Units: 5}, Classes: []types.Class{types.ClassInternal, types.ClassAuthed, types.ClassAnon}},
 		},
 		Upstreams: []Upstream{
 			{Name: "a", URLs: []string{"http://a"}, Protocol: "auto", Tries: 3, Health: Health{"", 5 * time.Second, time.Second, 3, 2}},
@@ -85,7 +85,7 @@ func TestEntriesSayAll(t *testing.T) {
 func TestAListIsOneKey(t *testing.T) {
 	s := sources(t, "quotas: [{scope: peer, requests_per_second: 1}, {scope: key, requests_per_second: 2}]", nil, `quotas=[{"scope":"tenant","requests_per_second":3}]`)
 	c, err := Load(s)
-	if err != nil || len(c.Quotas) != 1 || c.Quotas[0].Scope != words.OfTenant {
+	if err != nil || len(c.Quotas) != 1 || c.Quotas[0].Scope != types.ScopeTenant {
 		t.Fatalf("%v %+v", err, c)
 	}
 	if c, err = Load(Sources{File: s.File, Flags: []Flag{{Key: "quotas", Text: "[]"}}}); err != nil || len(c.Quotas) != 0 {

@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // drawn gives every part of the tree a value that its tags allow, or none.
@@ -69,12 +69,12 @@ func drawnLeaf(t *rapid.T, k key) {
 		text = number(`[1-9][0-9]{0,3}(B|KiB|MiB)`, `[1-9][0-9]{0,3}GiB`)
 	case Rate:
 		text = number(`[0-9]{1,4}\.[0-9]{1,6}`, `[0-9]{1,9}`)
-	case int, words.Amount, Burst:
+	case int, types.Amount, Burst:
 		text = number(`[0-9]{1,4}`, `[1-9][0-9]{5,7}`)
 	case netip.Prefix:
 		bits := rapid.IntRange(0, 32).Draw(t, "bits")
 		text = netip.PrefixFrom(netip.AddrFrom4([4]byte(rapid.SliceOfN(rapid.Byte(), 4, 4).Draw(t, k.path))), bits).Masked().String()
-	case string, words.Scope, words.Class:
+	case string, types.QuotaScope, types.Class:
 		switch f, ok := forms[k.tag.Get("form")]; {
 		case len(one) > 0:
 			text = rapid.SampledFrom(one).Draw(t, k.path)
@@ -99,10 +99,10 @@ func mended(c *Config) bool {
 	for i := range c.Quotas {
 		q := &c.Quotas[i]
 		q.Burst.Sized = q.Bytes > 0
-		if q.Scope == words.OfInstance {
+		if q.Scope == types.ScopeInstance {
 			q.Classes = nil
 		}
-		if q.Route = ""; q.Scope == words.OfRoute && len(c.Routes) > 0 && c.Routes[0].Name != "" {
+		if q.Route = ""; q.Scope == types.ScopeRoute && len(c.Routes) > 0 && c.Routes[0].Name != "" {
 			q.Route = c.Routes[0].Name
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Schema is the tree as JSON Schema.
@@ -175,7 +175,7 @@ func (s schema) form(k key) {
 		s.texts("pattern", `^[+-]?((([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|µs|μs|ms|s|m|h))+|0)$`)
 	case Bytes:
 		s.texts("pattern", sizes)
-	case words.Amount:
+	case types.Amount:
 		s.texts("pattern", `^(0|[1-9][0-9]{0,38})$`)
 	case netip.Prefix:
 		s.texts("pattern", `^[0-9A-Fa-f.:]+/[0-9]{1,3}$`)

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 var errText = errors.New("not such a text")
@@ -170,8 +170,8 @@ func parse(v reflect.Value, text string) error {
 			return err
 		}
 		*p = b
-	case *words.Amount:
-		a, err := words.ParseAmount(text)
+	case *types.Amount:
+		a, err := types.ParseAmount(text)
 		if err != nil {
 			return errText
 		}
@@ -194,10 +194,10 @@ func parse(v reflect.Value, text string) error {
 			return err
 		}
 		*p = n
-	case *words.Scope:
-		return parseName(p, text, words.Scopes)
-	case *words.Class:
-		return parseName(p, text, words.Classes)
+	case *types.QuotaScope:
+		return parseName(p, text, types.NumQuotaScopes)
+	case *types.Class:
+		return parseName(p, text, types.NumClasses)
 	default:
 		panic(fmt.Sprintf("config: a key of type %T", p))
 	}
@@ -227,8 +227,8 @@ func duration(d time.Duration) string {
 // less compares two values of one ordered type.
 func less(a, b reflect.Value) bool {
 	switch x := a.Interface().(type) {
-	case words.Amount:
-		return x.Less(b.Interface().(words.Amount))
+	case types.Amount:
+		return x.Less(b.Interface().(types.Amount))
 	case Rate:
 		return x.less(b.Interface().(Rate))
 	case Burst:

@@ -15,7 +15,7 @@ import (
 	"strings"
 
 	"macronode/adapters/fs"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Name is the file of a data directory, and of a copy of a journal that had lost frames.
@@ -26,10 +26,10 @@ var ErrFormat = errors.New("durable: the file is damaged")
 
 // A Mark is the last frame of a journal that is known to be durable. The zero Mark is of none.
 type Mark struct {
-	Journal words.JournalID
-	LSN     words.LSN
-	Root    words.Root // of the chain, at that frame
-	At      words.Time
+	Journal types.JournalID
+	LSN     types.LSN
+	Root    types.Root // of the chain, at that frame
+	At      types.Time
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -91,6 +91,6 @@ func parse(text string) (m Mark, err error) {
 	if errors.Join(err1, err2, err3, err4) != nil {
 		return Mark{}, ErrFormat
 	}
-	m.Journal, m.LSN, m.At = words.JournalID(id), words.LSN(lsn), words.Time(at)
+	m.Journal, m.LSN, m.At = types.JournalID(id), types.LSN(lsn), types.Time(at)
 	return m, nil
 }

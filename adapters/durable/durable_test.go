@@ -8,12 +8,12 @@ import (
 
 	"macronode/adapters/durable"
 	"macronode/chaos/world"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // mark is the n-th mark of a journal.
 func mark(n uint64) durable.Mark {
-	return durable.Mark{Journal: 0xfedcba9876543210, LSN: words.LSN(n), Root: words.Root{1, 2, byte(n)}, At: words.Time(1_700_000_000_000 + n)}
+	return durable.Mark{Journal: 0xfedcba9876543210, LSN: types.LSN(n), Root: types.Root{1, 2, byte(n)}, At: types.Time(1_700_000_000_000 + n)}
 }
 
 // TestSurvivesAnyCrash: wherever the power is lost while marks are written, the file has the last

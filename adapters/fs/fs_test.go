@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"macronode/adapters/contract"
 	"macronode/adapters/fs"
+	"macronode/adapters/fstest"
 )
 
 // holds is set in a process that holds the directory it names until its input ends.
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestContract(t *testing.T) {
-	contract.FS(t, func(t *testing.T) fs.FS { return fs.Dir(t.TempDir()) })
+	fstest.FS(t, func(t *testing.T) fs.FS { return fs.Dir(t.TempDir()) })
 }
 
 func TestOnlyWeMayRead(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Clock reads CLOCK_BOOTTIME, which counts the time a machine sleeps, and the wall
@@ -16,17 +16,17 @@ type Clock struct{ synced atomic.Bool }
 
 // Now is what the machine claims. It costs two system calls, so it is read once a
 // turn.
-func (c *Clock) Now() words.Now {
-	return words.Now{Mono: Mono(), Wall: words.Time(time.Now().UnixMilli()), Synced: c.synced.Load()}
+func (c *Clock) Now() types.Now {
+	return types.Now{Mono: Mono(), Wall: types.Time(time.Now().UnixMilli()), Synced: c.synced.Load()}
 }
 
 // Mono is the monotonic clock alone.
-func Mono() words.Instant {
+func Mono() types.Instant {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
 		_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // always there
 	}
-	return words.Instant(t.Nano())
+	return types.Instant(t.Nano())
 }
 
 // Awake is how long the machine has been awake since it started, as its service manager

@@ -2,7 +2,7 @@ package httpapi
 
 import (
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A listed is what a page of names is asked for.
@@ -10,7 +10,7 @@ type listed struct {
 	prefix  string
 	after   []byte
 	limit   int
-	atLeast words.Seq
+	atLeast types.Seq
 }
 
 func (k *call) listed(l listing, check func(string) error) (q listed, err error) {
@@ -22,10 +22,10 @@ func (k *call) listed(l listing, check func(string) error) (q listed, err error)
 // accounts lists accounts with what they have. The names come from the views, what
 // they have from the books, which know no less.
 func accounts(k *call) error {
-	if err := k.enter(event.MayRead); err != nil {
+	if err := k.enter(event.ScopeRead); err != nil {
 		return err
 	}
-	q, err := k.listed(ofAccounts, words.CheckAccount[string])
+	q, err := k.listed(ofAccounts, types.CheckAccount[string])
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ type gathering struct {
 }
 
 // gather takes in whole accounts, as many as the page has room for.
-func (g *gathering) gather(q listed) (mark event.Mark, err error) {
+func (g *gathering) gather(q listed) (mark event.Watermark, err error) {
 	after := q.after
 	if after != nil {
 		after = append(after, 1) // behind all assets of that account, and before every other
@@ -89,15 +89,15 @@ func (g *gathering) pair(account, asset []byte) {
 		g.end()
 		g.n++
 		g.last = append(g.last[:0], account...)
-		if g.open = words.Covers(&k.key.Accounts, account); g.open {
+		if g.open = types.Covers(&k.key.Accounts, account); g.open {
 			g.o.open()
 			g.o.text("account", string(account))
 			g.o.truth("frozen", k.Books.Frozen(k.key.Tenant, account))
-			g.o.number("next_nonce", uint64(k.Books.Balance(k.key.Tenant, account, asset).Next))
+			g.o.number("next_nonce", uint64(k.Books.Balance(k.key.Tenant, account, asset).NextNonce))
 			g.o.list("balances")
 		}
 	}
-	if g.open && words.Covers(&k.key.Assets, asset) {
+	if g.open && types.Covers(&k.key.Assets, asset) {
 		g.o.holding(asset, k.Books.Balance(k.key.Tenant, account, asset))
 	}
 }
@@ -122,10 +122,10 @@ func (o *object) holding(asset []byte, b event.Balance) {
 
 // assets lists assets with how much there is of them.
 func assets(k *call) error {
-	if err := k.enter(event.MayRead); err != nil {
+	if err := k.enter(event.ScopeRead); err != nil {
 		return err
 	}
-	q, err := k.listed(ofAssets, words.CheckAsset[string])
+	q, err := k.listed(ofAssets, types.CheckAsset[string])
 	if err != nil {
 		return err
 	}
@@ -142,9 +142,9 @@ func assets(k *call) error {
 	o := object{'{'}
 	o.list("assets")
 	for _, asset := range list {
-		if words.Covers(&k.key.Assets, asset) {
+		if types.Covers(&k.key.Assets, asset) {
 			issued, burned, held := k.Books.Supply(k.key.Tenant, asset)
-			left, _ := issued.Minus(burned)
+			left, _ := issued.Sub(burned)
 			o.open()
 			o.text("asset", string(asset))
 			o.amount("issued_minor", issued, false)

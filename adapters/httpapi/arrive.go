@@ -14,31 +14,31 @@ import (
 
 	"macronode/core/digest"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A Gate admits requests. Arrive waits for the verdict; false where there was no room even
 // to ask, or ctx ended first. Who is told to go is settled, once.
 type Gate interface {
-	Arrive(ctx context.Context, in event.Arrive) (event.Verdict, bool)
-	Settle(t words.Ticket, bytes uint64, f event.Fate)
+	Arrive(ctx context.Context, in event.Admit) (event.Decision, bool)
+	Settle(t types.Ticket, bytes uint64, f event.Completion)
 	// Stream asks whether so many further bytes of its bodies may go on, and waits for the
 	// word; false where ctx ended first, or the ticket is settled.
-	Stream(ctx context.Context, t words.Ticket, bytes uint64) (event.Verdict, bool)
+	Stream(ctx context.Context, t types.Ticket, bytes uint64) (event.Decision, bool)
 }
 
 // A Decision is what became of a request at the gate, and behind it.
 type Decision struct {
 	ID      string
 	Sent    string // the request id that the client sent; empty: none that is usable
-	At      words.Time
+	At      types.Time
 	Route   string // the operationId of the document
-	Class   words.Class
-	Facet   words.Facet
-	Tenant  words.Tenant // of the key that was verified; 0: none was
-	Key     words.KeyID
+	Class   types.Class
+	Facet   types.Facet
+	Tenant  types.Tenant // of the key that was verified; 0: none was
+	Key     types.KeyID
 	Peer    string // who asks: its address
-	Verdict event.Verdict
+	Verdict event.Decision
 	Status  int    // of HTTP
 	Code    string // of the problem; empty: it was done
 	In, Out uint64 // bytes of both bodies
@@ -52,7 +52,7 @@ type Decision struct {
 	Cut     bool   // its answer began, and is not whole
 	Lacks   string // why it was refused behind the gate, in a sentence; empty: the code says all
 	// Unmet and Ailing are the node's, when that was why it was not served.
-	Unmet, Ailing words.Conditions
+	Unmet, Ailing types.Conditions
 	Again         string // Retry-After, as it was told; empty: it was not
 }
 
@@ -83,14 +83,14 @@ func (k *call) recognize() {
 }
 
 // class is that of whoever calls: those who administer the node are its own.
-func (k *call) class() words.Class {
+func (k *call) class() types.Class {
 	switch {
 	case k.key.ID == 0, k.over:
-		return words.Anon
-	case k.key.Scopes&event.MayAdmin != 0:
-		return words.Internal
+		return types.ClassAnon
+	case k.key.Scopes&event.ScopeAdmin != 0:
+		return types.ClassInternal
 	default:
-		return words.Authed
+		return types.ClassAuthed
 	}
 }
 
@@ -100,9 +100,9 @@ func (k *call) arrive() error {
 	k.recognize()
 	k.of = k.class()
 	k.lasts()
-	in := event.Arrive{Class: k.of, Facet: k.facet, Route: k.door.number, Peer: k.peer(),
-		Bytes: k.r.ContentLength, Answer: k.door.mean, Patience: k.most, Keeps: k.keeps}
-	if k.of != words.Anon {
+	in := event.Admit{Class: k.of, Facet: k.facet, Route: k.door.number, Peer: k.peer(),
+		DeclaredBytes: k.r.ContentLength, ResponseEstimate: k.door.mean, TimeLeft: k.most, PermitFor: k.keeps}
+	if k.of != types.ClassAnon {
 		in.Key, in.Tenant = k.key.ID, k.key.Tenant
 	}
 	v, ok := k.Gate.Arrive(k.r.Context(), in)
@@ -112,7 +112,7 @@ func (k *call) arrive() error {
 		k.code = Gone
 		panic(http.ErrAbortHandler)
 	case !ok:
-		v.Problem, v.Why = event.Busy, event.NoSlot
+		v.Problem, v.Reason = event.Busy, event.RejectNoSlots
 	case v.Problem == event.None:
 		k.pass = v.Ticket
 		k.meter.ticket = v.Ticket
@@ -121,8 +121,8 @@ func (k *call) arrive() error {
 	k.verdict = v
 	k.limits()
 	if v.Problem != event.None {
-		k.Meter.Barred(k.of, v.Why)
-		return &refusal{problem: v.Problem, detail: refused[v.Why]}
+		k.Meter.Barred(k.of, v.Reason)
+		return &refusal{problem: v.Problem, detail: refused[v.Reason]}
 	}
 	return nil
 }
@@ -133,14 +133,14 @@ const Gone = "gone"
 
 // asleep reports that nobody is to be asked at the gate: the node does not serve yet, or not
 // any more. While it drains it is asked, and counts whom it turns away.
-func asleep(s *event.Status) bool { return !s.Reads && s.Phase != words.Draining }
+func asleep(s *event.Status) bool { return !s.Reads && s.Phase != types.Draining }
 
 // shut refuses whoever comes while nobody is asked, and says so to those who ask later.
 func (k *call) shut() error {
 	k.recognize()
 	k.of = k.class()
-	k.verdict = event.Verdict{Problem: event.Unavailable, Why: event.NotServing}
-	k.Meter.Barred(k.of, event.NotServing)
+	k.verdict = event.Decision{Problem: event.Unavailable, Reason: event.RejectNotServing}
+	k.Meter.Barred(k.of, event.RejectNotServing)
 	return problem(event.Unavailable)
 }
 
@@ -180,32 +180,32 @@ func (k *call) leave() {
 }
 
 // fate is what becomes of a call that leaves now.
-func (k *call) fate() event.Fate {
+func (k *call) fate() event.Completion {
 	ctx := k.r.Context()
 	switch {
 	case ctx.Err() != nil && k.Cut != nil && errors.Is(context.Cause(ctx), k.Cut), k.course != nil && k.course.Cut():
-		return event.GivenUp
+		return event.CompletionAborted
 	case ctx.Err() != nil: // nobody hears what it is told
-		return event.Done
-	case k.told == event.Unknown:
-		return event.GivenUp
+		return event.CompletionDone
+	case k.told == event.OutcomeUnknown:
+		return event.CompletionAborted
 	case k.told == event.Unavailable:
-		return event.TurnedAway
+		return event.CompletionRejected
 	}
-	return event.Done
+	return event.CompletionDone
 }
 
 // refused says to a caller why it is to come back.
-var refused = [event.Whys]string{
-	event.OverQuota:  "A quota is used up; RateLimit says which.",
-	event.OverPace:   "The node is at the pace that it is set to.",
-	event.QueueFull:  "Too many requests wait.",
-	event.ClassFull:  "Too many requests of this kind of caller wait.",
-	event.FlowFull:   "Too many requests of this caller wait.",
-	event.NoWeight:   "This kind of caller is not served here.",
-	event.OverRoute:  "Too many requests of this route are at work.",
-	event.WaitedLong: "No place came free in time.",
-	event.NoSlot:     "Too many requests are in.",
+var refused = [event.NumRejectReasons]string{
+	event.RejectQuotaExceeded: "A quota is used up; RateLimit says which.",
+	event.RejectPacingTimeout: "The node is at the pace that it is set to.",
+	event.RejectQueueFull:     "Too many requests wait.",
+	event.RejectClassLimit:    "Too many requests of this kind of caller wait.",
+	event.RejectFlowLimit:     "Too many requests of this caller wait.",
+	event.RejectClassDisabled: "This kind of caller is not served here.",
+	event.RejectRouteLimit:    "Too many requests of this route are at work.",
+	event.RejectQueueTimeout:  "No place came free in time.",
+	event.RejectNoSlots:       "Too many requests are in.",
 }
 
 // limits tells a caller how it stands with its quotas.
@@ -227,8 +227,8 @@ func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.
 
 // again is when a caller who was refused is to come back, in seconds; strewn, so that those
 // who were refused together do not come back together.
-func again(v *event.Verdict) int64 {
-	wait := max(1, seconds(v.Retry))
+func again(v *event.Decision) int64 {
+	wait := max(1, seconds(v.RetryAfter))
 	if v.Problem != event.Busy {
 		return wait
 	}
@@ -251,7 +251,7 @@ func newPolicy(p Policy) policy {
 }
 
 // peer is who asks, as quotas count it.
-func (k *call) peer() words.ID {
+func (k *call) peer() types.NameHash {
 	if a := k.from(); a.IsValid() {
 		return subject(a)
 	}
@@ -304,7 +304,7 @@ func (k *call) trusts(a netip.Addr) bool {
 }
 
 // subject is an address as quotas count it: of IPv6 the network that one customer is given.
-func subject(a netip.Addr) words.ID {
+func subject(a netip.Addr) types.NameHash {
 	a = a.WithZone("")
 	if a.Is6() {
 		network, _ := a.Prefix(64) // 64 is never wrong

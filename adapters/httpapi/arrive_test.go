@@ -15,7 +15,7 @@ import (
 
 	"macronode/adapters/httpapi"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // diary keeps decisions.
@@ -26,7 +26,7 @@ func (d *diary) Keep(of httpapi.Decision) { d.all = append(d.all, of) }
 // TestArrive: who a request is at the gate, and what it asks of it.
 func TestArrive(t *testing.T) {
 	h := build(t)
-	h.add(event.Key{ID: 9, Tenant: 2, Hash: h.keys[2].Hash, Scopes: event.MayRead, Revoked: true})
+	h.add(event.Key{ID: 9, Tenant: 2, Hash: h.keys[2].Hash, Scopes: event.ScopeRead, Revoked: true})
 	s := serve(t, h)
 	show := func(auth string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Set("Authorization", auth) }
@@ -35,20 +35,20 @@ func TestArrive(t *testing.T) {
 		name   string
 		path   string
 		change func(*http.Request)
-		want   event.Arrive
+		want   event.Admit
 		status int
 	}{
-		{"who administers", "/v1/balance?account=a&asset=A", show(bearer(1)), event.Arrive{Class: words.Internal, Tenant: 1, Key: 1}, 200},
-		{"a key", "/v1/balance?account=a&asset=A", show(bearer(2)), event.Arrive{Class: words.Authed, Tenant: 1, Key: 2}, 200},
-		{"of another tenant", "/v1/accounts", show(bearer(4)), event.Arrive{Class: words.Internal, Tenant: 2, Key: 4, Facet: words.Lists}, 200},
-		{"nobody", "/openapi.json", func(r *http.Request) { r.Header.Del("Authorization") }, event.Arrive{Class: words.Anon}, 200},
-		{"a guess", "/v1/accounts", show(strings.Replace(bearer(2), secret(2), secret(3), 1)), event.Arrive{Class: words.Anon, Facet: words.Lists}, 401},
-		{"one that is revoked", "/v1/accounts", show(strings.Replace(bearer(9), secret(9), secret(2), 1)), event.Arrive{Class: words.Anon, Facet: words.Lists}, 401},
+		{"who administers", "/v1/balance?account=a&asset=A", show(bearer(1)), event.Admit{Class: types.ClassInternal, Tenant: 1, Key: 1}, 200},
+		{"a key", "/v1/balance?account=a&asset=A", show(bearer(2)), event.Admit{Class: types.ClassAuthed, Tenant: 1, Key: 2}, 200},
+		{"of another tenant", "/v1/accounts", show(bearer(4)), event.Admit{Class: types.ClassInternal, Tenant: 2, Key: 4, Facet: types.FacetQuery}, 200},
+		{"nobody", "/openapi.json", func(r *http.Request) { r.Header.Del("Authorization") }, event.Admit{Class: types.ClassAnon}, 200},
+		{"a guess", "/v1/accounts", show(strings.Replace(bearer(2), secret(2), secret(3), 1)), event.Admit{Class: types.ClassAnon, Facet: types.FacetQuery}, 401},
+		{"one that is revoked", "/v1/accounts", show(strings.Replace(bearer(9), secret(9), secret(2), 1)), event.Admit{Class: types.ClassAnon, Facet: types.FacetQuery}, 401},
 		{"who says that he is more", "/v1/balance?account=a&asset=A", func(r *http.Request) {
 			show(bearer(2))(r)
 			r.Header.Set("X-Priority", "internal")
 			r.Header.Set("X-Forwarded-For", "10.9.8.7") // ron-gate forged peer, client priority
-		}, event.Arrive{Class: words.Authed, Tenant: 1, Key: 2}, 200},
+		}, event.Admit{Class: types.ClassAuthed, Tenant: 1, Key: 2}, 200},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			h.arrived = nil
@@ -61,12 +61,12 @@ func TestArrive(t *testing.T) {
 			if len(h.arrived) != 1 || got.Class != c.want.Class || got.Tenant != c.want.Tenant || got.Key != c.want.Key || got.Facet != c.want.Facet {
 				t.Fatalf("%d came, %+v", len(h.arrived), got)
 			}
-			if got.Peer == (words.ID{}) || got.Patience != 50*time.Millisecond || got.Route == 0 {
+			if got.Peer == (types.NameHash{}) || got.TimeLeft != 50*time.Millisecond || got.Route == 0 {
 				t.Fatalf("%+v", got)
 			}
 		})
 	}
-	peers := []words.ID{}
+	peers := []types.NameHash{}
 	for range 2 {
 		h.arrived = nil
 		s.send(s.get("/openapi.json"))
@@ -84,17 +84,17 @@ func TestPeer(t *testing.T) {
 	s := serve(t, h, func(c *httpapi.Config) {
 		c.Face.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("10.0.0.0/8")}
 	})
-	peer := func(s *street, said ...string) words.ID {
+	peer := func(s *street, said ...string) types.NameHash {
 		h.arrived = nil
 		r := s.get("/openapi.json")
 		r.Header["X-Forwarded-For"] = said
 		s.send(r)
 		return h.arrived[0].Peer
 	}
-	is := func(address string) words.ID { return peer(s, address) }
+	is := func(address string) types.NameHash { return peer(s, address) }
 	for _, c := range []struct {
 		said []string
-		want words.ID
+		want types.NameHash
 		name string
 	}{
 		{[]string{"192.0.2.1"}, is("192.0.2.1"), "behind a trusted one"},
@@ -129,7 +129,7 @@ func TestRefusedAtTheGate(t *testing.T) {
 		c.Decisions, c.Face.Quotas = kept, []httpapi.Policy{{Name: "all", Quota: 9, Window: time.Second}, {Name: "each", Quota: 1 << 20, Window: time.Minute, Bytes: true}}
 	})
 	for _, c := range []struct {
-		v        event.Verdict
+		v        event.Decision
 		status   int
 		code     string
 		least    int // seconds
@@ -137,26 +137,26 @@ func TestRefusedAtTheGate(t *testing.T) {
 		policy   string
 		contains string
 	}{
-		{event.Verdict{Problem: event.Busy, Why: event.OverQuota, Rule: 1, Retry: 12 * time.Second, Reset: 90 * time.Second}, 429, "busy", 12, `"all";r=0;t=90`, `"all";q=9;w=1`, "quota"},
-		{event.Verdict{Problem: event.Busy, Why: event.OverQuota, Rule: 2, Left: 5}, 429, "busy", 1, `"each";r=5;t=0`, `"each";q=1048576;w=60;qu="content-bytes"`, "quota"},
-		{event.Verdict{Problem: event.Busy, Why: event.QueueFull}, 429, "busy", 1, "", "", "wait"},
-		{event.Verdict{Problem: event.Busy, Why: event.NoSlot}, 429, "busy", 1, "", "", "are in"},
-		{event.Verdict{Problem: event.Unavailable, Why: event.NotServing}, 503, "unavailable", 1, "", "", "nothing was decided"},
+		{event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded, Rule: 1, RetryAfter: 12 * time.Second, Reset: 90 * time.Second}, 429, "busy", 12, `"all";r=0;t=90`, `"all";q=9;w=1`, "quota"},
+		{event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded, Rule: 2, Left: 5}, 429, "busy", 1, `"each";r=5;t=0`, `"each";q=1048576;w=60;qu="content-bytes"`, "quota"},
+		{event.Decision{Problem: event.Busy, Reason: event.RejectQueueFull}, 429, "busy", 1, "", "", "wait"},
+		{event.Decision{Problem: event.Busy, Reason: event.RejectNoSlots}, 429, "busy", 1, "", "", "are in"},
+		{event.Decision{Problem: event.Unavailable, Reason: event.RejectNotServing}, 503, "unavailable", 1, "", "", "nothing was decided"},
 	} {
 		kept.all, h.verdict = nil, &c.v
 		a := s.send(s.post("issue", "k", issue))
 		after, err := strconv.Atoi(a.header.Get("Retry-After"))
 		if a.status != c.status || !strings.Contains(a.body, `"code":"`+c.code+`"`) || err != nil || after < c.least || after > c.least+c.least/4+1 || !strings.Contains(a.body, c.contains) {
-			t.Errorf("%v: %+v", c.v.Why, a)
+			t.Errorf("%v: %+v", c.v.Reason, a)
 		}
-		if s.count.get("barred internal "+c.v.Why.String()) == 0 {
-			t.Errorf("%v is not counted", c.v.Why)
+		if s.count.get("barred internal "+c.v.Reason.String()) == 0 {
+			t.Errorf("%v is not counted", c.v.Reason)
 		}
 		if a.header.Get("RateLimit") != c.limit || a.header.Get("RateLimit-Policy") != c.policy {
-			t.Errorf("%v: %v", c.v.Why, a.header)
+			t.Errorf("%v: %v", c.v.Reason, a.header)
 		}
-		if len(kept.all) != 1 || kept.all[0].Verdict.Why != c.v.Why || kept.all[0].Status != c.status || !strings.Contains(a.body, kept.all[0].ID) {
-			t.Errorf("%v: kept %+v", c.v.Why, kept.all)
+		if len(kept.all) != 1 || kept.all[0].Verdict.Reason != c.v.Reason || kept.all[0].Status != c.status || !strings.Contains(a.body, kept.all[0].ID) {
+			t.Errorf("%v: kept %+v", c.v.Reason, kept.all)
 		}
 	}
 	if len(h.asked) != 0 || len(h.in) != 0 {
@@ -171,7 +171,7 @@ func TestRefusedAtTheGate(t *testing.T) {
 // TestWhoLeavesBeforeHisTurn: he is told nothing, and nobody is late.
 func TestWhoLeavesBeforeHisTurn(t *testing.T) {
 	h, kept, told := build(t), new(diary), &count{of: make(map[string]int)}
-	h.verdict = &event.Verdict{Why: event.NoSlot} // there is none
+	h.verdict = &event.Decision{Reason: event.RejectNoSlots} // there is none
 	api := httpapi.New(httpapi.Config{Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: told, Log: slog.New(slog.DiscardHandler), Decisions: kept, Face: httpapi.Face{Beyond: far{}}})
 	for _, path := range []string{"/a", "/v1/balance", "/v1/nowhere"} {
 		ctx, leave := context.WithCancel(t.Context())
@@ -231,20 +231,20 @@ func TestFates(t *testing.T) {
 		path  string
 		reply *event.Reply // nil: there is none
 		why   error        // of which its context ends
-		want  event.Fate
+		want  event.Completion
 	}{
-		{"answered from afar", "/a", nil, nil, event.Done},
-		{"refused", "/keyed", nil, nil, event.Done},
-		{"answered that it is not served, by another", "/their-503", nil, nil, event.Done},
-		{"told that it is not served", "/gone", nil, nil, event.TurnedAway},
-		{"told so by the node", "/v1/issue", says(event.Unavailable), nil, event.TurnedAway},
-		{"refused by the node", "/v1/issue", says(event.Forbidden), nil, event.Done},
-		{"told that nobody knows", "/v1/issue", says(event.Unknown), nil, event.GivenUp},
-		{"left", "/v1/issue", nil, context.Canceled, event.Done},
-		{"cut while it waits", "/v1/issue", nil, ends, event.GivenUp},
-		{"cut in its answer", "/cut", nil, ends, event.GivenUp},
-		{"left in its answer", "/cut", nil, context.Canceled, event.Done},
-		{"a tunnel that was cut", "/cut-tunnel", nil, nil, event.GivenUp},
+		{"answered from afar", "/a", nil, nil, event.CompletionDone},
+		{"refused", "/keyed", nil, nil, event.CompletionDone},
+		{"answered that it is not served, by another", "/their-503", nil, nil, event.CompletionDone},
+		{"told that it is not served", "/gone", nil, nil, event.CompletionRejected},
+		{"told so by the node", "/v1/issue", says(event.Unavailable), nil, event.CompletionRejected},
+		{"refused by the node", "/v1/issue", says(event.Forbidden), nil, event.CompletionDone},
+		{"told that nobody knows", "/v1/issue", says(event.OutcomeUnknown), nil, event.CompletionAborted},
+		{"left", "/v1/issue", nil, context.Canceled, event.CompletionDone},
+		{"cut while it waits", "/v1/issue", nil, ends, event.CompletionAborted},
+		{"cut in its answer", "/cut", nil, ends, event.CompletionAborted},
+		{"left in its answer", "/cut", nil, context.Canceled, event.CompletionDone},
+		{"a tunnel that was cut", "/cut-tunnel", nil, nil, event.CompletionAborted},
 	} {
 		h := build(t)
 		h.reply, h.silent = c.reply, c.why != nil
@@ -264,7 +264,7 @@ func TestFates(t *testing.T) {
 			api.ServeHTTP(httptest.NewRecorder(), r)
 		}()
 		end(nil)
-		if len(h.in) != 0 || !slices.Equal(h.fates, []event.Fate{c.want}) {
+		if len(h.in) != 0 || !slices.Equal(h.fates, []event.Completion{c.want}) {
 			t.Errorf("%s: settled as %v, want %v", c.name, h.fates, c.want)
 		}
 	}
@@ -275,12 +275,12 @@ func TestFates(t *testing.T) {
 func TestTheGateIsAskedInADrain(t *testing.T) {
 	h := build(t)
 	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = far{} })
-	h.verdict = &event.Verdict{Problem: event.Unavailable, Why: event.NotServing}
-	for _, phase := range []words.Phase{words.Starting, words.Draining, words.Aborting} {
+	h.verdict = &event.Decision{Problem: event.Unavailable, Reason: event.RejectNotServing}
+	for _, phase := range []types.Phase{types.Starting, types.Draining, types.Aborting} {
 		s.set(func(st *event.Status) { st.Reads, st.Phase = false, phase })
 		for _, path := range []string{"/a", "/v1/balance", "/v1/nowhere"} {
 			h.arrived = nil
-			if a := s.send(s.get(path)); a.status != 503 || len(h.arrived) == 1 != (phase == words.Draining) {
+			if a := s.send(s.get(path)); a.status != 503 || len(h.arrived) == 1 != (phase == types.Draining) {
 				t.Errorf("%v: %s: %d, %d came", phase, path, a.status, len(h.arrived))
 			}
 		}

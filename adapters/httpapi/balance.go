@@ -8,18 +8,18 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/receipt"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // A question is what a balance is asked of.
 type question struct {
 	account, asset string
-	atLeast        words.Seq
+	atLeast        types.Seq
 }
 
 func balance(k *call) error {
-	if err := k.enter(event.MayRead); err != nil {
+	if err := k.enter(event.ScopeRead); err != nil {
 		return err
 	}
 	var q question
@@ -33,7 +33,7 @@ func balance(k *call) error {
 		ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
 		defer cancel()
 		if !k.Books.AwaitSeq(ctx, k.key.Tenant, q.atLeast) {
-			return problem(event.Deadline)
+			return problem(event.Timeout)
 		}
 	}
 	k.identify()
@@ -48,7 +48,7 @@ func balance(k *call) error {
 // stale is how old b may be at most, in milliseconds: nothing, while all that was
 // decided is counted.
 func stale(s event.Status, b *event.Balance) int64 {
-	if s.Folded >= s.LSN && s.Fault != event.Damaged {
+	if s.Applied >= s.LSN && s.Fault != event.Damaged {
 		return 0
 	}
 	return int64(max(0, s.At-b.At))
@@ -70,7 +70,7 @@ func tally(to []byte, q question, b *event.Balance, stale int64) []byte {
 	to = append(strconv.AppendUint(to, uint64(b.AsOf), 10), `,"as_of":"`...)
 	to = append(receipt.Stamp(to, b.At), `","stale_ms":`...)
 	to = append(strconv.AppendInt(to, stale, 10), `,"next_nonce":`...)
-	return append(strconv.AppendUint(to, uint64(b.Next), 10), '}')
+	return append(strconv.AppendUint(to, uint64(b.NextNonce), 10), '}')
 }
 
 var (
@@ -81,13 +81,13 @@ var (
 
 // A past is when a balance is asked for: a time, where there is one, or a seq.
 type past struct {
-	seq words.Seq
-	at  words.Time
+	seq types.Seq
+	at  types.Time
 }
 
 // balanceAt shows what an account had.
 func balanceAt(k *call) error {
-	if err := k.enter(event.MayRead); err != nil {
+	if err := k.enter(event.ScopeRead); err != nil {
 		return err
 	}
 	account, err := k.account()
@@ -139,13 +139,13 @@ func (k *call) balanceThen(account, asset []byte, when past) (b event.Balance, e
 		}
 	}
 	if err == nil && !known {
-		err = problem(event.Deadline)
+		err = problem(event.Timeout)
 	}
 	return b, err
 }
 
 // settled is the last time up to at that has frames, once all of those are in the views.
-func (k *call) settled(at words.Time) (words.Time, error) {
+func (k *call) settled(at types.Time) (types.Time, error) {
 	s := k.Node.Status()
 	if at >= s.At {
 		return 0, errOver
@@ -155,16 +155,16 @@ func (k *call) settled(at words.Time) (words.Time, error) {
 	}
 	mark := k.Views.Mark()
 	if at >= mark.At && mark.LSN < s.LSN {
-		return 0, problem(event.Deadline) // frames that are on their way may be of that time
+		return 0, problem(event.Timeout) // frames that are on their way may be of that time
 	}
 	return min(at, mark.At), nil
 }
 
 // parseTime reads a time. What is less than a millisecond is lost.
-func parseTime(s string) (words.Time, error) {
+func parseTime(s string) (types.Time, error) {
 	var t time.Time
 	if t.UnmarshalText([]byte(s)) != nil || t.UnixMilli() <= 0 {
 		return 0, errTime
 	}
-	return words.Time(t.UnixMilli()), nil
+	return types.Time(t.UnixMilli()), nil
 }

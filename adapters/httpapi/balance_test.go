@@ -7,7 +7,7 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 func TestBalances(t *testing.T) {
@@ -98,16 +98,16 @@ func TestABalanceSaysHowOldItMayBe(t *testing.T) {
 func TestWhatIsMissing(t *testing.T) {
 	for _, c := range []struct {
 		s    event.Status
-		at   words.LSN
+		at   types.LSN
 		want event.Problem
 	}{
-		{event.Status{LSN: 9, Folded: 9}, 10, event.NotFound},
-		{event.Status{LSN: 9, Folded: 9}, 5, event.NotFound},
-		{event.Status{LSN: 9, Folded: 7}, 8, event.Unknown},
-		{event.Status{LSN: 9, Folded: 9, Fault: event.Damaged}, 10, event.Unavailable},
-		{event.Status{LSN: 9, Folded: 9, Fault: event.Damaged}, 5, event.NotFound},
+		{event.Status{LSN: 9, Applied: 9}, 10, event.NotFound},
+		{event.Status{LSN: 9, Applied: 9}, 5, event.NotFound},
+		{event.Status{LSN: 9, Applied: 7}, 8, event.OutcomeUnknown},
+		{event.Status{LSN: 9, Applied: 9, Fault: event.Damaged}, 10, event.Unavailable},
+		{event.Status{LSN: 9, Applied: 9, Fault: event.Damaged}, 5, event.NotFound},
 	} {
-		if got := httpapi.Missing(c.s, words.Place{LSN: c.at}); got != c.want {
+		if got := httpapi.Missing(c.s, types.Position{LSN: c.at}); got != c.want {
 			t.Errorf("%v of %+v: %v, want %v", c.at, c.s, got, c.want)
 		}
 	}

@@ -3,11 +3,11 @@ package httpapi
 import (
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // ofItems are the scopes that an item may want.
-const ofItems = event.MayIssue | event.MayTransfer | event.MayBurn | event.MayHold | event.MayCapture
+const ofItems = event.ScopeIssue | event.ScopeTransfer | event.ScopeBurn | event.ScopeHold | event.ScopeCapture
 
 // batch serves several operations as one.
 func batch(k *call) error {
@@ -56,7 +56,7 @@ func (k *call) parseBatch(key string) (*event.Request, error) {
 	}
 	in.Atomic = *b.Atomic
 	*body = in.Seal(*body)
-	if in.Check() != nil {
+	if in.Validate() != nil {
 		return nil, faulty(in)
 	}
 	return in, nil
@@ -67,7 +67,7 @@ func (k *call) bundle(key string, items []wire.BatchItem) (*event.Request, error
 	said, size := make([]saying, len(items)), len(key)
 	for i := range items {
 		err := said[i].item(&items[i])
-		if err == nil && said[i].hold != (words.TxID{}) {
+		if err == nil && said[i].hold != (types.TxID{}) {
 			said[i].from, said[i].asset, err = k.opened(said[i].hold)
 		}
 		if err != nil {
@@ -101,7 +101,7 @@ func at(i int, err error) error {
 func faulty(in *event.Request) error {
 	for i := range in.Items {
 		one := event.Request{Key: in.Key, Item: in.Items[i]}
-		if err := one.Check(); err != nil {
+		if err := one.Validate(); err != nil {
 			return at(i, because(event.BadRequest, named(&one.Item, err)))
 		}
 	}

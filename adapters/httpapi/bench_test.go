@@ -20,7 +20,7 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/adapters/httpserver"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // yes is a node that has always done it already, as fast as can be: what is measured
@@ -28,7 +28,7 @@ import (
 type yes struct{ node }
 
 func (yes) Submit(context.Context, *event.Request) (event.Reply, bool) {
-	return event.Reply{Place: words.Place{LSN: 2}}, true
+	return event.Reply{Position: types.Position{LSN: 2}}, true
 }
 func (y yes) Status() event.Status { return y.house.status }
 
@@ -38,12 +38,12 @@ type still struct{}
 func (still) Endpoint(string, string) (func(time.Duration, []byte), func()) {
 	return func(time.Duration, []byte) {}, func() {}
 }
-func (still) Refused(words.Facet, event.Problem) {}
-func (still) Barred(words.Class, event.Why)      {}
-func (still) Decided(time.Duration)              {}
-func (still) Replayed()                          {}
-func (still) TimedOut(event.Problem)             {}
-func (still) Panicked()                          {}
+func (still) Refused(types.Facet, event.Problem)     {}
+func (still) Barred(types.Class, event.RejectReason) {}
+func (still) Decided(time.Duration)                  {}
+func (still) Replayed()                              {}
+func (still) TimedOut(event.Problem)                 {}
+func (still) Panicked()                              {}
 
 // served is an API whose node says yes.
 func served(b *testing.B) http.Handler {
@@ -177,8 +177,10 @@ func (w *nowhere) WriteHeader(status int)      { w.status = status }
 // open is a gate that keeps nobody.
 type open struct{}
 
-func (open) Arrive(context.Context, event.Arrive) (event.Verdict, bool) { return event.Verdict{}, true }
-func (open) Stream(_ context.Context, t words.Ticket, bytes uint64) (event.Verdict, bool) {
-	return event.Verdict{Ticket: t, Bytes: bytes}, true
+func (open) Arrive(context.Context, event.Admit) (event.Decision, bool) {
+	return event.Decision{}, true
 }
-func (open) Settle(words.Ticket, uint64, event.Fate) {}
+func (open) Stream(_ context.Context, t types.Ticket, bytes uint64) (event.Decision, bool) {
+	return event.Decision{Ticket: t, Bytes: bytes}, true
+}
+func (open) Settle(types.Ticket, uint64, event.Completion) {}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Beyond sends requests on to other services.
@@ -121,7 +121,7 @@ const away = "The service behind this does not take requests now; this one was n
 // because the node ends is told so, and not of the service.
 func Fail(w http.ResponseWriter, _ *http.Request, p event.Problem) {
 	k := w.(*call)
-	if p == event.Unavailable && k.Node.Status().Phase < words.Draining {
+	if p == event.Unavailable && k.Node.Status().Phase < types.Draining {
 		k.fail(because(p, away))
 		return
 	}

@@ -10,7 +10,7 @@ import (
 
 	"macronode/adapters/httpapi"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // went is a course.
@@ -44,7 +44,7 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 	case "/late":
 		w.Serve = func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
 			*to = went("late")
-			httpapi.Fail(w, r, event.Deadline)
+			httpapi.Fail(w, r, event.Timeout)
 		}
 	case "/cut-tunnel":
 		w.Serve = func(w http.ResponseWriter, _ *http.Request, to *httpapi.Course) {
@@ -87,9 +87,9 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 func TestTunnelsWantAPermitOfStreams(t *testing.T) {
 	h := build(t)
 	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = far{} })
-	for header, want := range map[string]words.Facet{"": words.Beyond, "Upgrade: websocket": words.Streams, "Accept: text/event-stream": words.Streams, "Accept: text/csv": words.Beyond} {
+	for header, want := range map[string]types.Facet{"": types.FacetProxy, "Upgrade: websocket": types.Streams, "Accept: text/event-stream": types.Streams, "Accept: text/csv": types.FacetProxy} {
 		r := s.get("/a?wait=1")
-		if want == words.Streams {
+		if want == types.Streams {
 			r.Method = http.MethodPost // a service may stream its answer to any method
 		}
 		if name, value, ok := strings.Cut(header, ": "); ok {
@@ -144,12 +144,12 @@ func TestBeyond(t *testing.T) {
 		if (len(h.arrived) == 1) != c.arrives || len(h.in) != 0 {
 			t.Errorf("%s: %d came, %d are in", path, len(h.arrived), len(h.in))
 		}
-		if in := h.arrived; len(in) == 1 && strings.HasSuffix(path, "/nowhere") && in[0].Class != words.Anon {
+		if in := h.arrived; len(in) == 1 && strings.HasSuffix(path, "/nowhere") && in[0].Class != types.ClassAnon {
 			t.Errorf("%s: %+v", path, in)
 		}
 		if c.arrives && c.status != 404 && c.status != 405 && path != "/openapi.json" {
 			in := h.arrived[0]
-			if in.Facet != words.Beyond || in.Route != uint16(httpapi.Endpoints())+3 || in.Patience != 7*time.Second || in.Keeps < time.Hour {
+			if in.Facet != types.FacetProxy || in.Route != uint16(httpapi.Endpoints())+3 || in.TimeLeft != 7*time.Second || in.PermitFor < time.Hour {
 				t.Errorf("%s: %+v", path, in)
 			}
 			if len(kept.all) != 1 || kept.all[0].Route != "beyond" || kept.all[0].Status != c.status || kept.all[0].Path != path || kept.all[0].Method != "GET" {
@@ -162,7 +162,7 @@ func TestBeyond(t *testing.T) {
 			t.Errorf("%s: %v", path, a.header)
 		}
 	}
-	h.verdict = &event.Verdict{Problem: event.Busy, Why: event.OverRoute}
+	h.verdict = &event.Decision{Problem: event.Busy, Reason: event.RejectRouteLimit}
 	if a := s.send(bare("/a")); a.status != 429 || strings.Contains(a.body, "afar") {
 		t.Errorf("%+v", a)
 	}
@@ -170,7 +170,7 @@ func TestBeyond(t *testing.T) {
 	s.set(func(st *event.Status) { st.Reads = false })
 	for _, path := range []string{"/a", "/v1/balance", "/v1/nowhere"} {
 		kept.all = nil
-		if a := s.send(bare(path)); a.status != 503 || len(kept.all) != 1 || kept.all[0].Class != words.Anon || kept.all[0].Verdict.Why != event.NotServing {
+		if a := s.send(bare(path)); a.status != 503 || len(kept.all) != 1 || kept.all[0].Class != types.ClassAnon || kept.all[0].Verdict.Reason != event.RejectNotServing {
 			t.Errorf("%s: %+v, kept %+v", path, a, kept.all)
 		}
 	}
@@ -184,10 +184,10 @@ func TestBeyond(t *testing.T) {
 func TestRefusalsAreOfTheirPlane(t *testing.T) {
 	h := build(t)
 	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = far{} })
-	busy := &event.Verdict{Problem: event.Busy, Why: event.OverQuota}
+	busy := &event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded}
 	for _, c := range []struct {
 		path    string
-		verdict *event.Verdict
+		verdict *event.Decision
 		status  int
 		counts  string
 	}{
@@ -220,11 +220,11 @@ func TestAPreflightIsAStrangers(t *testing.T) {
 		if a := s.send(r); a.status != http.StatusNoContent || len(h.arrived) != 1 || len(h.in) != 0 || len(kept.all) != 1 {
 			t.Fatalf("%d %s; %d came, %d are in, %d kept", a.status, a.body, len(h.arrived), len(h.in), len(kept.all))
 		}
-		if in := h.arrived[0]; in.Class != words.Anon || in.Key != 0 || in.Tenant != 0 || in.Facet != words.Beyond || in.Route != 0 || in.Keeps != 0 {
+		if in := h.arrived[0]; in.Class != types.ClassAnon || in.Key != 0 || in.Tenant != 0 || in.Facet != types.FacetProxy || in.Route != 0 || in.PermitFor != 0 {
 			t.Errorf("%+v", in)
 		}
 	}
-	h.verdict = &event.Verdict{Problem: event.Busy, Why: event.OverQuota}
+	h.verdict = &event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded}
 	if a := s.send(s.get("/preflight")); a.status != http.StatusTooManyRequests {
 		t.Errorf("%+v", a)
 	}
@@ -239,7 +239,7 @@ func TestRefusalsHaveAHead(t *testing.T) {
 	if a := s.send(r); a.status != http.StatusUnauthorized || a.header.Get("Vary") != "Origin" {
 		t.Errorf("%d %v", a.status, a.header)
 	}
-	h.verdict = &event.Verdict{Problem: event.Busy, Why: event.OverQuota}
+	h.verdict = &event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded}
 	if a := s.send(s.get("/heard")); a.status != http.StatusTooManyRequests || a.header.Get("Vary") != "Origin" {
 		t.Errorf("%d %v", a.status, a.header)
 	}

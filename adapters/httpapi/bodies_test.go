@@ -10,7 +10,7 @@ import (
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 var (
@@ -127,7 +127,7 @@ func TestALargeBatch(t *testing.T) {
 	h := build(t)
 	s := serve(t, h)
 	var items []string
-	for i := range words.MaxItems {
+	for i := range types.MaxItems {
 		items = append(items, fmt.Sprintf(`{"op":"issue","to":"account:%d","asset":"A","amount_minor":"%d","ref":"r-%d","memo":%q}`, i, i+1, i, strings.Repeat("m", 200)))
 	}
 	for _, atomic := range []string{"true", "false"} {
@@ -136,11 +136,11 @@ func TestALargeBatch(t *testing.T) {
 		if a.status != 200 && atomic == "true" {
 			t.Fatalf("%d %.300s", a.status, a.body)
 		}
-		if atomic == "true" && (len(*b.Receipts) != words.MaxItems || (*b.Receipts)[999].AmountMinor != "1000" || *(*b.Receipts)[999].Ref != "r-999") {
+		if atomic == "true" && (len(*b.Receipts) != types.MaxItems || (*b.Receipts)[999].AmountMinor != "1000" || *(*b.Receipts)[999].Ref != "r-999") {
 			t.Fatalf("%d receipts", len(*b.Receipts))
 		}
 		if atomic == "false" { // the refs are used by now
-			if len(*b.Results) != words.MaxItems {
+			if len(*b.Results) != types.MaxItems {
 				t.Fatalf("%d results", len(*b.Results))
 			}
 			for i, r := range *b.Results {
@@ -165,11 +165,11 @@ func TestALargeBatch(t *testing.T) {
 // cannot read is a fault. None of it reaches the node.
 func TestHoldsThatAreNotThere(t *testing.T) {
 	h := settled(t, true)
-	h.seal(&record.Record{Kind: record.Forgot, Upto: 1})
+	h.seal(&record.Record{Kind: record.KeysForgotten, Upto: 1})
 	s := serve(t, h)
 	for name, c := range map[string]struct {
 		id     string
-		who    words.KeyID
+		who    types.KeyID
 		change func()
 		status int
 	}{
@@ -240,9 +240,9 @@ func TestAReleaseSaysNothing(t *testing.T) {
 // is sent away before his body is read.
 func TestABatchIsForWhoMayDoSomething(t *testing.T) {
 	h := build(t)
-	h.enrol(5, words.DefaultTenant, event.MayRead|event.MayAdmin)
+	h.enrol(5, types.DefaultTenant, event.ScopeRead|event.ScopeAdmin)
 	s := serve(t, h)
-	for who, want := range map[words.KeyID]int{2: 403, 3: 400, 5: 403} {
+	for who, want := range map[types.KeyID]int{2: 403, 3: 400, 5: 403} {
 		r := s.post("batch", "k", "{")
 		r.Header.Set("Authorization", bearer(who))
 		if a := s.send(r); a.status != want {

@@ -11,7 +11,7 @@ import (
 
 	"macronode/adapters/inflate"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 const keepable = 64 << 10 // bytes of a buffer that is worth keeping
@@ -60,19 +60,19 @@ func read(r *http.Request, body io.Reader, to *[]byte) error {
 	switch {
 	case err != nil:
 		return because(event.UnsupportedMedia, "The body is not plain and not compressed by gzip or zstd.")
-	case r.ContentLength > words.MaxBody:
+	case r.ContentLength > types.MaxBody:
 		return problem(event.PayloadTooLarge)
 	case of == inflate.Plain:
-		return fill(to, body, words.MaxBody)
+		return fill(to, body, types.MaxBody)
 	}
 	packed := takeBuffer()
 	defer giveBuffer(packed)
-	if err := fill(packed, body, words.MaxBody); err != nil {
+	if err := fill(packed, body, types.MaxBody); err != nil {
 		return err
 	}
-	z := inflate.New(bytes.NewReader(*packed), of, inflate.Limits{Most: words.MaxBody, Window: words.MaxBody})
+	z := inflate.New(bytes.NewReader(*packed), of, inflate.Limits{Most: types.MaxBody, Window: types.MaxBody})
 	defer z.Close() //nolint:errcheck // it has none
-	return fill(to, z, words.MaxBody)
+	return fill(to, z, types.MaxBody)
 }
 
 var (

@@ -12,8 +12,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"macronode/core/event"
-	"macronode/core/receipt"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // errNoRecord says that the node replied with a place where no answer is: a bug.
@@ -42,13 +42,13 @@ type call struct {
 	began   time.Time
 	most    time.Duration // until its deadline
 	keeps   time.Duration // a permit, where an answer has no end
-	facet   words.Facet   // whose permit it wants: that of its door, or streams
-	at      words.Time    // the node's, when it came in
+	facet   types.Facet   // whose permit it wants: that of its door, or streams
+	at      types.Time    // the node's, when it came in
 	key     event.Key     // that was shown; 0: none
 	over    bool          // it was somebody's, and is not any more
-	of      words.Class
-	verdict event.Verdict
-	pass    words.Ticket // a permit, until it is settled
+	of      types.Class
+	verdict event.Decision
+	pass    types.Ticket // a permit, until it is settled
 	meter   meter
 	sent    uint64 // bytes of the answer
 	id      receipt.DecisionText
@@ -58,14 +58,14 @@ type call struct {
 	told    event.Problem // the same
 	lent    bool          // a place among the large bodies, until it is answered
 	changed bool          // something, for the first time
-	made    words.TxID
+	made    types.TxID
 	course  Course
 	way     string           // the route of the configuration that it takes
 	came    bool             // it has asked to be let in
 	cut     bool             // its answer began, and is not whole
 	lacks   string           // what it is refused for behind the gate, as those who ask later are told it
-	unmet   words.Conditions // of the node, when it could not serve it
-	ailing  words.Conditions // the same
+	unmet   types.Conditions // of the node, when it could not serve it
+	ailing  types.Conditions // the same
 	full    string           // the queue, of those that the registry names, that had no place for it behind the gate
 }
 
@@ -97,8 +97,8 @@ func (k *call) identify() {
 }
 
 // record names the decision that is the record at p.
-func (k *call) record(p words.Place) {
-	k.made = words.NewTxID(k.Node.Journal(), p)
+func (k *call) record(p types.Position) {
+	k.made = types.NewTxID(k.Node.Journal(), p)
 	k.id = receipt.RecordID(k.Node.Journal(), p)
 }
 
@@ -139,12 +139,12 @@ func (k *call) tell(r *refusal) {
 			k.said[2] = known[0]
 		}
 		if k.full != "" {
-			k.said[2] = strconv.FormatInt(again(&event.Verdict{Problem: event.Busy, Retry: 2 * time.Second}), 10)
+			k.said[2] = strconv.FormatInt(again(&event.Decision{Problem: event.Busy, RetryAfter: 2 * time.Second}), 10)
 		}
 		if k.verdict.Problem != event.None {
 			k.said[2] = strconv.FormatInt(again(&k.verdict), 10)
 		}
-		if r.problem == event.IdempotencyFull {
+		if r.problem == event.IdempotencyCapacity {
 			k.said[2] = "60" // keys expire slowly
 		}
 		h["Retry-After"] = k.said[2:3:3]
@@ -158,13 +158,13 @@ func (k *call) tell(r *refusal) {
 }
 
 // show answers with the record at p: receipt.ErrNone where the caller has none there.
-func (k *call) show(p words.Place) error {
+func (k *call) show(p types.Position) error {
 	out := takeBuffer()
 	defer giveBuffer(out)
 	answer, status, owner, err := k.Books.Render((*out)[:0], p)
 	*out = answer
 	if err == nil && owner != k.key.Tenant {
-		err = receipt.ErrNone
+		err = receipt.ErrNoAnswer
 	}
 	if err != nil {
 		return err
@@ -183,7 +183,7 @@ func (k *call) show(p words.Place) error {
 // A refusal is a problem on its way to the client.
 type refusal struct {
 	problem event.Problem
-	nonce   words.Nonce // expected; 0: not said
+	nonce   types.Nonce // expected; 0: not said
 	item    int         // of a batch, from 1; 0: none
 	detail  string      // plain ASCII without quotes, and nothing of the request in it
 }

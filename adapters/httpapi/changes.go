@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 const maxWait = 60_000 // milliseconds; most deadlines of a request are less
@@ -15,10 +15,10 @@ const maxWait = 60_000 // milliseconds; most deadlines of a request are less
 // changes shows the movements of the tenant: a page, when there is one or the wait is
 // over, or a stream.
 func changes(k *call) error {
-	if err := k.enter(event.MayRead); err != nil {
+	if err := k.enter(event.ScopeRead); err != nil {
 		return err
 	}
-	var after words.Seq
+	var after types.Seq
 	var limit int
 	var wait time.Duration
 	err := k.query(seqParam(&after, "after_seq"), limitParam(&limit), param{"wait", false, func(s string) error {
@@ -63,7 +63,7 @@ func changes(k *call) error {
 	return k.page(seen, after, limit)
 }
 
-func (k *call) page(seen, after words.Seq, limit int) error {
+func (k *call) page(seen, after types.Seq, limit int) error {
 	found, mark, err := k.Views.Changes(k.key.Tenant, after, limit)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (k *call) page(seen, after words.Seq, limit int) error {
 // change adds what a movement changed. One that the views know and the books do not is
 // a bug, or a disk that cannot be read: it is never left out.
 func (k *call) change(o object, c event.Change) (object, error) {
-	grown, owner, err := k.Books.Change(o, c.ID.Place())
+	grown, owner, err := k.Books.Change(o, c.ID.Position())
 	if err == nil && owner != k.key.Tenant {
 		err = errNoRecord
 	}

@@ -20,7 +20,7 @@ import (
 
 	"macronode/adapters/httpapi"
 	"macronode/adapters/inflate"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // contract is the document, read once.
@@ -105,7 +105,7 @@ func plain(body []byte) io.Reader {
 		return z
 	}
 	if bytes.HasPrefix(body, []byte("\x28\xb5\x2f\xfd")) {
-		return inflate.New(bytes.NewReader(body), inflate.Zstd, inflate.Limits{Window: words.MaxBody})
+		return inflate.New(bytes.NewReader(body), inflate.Zstd, inflate.Limits{Window: types.MaxBody})
 	}
 	return bytes.NewReader(body)
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // The parts of an API key: mk_, the id in hexadecimal, _, the secret in base64url.
@@ -44,7 +44,7 @@ func (k *call) keyless() string {
 }
 
 // bounded reports that the key covers less than all of its tenant's names.
-func (k *call) bounded() bool { return !k.key.Accounts.Any() || !k.key.Assets.Any() }
+func (k *call) bounded() bool { return !k.key.Accounts.CoversAll() || !k.key.Assets.CoversAll() }
 
 // all refuses a key that is bounded.
 func (k *call) all() error {
@@ -57,7 +57,7 @@ func (k *call) all() error {
 // covers refuses an account and an asset that the key does not cover. An empty asset
 // is none.
 func (k *call) covers(account, asset string) error {
-	if !words.Covers(&k.key.Accounts, account) || asset != "" && !words.Covers(&k.key.Assets, asset) {
+	if !types.Covers(&k.key.Accounts, account) || asset != "" && !types.Covers(&k.key.Assets, asset) {
 		return problem(event.Forbidden)
 	}
 	return nil
@@ -71,9 +71,9 @@ func (k *call) sees(in *event.Request) bool {
 	}
 	n := 0
 	for _, i := range in.Each {
-		side := len(i.From.Text) > 0 && words.Covers(&k.key.Accounts, i.From.Text) ||
-			len(i.To.Text) > 0 && words.Covers(&k.key.Accounts, i.To.Text)
-		if !side || len(i.Asset.Text) > 0 && !words.Covers(&k.key.Assets, i.Asset.Text) {
+		side := len(i.From.Text) > 0 && types.Covers(&k.key.Accounts, i.From.Text) ||
+			len(i.To.Text) > 0 && types.Covers(&k.key.Accounts, i.To.Text)
+		if !side || len(i.Asset.Text) > 0 && !types.Covers(&k.key.Assets, i.Asset.Text) {
 			return false
 		}
 		n++
@@ -82,7 +82,7 @@ func (k *call) sees(in *event.Request) bool {
 }
 
 // parseKey reads the value of Authorization.
-func parseKey(said string) (id words.KeyID, secret string, ok bool) {
+func parseKey(said string) (id types.KeyID, secret string, ok bool) {
 	scheme, text, ok := strings.Cut(said, " ")
 	text = strings.TrimLeft(text, " ") // RFC 9110 lets one space stand there, and some clients send more
 	if !ok || !strings.EqualFold(scheme, "Bearer") || len(text) != keyLen || text[:len(keyPrefix)] != keyPrefix || text[len(keyPrefix)+idLen] != '_' {
@@ -92,10 +92,10 @@ func parseKey(said string) (id words.KeyID, secret string, ok bool) {
 	return id, text[keyLen-secretLen:], ok
 }
 
-func parseKeyID(digits string) (words.KeyID, bool) {
+func parseKeyID(digits string) (types.KeyID, bool) {
 	if len(digits) != idLen || !hexadecimal(digits) {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(digits, 16, 64)
-	return words.KeyID(n), err == nil
+	return types.KeyID(n), err == nil
 }

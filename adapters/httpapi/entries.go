@@ -5,22 +5,22 @@ import (
 	"strconv"
 
 	"macronode/core/event"
-	"macronode/core/receipt"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // A statement is what is asked of an account's movements.
 type statement struct {
 	account string
-	after   words.Seq
+	after   types.Seq
 	limit   int // of a stream: 0, where nothing is said
-	atLeast words.Seq
+	atLeast types.Seq
 	kind    []string
 }
 
 // entries shows the statement of an account: a page, or a stream.
 func entries(k *call) error {
-	if err := k.enter(event.MayRead); err != nil {
+	if err := k.enter(event.ScopeRead); err != nil {
 		return err
 	}
 	q, err := k.statement()
@@ -41,7 +41,7 @@ func entries(k *call) error {
 	o.text("account", q.account)
 	o.list("entries")
 	last, left := q.after, q.limit
-	var mark event.Mark
+	var mark event.Watermark
 	for left > 0 {
 		var n int
 		n, last, mark, err = k.walk(q, last, left, func(e *event.Entry) {
@@ -94,12 +94,12 @@ func (k *call) statement() (q statement, err error) {
 
 // walk shows at most limit entries behind after, and says how many there were and
 // which was the last, be they covered by the key or not.
-func (k *call) walk(q statement, after words.Seq, limit int, show func(*event.Entry)) (n int, last words.Seq, m event.Mark, err error) {
+func (k *call) walk(q statement, after types.Seq, limit int, show func(*event.Entry)) (n int, last types.Seq, m event.Watermark, err error) {
 	last = after
 	m, err = k.Views.Entries(k.key.Tenant, []byte(q.account), after, limit, func(e *event.Entry) bool {
 		n++
 		last = e.Seq
-		if len(e.Asset) == 0 || words.Covers(&k.key.Assets, e.Asset) {
+		if len(e.Asset) == 0 || types.Covers(&k.key.Assets, e.Asset) {
 			show(e)
 		}
 		return n < limit
@@ -108,7 +108,7 @@ func (k *call) walk(q statement, after words.Seq, limit int, show func(*event.En
 }
 
 // export streams the statement as it was when it was asked for.
-func (k *call) export(q statement, seen words.Seq) error {
+func (k *call) export(q statement, seen types.Seq) error {
 	k.Header()["X-As-Of-Seq"] = []string{strconv.FormatUint(uint64(seen), 10)}
 	s := k.stream(q.kind)
 	var part object
@@ -158,7 +158,7 @@ func (o *object) entry(account string, e *event.Entry) {
 	o.amount("amount_minor", e.Amount, false)
 	o.amount("balance_minor", e.Balance, below(account))
 	o.amount("held_minor", e.Held, false)
-	o.said("other", e.Other)
+	o.said("other", e.Counterparty)
 	o.hold("hold_id", e.Hold)
 	if e.Nonce > 0 {
 		o.number("nonce", uint64(e.Nonce))
@@ -189,8 +189,8 @@ func direction(e *event.Entry) string {
 
 // below reports that an account is below nothing, unless it has nothing.
 func below(account string) bool {
-	_, own := words.Own(account)
-	return own && account[0] == words.Issuance[0]
+	_, own := types.ReservedAsset(account)
+	return own && account[0] == types.Issuance[0]
 }
 
 const csvHead = "seq,txid,ts,op,direction,asset,amount_minor,balance_minor,held_minor,other,hold_id,nonce,ref,memo\r\n"
@@ -206,8 +206,8 @@ func appendRow(to []byte, account string, e *event.Entry) []byte {
 	to = e.Amount.Append(append(to, ','))
 	to = appendSigned(append(to, ','), e.Balance, below(account))
 	to = e.Held.Append(append(to, ','))
-	to = append(appendCell(append(to, ','), e.Other), ',')
-	if e.Hold != (words.TxID{}) {
+	to = append(appendCell(append(to, ','), e.Counterparty), ',')
+	if e.Hold != (types.TxID{}) {
 		hold := receipt.HoldID(e.Hold)
 		to = append(to, hold[:]...)
 	}

@@ -4,17 +4,17 @@ import (
 	"errors"
 
 	"macronode/core/event"
-	"macronode/core/receipt"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 var errHoldID = because(event.BadRequest, "hold_id: wants hold_ and 32 hexadecimal digits")
 
 // holdID is the one that the path names.
-func (k *call) holdID() (words.TxID, error) {
+func (k *call) holdID() (types.TxID, error) {
 	name, err := k.part()
 	if err != nil {
-		return words.TxID{}, err
+		return types.TxID{}, err
 	}
 	id, err := receipt.ParseHoldID(name)
 	if err != nil {
@@ -25,13 +25,13 @@ func (k *call) holdID() (words.TxID, error) {
 
 // opened is whose hold it is, and of which asset: what a capture and a release do not
 // say, and the node knows by their digests alone.
-func (k *call) opened(id words.TxID) (from, asset string, err error) {
+func (k *call) opened(id types.TxID) (from, asset string, err error) {
 	var in event.Request
-	_, err = k.Books.Asked(id.Place(), &in)
+	_, err = k.Books.Asked(id.Position(), &in)
 	switch {
-	case errors.Is(err, receipt.ErrNone) && id.Journal() == k.Node.Journal():
-		return "", "", problem(missing(k.Node.Status(), id.Place()))
-	case err != nil && !errors.Is(err, receipt.ErrNone):
+	case errors.Is(err, receipt.ErrNoAnswer) && id.Journal() == k.Node.Journal():
+		return "", "", problem(missing(k.Node.Status(), id.Position()))
+	case err != nil && !errors.Is(err, receipt.ErrNoAnswer):
 		return "", "", err
 	case err != nil, in.Op != event.Hold, in.Hold != id, in.Tenant != k.key.Tenant:
 		return "", "", problem(event.NotFound)
@@ -41,17 +41,17 @@ func (k *call) opened(id words.TxID) (from, asset string, err error) {
 
 // holds lists the holds of an account.
 func holds(k *call) error {
-	if err := k.enter(event.MayRead); err != nil {
+	if err := k.enter(event.ScopeRead); err != nil {
 		return err
 	}
 	var account string
 	var after []byte
 	var limit int
-	var atLeast words.Seq
-	state, any := event.Active, true
+	var atLeast types.Seq
+	state, any := event.HoldActive, true
 	err := k.query(accountParam(&account, "account"), limitParam(&limit), seqParam(&atLeast, "at_least"),
 		param{"state", false, func(s string) (err error) { any = false; state, err = parseState(s); return err }},
-		k.cursorParam(&after, ofHolds, func(b []byte) bool { return len(b) == len(words.TxID{}) }))
+		k.cursorParam(&after, ofHolds, func(b []byte) bool { return len(b) == len(types.TxID{}) }))
 	if err == nil {
 		err = k.covers(account, "")
 	}
@@ -62,7 +62,7 @@ func holds(k *call) error {
 	if err != nil {
 		return err
 	}
-	var from words.TxID
+	var from types.TxID
 	copy(from[:], after)
 	list, next, mark, err := k.Views.Holds(k.key.Tenant, []byte(account), state, any, from, limit, k.Views.Mark().At)
 	if err != nil {
@@ -71,22 +71,22 @@ func holds(k *call) error {
 	o := object{'{'}
 	o.list("holds")
 	for i := range list {
-		if words.Covers(&k.key.Assets, list[i].Asset) {
+		if types.Covers(&k.key.Assets, list[i].Asset) {
 			o.open()
 			o.held(&list[i])
 			o.close('}')
 		}
 	}
 	o.close(']')
-	if next != (words.TxID{}) {
+	if next != (types.TxID{}) {
 		o.text("next_cursor", k.cursor(ofHolds, next[:]))
 	}
 	o.asOf(seen, mark)
 	return k.send(o)
 }
 
-func parseState(s string) (event.Outcome, error) {
-	for state := event.Active; state <= event.Over; state++ {
+func parseState(s string) (event.HoldOutcome, error) {
+	for state := event.HoldActive; state <= event.HoldExpired; state++ {
 		if state.String() == s {
 			return state, nil
 		}
@@ -96,14 +96,14 @@ func parseState(s string) (event.Outcome, error) {
 
 // showHold shows one hold.
 func showHold(k *call) error {
-	if err := k.enter(event.MayRead); err != nil {
+	if err := k.enter(event.ScopeRead); err != nil {
 		return err
 	}
 	id, err := k.holdID()
 	if err != nil {
 		return err
 	}
-	var atLeast words.Seq
+	var atLeast types.Seq
 	if err := k.query(seqParam(&atLeast, "at_least")); err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func showHold(k *call) error {
 	case err != nil:
 		return err
 	case !found && id.Journal() == k.Node.Journal():
-		return problem(missing(k.Node.Status(), id.Place()))
+		return problem(missing(k.Node.Status(), id.Position()))
 	case !found:
 		return problem(event.NotFound)
 	}
@@ -139,7 +139,7 @@ func (o *object) held(h *event.HoldView) {
 	o.amount("amount_minor", h.Amount, false)
 	o.amount("captured_minor", h.Captured, false)
 	o.stamp("opened_at", h.Opened)
-	o.stamp("expires_at", h.Until)
+	o.stamp("expires_at", h.ExpiresAt)
 	o.txid("opened_txid", h.ID)
-	o.txid("ended_txid", h.Ended)
+	o.txid("ended_txid", h.EndedBy)
 }

@@ -11,7 +11,7 @@ import (
 
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A hostile request is a good transfer with one thing wrong.
@@ -125,8 +125,8 @@ func hostiles(t testing.TB) []hostile {
 		{"gzip twice", header("Content-Encoding", "gzip, gzip"), 415, media},
 		{"two codings", header("Content-Encoding", "gzip", "gzip"), 415, media},
 
-		{"1 MiB and a byte", body(transfer + strings.Repeat(" ", words.MaxBody+1-len(transfer))), 413, tooLarge},
-		{"1 MiB and a byte, hidden", all(body(transfer+strings.Repeat(" ", words.MaxBody+1-len(transfer))), chunked), 413, tooLarge},
+		{"1 MiB and a byte", body(transfer + strings.Repeat(" ", types.MaxBody+1-len(transfer))), 413, tooLarge},
+		{"1 MiB and a byte, hidden", all(body(transfer+strings.Repeat(" ", types.MaxBody+1-len(transfer))), chunked), 413, tooLarge},
 		{"a bomb", squeezed(t, transfer+strings.Repeat(" ", 900_000)), 413, tooLarge},
 		{"a bomb of many", func(r *http.Request) {
 			setBody(r, strings.Repeat(zipped(t, strings.Repeat(" ", 100_000)), 12))
@@ -168,8 +168,8 @@ func hostiles(t testing.TB) []hostile {
 		{"a byte order mark", body("\ufeff" + transfer), 400, bad},
 		{"UTF-16", body("\xfe\xff\x00{\x00}"), 400, bad},
 		{"NaN", with(`"nonce":1`, `"nonce":NaN`), 400, bad},
-		{"deep", body(strings.Repeat("[", words.MaxDepth+1) + strings.Repeat("]", words.MaxDepth+1)), 400, bad},
-		{"as deep as can be", body(strings.Repeat("[", words.MaxBody)), 400, bad},
+		{"deep", body(strings.Repeat("[", types.MaxDepth+1) + strings.Repeat("]", types.MaxDepth+1)), 400, bad},
+		{"as deep as can be", body(strings.Repeat("[", types.MaxBody)), 400, bad},
 		{"a deep member", with(`"a"`, strings.Repeat(`{"from":`, 9)+"1"+strings.Repeat("}", 9)), 400, bad},
 
 		{"an unknown member", with(`}`, `,"reference":"r"}`), 400, bad},
@@ -266,8 +266,8 @@ func TestHarmlessRequests(t *testing.T) {
 		{name: "utf-8", change: header("Content-Type", "application/json;charset=UTF-8")},
 		{name: "another case of the type", change: header("Content-Type", "Application/JSON")},
 		{name: "an idempotency key of 64", change: header("Idempotency-Key", strings.Repeat("k", 64))},
-		{name: "1 MiB", change: body(transfer + strings.Repeat(" ", words.MaxBody-len(transfer)))},
-		{name: "1 MiB, hidden", change: all(body(transfer+strings.Repeat("\n", words.MaxBody-len(transfer))), chunked)},
+		{name: "1 MiB", change: body(transfer + strings.Repeat(" ", types.MaxBody-len(transfer)))},
+		{name: "1 MiB, hidden", change: all(body(transfer+strings.Repeat("\n", types.MaxBody-len(transfer))), chunked)},
 		{name: "gzip", change: squeezed(t, transfer)},
 		{name: "gzip, and blanks as many as are free", change: squeezed(t, transfer+strings.Repeat(" ", 60<<10))},
 		{name: "zstd", change: framed("\x00", blocked(transfer))},

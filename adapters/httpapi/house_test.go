@@ -22,7 +22,7 @@ import (
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // net/http lingers for half a second where it answered before the body was read.
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
 }
 
-const journal = words.JournalID(0x0123456789abcdef)
+const journal = types.JournalID(0x0123456789abcdef)
 
 // A house stands for the node, its books and its views: a dumb ledger in maps, whose
 // answers are real records, rendered as in production.
@@ -38,24 +38,24 @@ type house struct {
 	mu     sync.Mutex
 	t      testing.TB
 	status event.Status
-	keys   map[words.KeyID]event.Key
-	order  []words.KeyID // of keys
+	keys   map[types.KeyID]event.Key
+	order  []types.KeyID // of keys
 	frames []record.Sealed
 	seen   map[string]remembered
 	money  money
 	more   chan struct{} // closed when there is more
-	lag    words.Seq     // the views are so far behind
-	coming words.Seq     // so many movements come right after a request was received
+	lag    types.Seq     // the views are so far behind
+	coming types.Seq     // so many movements come right after a request was received
 	waits  atomic.Int64  // how often somebody began to wait
 
-	arrived  []event.Arrive        // all that came to the gate
-	in       map[words.Ticket]bool // with a permit
-	verdict  *event.Verdict        // in the place of going
-	part     *event.Verdict        // of each part of a body; nil: it may go
+	arrived  []event.Admit         // all that came to the gate
+	in       map[types.Ticket]bool // with a permit
+	verdict  *event.Decision       // in the place of going
+	part     *event.Decision       // of each part of a body; nil: it may go
 	free     uint64                // bytes that may go on before any is asked for
 	streamed []uint64              // what was asked for
 	settled  []uint64              // for how many bytes
-	fates    []event.Fate          // of the same
+	fates    []event.Completion    // of the same
 	rule     uint8                 // that whoever goes is told of
 
 	asked  []event.Request // all that came in
@@ -69,35 +69,35 @@ type house struct {
 }
 
 type remembered struct {
-	asked words.Asked
-	place words.Place
+	asked types.RequestHash
+	place types.Position
 }
 
-const now = words.Time(1_700_000_000_000)
+const now = types.Time(1_700_000_000_000)
 
 func build(t testing.TB) *house {
-	h := &house{t: t, keys: make(map[words.KeyID]event.Key), seen: make(map[string]remembered), money: newMoney(), more: make(chan struct{})}
-	h.status = event.Status{Phase: words.Ready, Ready: true, ForRead: true, Reads: true, Writes: true, At: now}
-	for id, scopes := range map[words.KeyID]event.Scopes{1: event.AllScopes, 2: event.MayRead, 3: event.MayIssue} {
-		h.enrol(id, words.DefaultTenant, scopes)
+	h := &house{t: t, keys: make(map[types.KeyID]event.Key), seen: make(map[string]remembered), money: newMoney(), more: make(chan struct{})}
+	h.status = event.Status{Phase: types.Ready, Ready: true, ForRead: true, Reads: true, Writes: true, At: now}
+	for id, scopes := range map[types.KeyID]event.Scopes{1: event.AllScopes, 2: event.ScopeRead, 3: event.ScopeIssue} {
+		h.enrol(id, types.DefaultTenant, scopes)
 	}
 	h.enrol(4, 2, event.AllScopes)
 	return h
 }
 
 // secret is the part of a key that its holder alone knows.
-func secret(id words.KeyID) string { return strings.Repeat(string(rune('A'+id%26)), 43) }
+func secret(id types.KeyID) string { return strings.Repeat(string(rune('A'+id%26)), 43) }
 
-func bearer(id words.KeyID) string { return fmt.Sprintf("Bearer mk_%016x_%s", uint64(id), secret(id)) }
+func bearer(id types.KeyID) string { return fmt.Sprintf("Bearer mk_%016x_%s", uint64(id), secret(id)) }
 
-func (h *house) enrol(id words.KeyID, t words.Tenant, s event.Scopes) { h.bound(id, t, s, "", "") }
+func (h *house) enrol(id types.KeyID, t types.Tenant, s event.Scopes) { h.bound(id, t, s, "", "") }
 
 // bound makes a key known that covers some names alone.
-func (h *house) bound(id words.KeyID, t words.Tenant, s event.Scopes, accounts, assets string) {
-	k := event.Key{ID: id, Tenant: t, Hash: digest.Sum([]byte(secret(id))), Scopes: s, Label: words.NewLabel("k")}
+func (h *house) bound(id types.KeyID, t types.Tenant, s event.Scopes, accounts, assets string) {
+	k := event.Key{ID: id, Tenant: t, Hash: digest.Sum([]byte(secret(id))), Scopes: s, Label: types.NewLabel("k")}
 	var errs [2]error
-	k.Accounts, errs[0] = words.ParsePatterns(accounts)
-	k.Assets, errs[1] = words.ParsePatterns(assets)
+	k.Accounts, errs[0] = types.ParsePatterns(accounts)
+	k.Assets, errs[1] = types.ParsePatterns(assets)
 	if err := errors.Join(errs[:]...); err != nil {
 		h.t.Fatal(err)
 	}
@@ -127,32 +127,32 @@ func (h *house) set(change func(*event.Status)) {
 }
 
 // Arrive lets everybody go, unless there is a verdict for all; Settle counts.
-func (h *house) Arrive(_ context.Context, in event.Arrive) (event.Verdict, bool) {
+func (h *house) Arrive(_ context.Context, in event.Admit) (event.Decision, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.arrived = append(h.arrived, in)
 	if h.verdict != nil {
-		return *h.verdict, h.verdict.Why != event.NoSlot
+		return *h.verdict, h.verdict.Reason != event.RejectNoSlots
 	}
-	t := words.NewTicket(0, uint32(len(h.arrived)))
+	t := types.NewTicket(0, uint32(len(h.arrived)))
 	if h.in == nil {
-		h.in = make(map[words.Ticket]bool)
+		h.in = make(map[types.Ticket]bool)
 	}
 	h.in[t] = true
-	return event.Verdict{Ticket: t, Bytes: h.free, Rule: h.rule, Left: 3, Reset: 1500 * time.Millisecond}, true
+	return event.Decision{Ticket: t, Bytes: h.free, Rule: h.rule, Left: 3, Reset: 1500 * time.Millisecond}, true
 }
 
-func (h *house) Stream(_ context.Context, t words.Ticket, bytes uint64) (event.Verdict, bool) {
+func (h *house) Stream(_ context.Context, t types.Ticket, bytes uint64) (event.Decision, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.streamed = append(h.streamed, bytes)
 	if h.part != nil {
 		return *h.part, true
 	}
-	return event.Verdict{Ticket: t, Bytes: bytes}, true
+	return event.Decision{Ticket: t, Bytes: bytes}, true
 }
 
-func (h *house) Settle(t words.Ticket, bytes uint64, f event.Fate) {
+func (h *house) Settle(t types.Ticket, bytes uint64, f event.Completion) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.in[t] {
@@ -162,7 +162,7 @@ func (h *house) Settle(t words.Ticket, bytes uint64, f event.Fate) {
 	h.settled, h.fates = append(h.settled, bytes), append(h.fates, f)
 }
 
-func (h *house) Journal() words.JournalID { return journal }
+func (h *house) Journal() types.JournalID { return journal }
 
 func (h *house) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
 	if h.full {
@@ -170,12 +170,12 @@ func (h *house) Submit(ctx context.Context, in *event.Request) (event.Reply, boo
 	}
 	if h.silent {
 		<-ctx.Done()
-		return event.Reply{Problem: event.Unknown}, true
+		return event.Reply{Problem: event.OutcomeUnknown}, true
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.asked = append(h.asked, *in)
-	if err := in.Check(); err != nil {
+	if err := in.Validate(); err != nil {
 		h.t.Errorf("the node was asked for what is no operation: %v", err)
 	}
 	if h.reply != nil {
@@ -210,12 +210,12 @@ func (c *count) Endpoint(name, method string) (func(time.Duration, []byte), func
 		c.add(name + " " + method)
 	}, func() { c.add("busy " + name) }
 }
-func (c *count) Refused(f words.Facet, p event.Problem) {
+func (c *count) Refused(f types.Facet, p event.Problem) {
 	c.add("refused " + p.Code())
 	c.add(f.String() + " refused " + p.Code())
 }
 func (c *count) Decided(time.Duration) { c.add("decided") }
-func (c *count) Barred(of words.Class, why event.Why) {
+func (c *count) Barred(of types.Class, why event.RejectReason) {
 	c.add("barred " + of.String() + " " + why.String())
 }
 func (c *count) Replayed()                { c.add("replayed") }

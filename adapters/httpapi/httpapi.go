@@ -22,7 +22,7 @@ import (
 
 	"macronode/adapters/httpcheck"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 //go:embed openapi.json
@@ -92,7 +92,7 @@ func New(c Config) *API {
 	}
 	a.away = make(map[string]*door)
 	for _, method := range [...]string{http.MethodGet, http.MethodPost, "other"} {
-		a.away[method] = &door{name: "beyond", facet: words.Beyond, mean: 16 << 10}
+		a.away[method] = &door{name: "beyond", facet: types.FacetProxy, mean: 16 << 10}
 		a.meter(a.away[method], method)
 	}
 	a.stream = &door{name: "stream"}
@@ -104,11 +104,11 @@ func New(c Config) *API {
 func newVeil() cipher.AEAD {
 	var key [32]byte
 	_, err := rand.Read(key[:])
-	words.Assert(err == nil, "httpapi: no random numbers")
+	types.Assert(err == nil, "httpapi: no random numbers")
 	lock, err := aes.NewCipher(key[:])
-	words.Assert(err == nil, "httpapi: no cipher")
+	types.Assert(err == nil, "httpapi: no cipher")
 	veil, err := cipher.NewGCMWithRandomNonce(lock)
-	words.Assert(err == nil, "httpapi: no cipher")
+	types.Assert(err == nil, "httpapi: no cipher")
 	return veil
 }
 
@@ -152,7 +152,7 @@ func routes() []route {
 // A door is one endpoint.
 type door struct {
 	name     string
-	facet    words.Facet
+	facet    types.Facet
 	number   uint16 // from 1, in the order of the document; 0: what no endpoint is
 	mean     uint32 // bytes of an answer
 	answered func(took time.Duration, decision []byte)
@@ -163,9 +163,9 @@ func (a *API) meter(d *door, method string) { d.answered, d.busy = a.Meter.Endpo
 
 func (a *API) open(r route) {
 	a.numbers++
-	d := &door{name: r.name, number: a.numbers, facet: words.Money, mean: 1 << 10}
+	d := &door{name: r.name, number: a.numbers, facet: types.FacetWallet, mean: 1 << 10}
 	if r.lists {
-		d.facet, d.mean = words.Lists, 16<<10
+		d.facet, d.mean = types.FacetQuery, 16<<10
 	}
 	a.meter(d, r.method)
 	if a.takes[r.path] != "" {
@@ -283,17 +283,17 @@ func (k *call) fail(err error) {
 	switch r.problem {
 	case event.Busy:
 		k.door.busy()
-	case event.Unknown, event.Deadline:
-		if k.door.facet != words.Beyond { // another service's is no wait of ours
+	case event.OutcomeUnknown, event.Timeout:
+		if k.door.facet != types.FacetProxy { // another service's is no wait of ours
 			k.Meter.TimedOut(r.problem)
 		}
 	case event.Internal:
 		k.Log.Error("a request failed", "decision", string(k.id[:]), "endpoint", k.door.name, "err", err)
 	default: // told, and that is all
 	}
-	if k.door.facet != words.Beyond && (r.problem == event.Unavailable || r.problem == event.Unknown) {
+	if k.door.facet != types.FacetProxy && (r.problem == event.Unavailable || r.problem == event.OutcomeUnknown) {
 		s := k.Node.Status()
-		k.unmet, k.ailing = s.Unmet, s.Ailing
+		k.unmet, k.ailing = s.WaitingFor, s.DegradedBy
 	}
 	if k.status > 0 {
 		panic(http.ErrAbortHandler) // a stream that is cut must not look whole
@@ -303,6 +303,6 @@ func (k *call) fail(err error) {
 }
 
 // expired reports that a key is nobody's any more.
-func expired(k *event.Key, at words.Time) bool {
+func expired(k *event.Key, at types.Time) bool {
 	return k.Revoked || k.Expires > 0 && k.Expires <= at
 }

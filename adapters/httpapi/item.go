@@ -5,8 +5,8 @@ import (
 
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
-	"macronode/core/receipt"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // item reads an item of a batch: the members of its operation, and no others.
@@ -31,7 +31,7 @@ func (s *saying) item(i *wire.BatchItem) (err error) {
 		s.nonce = *i.Nonce
 	}
 	if i.ExpiresAt != nil {
-		s.until = words.Time(i.ExpiresAt.UnixMilli())
+		s.until = types.Time(i.ExpiresAt.UnixMilli())
 	}
 	if s.op == event.Capture || s.op == event.Release {
 		if i.HoldId == nil {

@@ -13,7 +13,7 @@ import (
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/digest"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 var (
@@ -28,7 +28,7 @@ var (
 // administer lets in who may make keys and end them. A key that covers less than all
 // could make one that covers more.
 func (k *call) administer() error {
-	if err := k.enter(event.MayAdmin); err != nil {
+	if err := k.enter(event.ScopeAdmin); err != nil {
 		return err
 	}
 	return k.all()
@@ -55,7 +55,7 @@ func makeKey(k *call) error {
 	}
 	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
 	defer cancel()
-	reply, taken := k.Node.Enrol(ctx, &event.Enrol{Caller: k.key.ID, Tenant: k.key.Tenant, Key: wanted})
+	reply, taken := k.Node.Enrol(ctx, &event.CreateKey{Caller: k.key.ID, Tenant: k.key.Tenant, Key: wanted})
 	if err := done(reply, taken); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (k *call) draw(to *event.Key) (string, error) {
 		if _, err := io.ReadFull(k.Random, drawn[:]); err != nil {
 			return "", fmt.Errorf("draw an API key: %w", err)
 		}
-		to.ID = words.KeyID(binary.BigEndian.Uint64(drawn[:]))
+		to.ID = types.KeyID(binary.BigEndian.Uint64(drawn[:]))
 		secret := base64.RawURLEncoding.EncodeToString(drawn[8:])
 		to.Hash = digest.Sum([]byte(secret))
 		if _, known := k.Books.Find(to.ID); to.ID != 0 && !known {
@@ -94,7 +94,7 @@ func (k *call) draw(to *event.Key) (string, error) {
 	}
 }
 
-func keyText(id words.KeyID) string { return fmt.Sprintf("%016x", uint64(id)) }
+func keyText(id types.KeyID) string { return fmt.Sprintf("%016x", uint64(id)) }
 
 // parseKey reads what a key shall be.
 func (k *call) parseKey() (to event.Key, err error) {
@@ -111,10 +111,10 @@ func (k *call) parseKey() (to event.Key, err error) {
 	if err := decode(*body, &said, strict); err != nil {
 		return to, err
 	}
-	if err := words.CheckLabel(said.Name); err != nil {
+	if err := types.CheckLabel(said.Name); err != nil {
 		return to, wrong(err)
 	}
-	to.Label, to.Tenant = words.NewLabel(said.Name), k.key.Tenant
+	to.Label, to.Tenant = types.NewLabel(said.Name), k.key.Tenant
 	if to.Scopes, err = parseScopes(said.Scopes); err != nil {
 		return to, err
 	}
@@ -125,7 +125,7 @@ func (k *call) parseKey() (to event.Key, err error) {
 		return to, err
 	}
 	if said.ExpiresAt != nil {
-		if to.Expires = words.Time(said.ExpiresAt.UnixMilli()); to.Expires <= k.at {
+		if to.Expires = types.Time(said.ExpiresAt.UnixMilli()); to.Expires <= k.at {
 			return to, errEnds
 		}
 	}
@@ -163,16 +163,16 @@ func parseScopes(said []wire.Scope) (all event.Scopes, err error) {
 
 // parsePatterns joins patterns. An empty list would cover everything: whoever wants
 // that leaves it away.
-func parsePatterns(member string, said *wire.SomePatterns) (p words.Patterns, err error) {
+func parsePatterns(member string, said *wire.SomePatterns) (p types.Patterns, err error) {
 	if said == nil {
 		return p, nil
 	}
 	for _, one := range *said {
-		if _, err = words.ParsePatterns(one); err != nil || one == "" || strings.Contains(one, ",") {
+		if _, err = types.ParsePatterns(one); err != nil || one == "" || strings.Contains(one, ",") {
 			return p, because(event.BadRequest, member+": "+errPatterns)
 		}
 	}
-	if p, err = words.ParsePatterns(strings.Join(*said, ",")); err != nil || len(*said) == 0 {
+	if p, err = types.ParsePatterns(strings.Join(*said, ",")); err != nil || len(*said) == 0 {
 		return p, because(event.BadRequest, member+": "+errPatterns)
 	}
 	return p, nil
@@ -180,19 +180,19 @@ func parsePatterns(member string, said *wire.SomePatterns) (p words.Patterns, er
 
 const defaultTenant = "default"
 
-func parseTenant(s string) (words.Tenant, error) {
+func parseTenant(s string) (types.Tenant, error) {
 	if s == defaultTenant {
-		return words.DefaultTenant, nil
+		return types.DefaultTenant, nil
 	}
 	n, err := number(s, 1<<32-1)
-	if err != nil || n <= uint64(words.DefaultTenant) {
+	if err != nil || n <= uint64(types.DefaultTenant) {
 		return 0, errTenant
 	}
-	return words.Tenant(n), nil
+	return types.Tenant(n), nil
 }
 
-func tenantText(t words.Tenant) string {
-	if t == words.DefaultTenant {
+func tenantText(t types.Tenant) string {
+	if t == types.DefaultTenant {
 		return defaultTenant
 	}
 	return strconv.FormatUint(uint64(t), 10)
@@ -209,7 +209,7 @@ func keys(k *call) error {
 	if err != nil {
 		return err
 	}
-	if of != k.key.Tenant && k.key.Tenant != words.DefaultTenant {
+	if of != k.key.Tenant && k.key.Tenant != types.DefaultTenant {
 		return errAdmin
 	}
 	skip := 0
@@ -247,7 +247,7 @@ func revokeKey(k *call) error {
 	}
 	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
 	defer cancel()
-	reply, taken := k.Node.Revoke(ctx, &event.Revoke{Caller: k.key.ID, Tenant: k.key.Tenant, Key: id})
+	reply, taken := k.Node.Revoke(ctx, &event.RevokeKey{Caller: k.key.ID, Tenant: k.key.Tenant, Key: id})
 	if err := done(reply, taken); err != nil {
 		return err
 	}
@@ -262,7 +262,7 @@ func revokeKey(k *call) error {
 }
 
 // key adds the members of an API key, without anything secret.
-func (o *object) key(key *event.Key, at words.Time) {
+func (o *object) key(key *event.Key, at types.Time) {
 	o.text("id", keyText(key.ID))
 	o.text("name", key.Label.String())
 	o.text("tenant", tenantText(key.Tenant))
@@ -275,10 +275,10 @@ func (o *object) key(key *event.Key, at words.Time) {
 	o.texts("scopes", scopes)
 	for _, p := range [...]struct {
 		name string
-		of   *words.Patterns
+		of   *types.Patterns
 	}{{"accounts", &key.Accounts}, {"assets", &key.Assets}} {
 		var all []string
-		if !p.of.Any() {
+		if !p.of.CoversAll() {
 			all = strings.Split(p.of.String(), ",")
 		}
 		o.texts(p.name, all)

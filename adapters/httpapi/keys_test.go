@@ -11,7 +11,7 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // command is a POST without an idempotency key.
@@ -79,7 +79,7 @@ func TestKeysAreDrawn(t *testing.T) {
 
 // A key that is not known to be durable is not shown.
 func TestAKeyThatIsNotDurableIsNotShown(t *testing.T) {
-	for problem, want := range map[event.Problem]int{event.Unknown: 504, event.Unavailable: 503, event.TooMany: 403, event.Busy: 429, event.Forbidden: 403} {
+	for problem, want := range map[event.Problem]int{event.OutcomeUnknown: 504, event.Unavailable: 503, event.CapacityExceeded: 403, event.Busy: 429, event.Forbidden: 403} {
 		h := build(t)
 		h.reply = &event.Reply{Problem: problem}
 		s := serve(t, h)
@@ -152,12 +152,12 @@ func TestHostileKeys(t *testing.T) {
 func TestWhoAdministersWhom(t *testing.T) {
 	h := build(t)
 	s := serve(t, h)
-	as := func(who words.KeyID, r *http.Request) answer {
+	as := func(who types.KeyID, r *http.Request) answer {
 		r.Header.Set("Authorization", bearer(who))
 		return s.send(r)
 	}
 	for _, c := range []struct {
-		who    words.KeyID
+		who    types.KeyID
 		tenant string
 		make_  int
 		list   int
@@ -247,7 +247,7 @@ func TestUsesAreNoted(t *testing.T) {
 		for _, u := range s.noted() {
 			got = append(got, fmt.Sprintf("%s %d of %d: %d %s", u.Route, u.Key, u.Tenant, u.Status, u.Code))
 			made := a.status == 200 && u.Route != "make_key" || c.name == "refused and kept"
-			if u.Decision != a.header.Get("X-Request-Id") || u.Peer == "" || made != (u.TxID != (words.TxID{})) {
+			if u.Decision != a.header.Get("X-Request-Id") || u.Peer == "" || made != (u.TxID != (types.TxID{})) {
 				t.Errorf("%s: %+v", c.name, u)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"strings"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // lasts gives a call the facet whose permit it wants. What may wait for a movement, and what
@@ -15,15 +15,15 @@ func (k *call) lasts() {
 	k.facet = k.door.facet
 	accept := k.r.Header["Accept"]
 	switch {
-	case k.door.facet == words.Beyond: // whatever its method: what a service streams is its own affair
+	case k.door.facet == types.FacetProxy: // whatever its method: what a service streams is its own affair
 		if len(k.r.Header["Upgrade"]) > 0 || accepts(accept, eventsType[0]) {
-			k.facet = words.Streams
+			k.facet = types.Streams
 		}
 	case k.r.Method != http.MethodGet:
 	case accepts(accept, eventsType[0], "text/csv", linesType[0]):
-		k.facet, k.keeps = words.Streams, endless
+		k.facet, k.keeps = types.Streams, endless
 	case asksToWait(k.r.URL.RawQuery):
-		k.facet = words.Streams
+		k.facet = types.Streams
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"macronode/adapters/httpapi"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A trial is a good request of one operation, by whoever has its scope and covers
@@ -102,20 +102,20 @@ func settled(t testing.TB, busy bool) *house {
 		return h
 	}
 	for i, in := range []event.Request{
-		{Item: event.Item{Op: event.Issue, To: called("mine:a"), Asset: called("USD/2"), Amount: words.Units(100)}},
-		{Item: event.Item{Op: event.Transfer, From: called("mine:a"), To: called("mine:b"), Asset: called("USD/2"), Amount: words.Units(10), Nonce: 1, Ref: called("r1")}},
-		{Item: event.Item{Op: event.Hold, From: called("mine:a"), Asset: called("USD/2"), Amount: words.Units(5), Nonce: 2, Until: now.Plus(time.Hour)}},
+		{Item: event.Item{Op: event.Issue, To: called("mine:a"), Asset: called("USD/2"), Amount: types.MinorUnits(100)}},
+		{Item: event.Item{Op: event.Transfer, From: called("mine:a"), To: called("mine:b"), Asset: called("USD/2"), Amount: types.MinorUnits(10), Nonce: 1, Ref: called("r1")}},
+		{Item: event.Item{Op: event.Hold, From: called("mine:a"), Asset: called("USD/2"), Amount: types.MinorUnits(5), Nonce: 2, ExpiresAt: now.Add(time.Hour)}},
 	} {
-		in.Caller, in.Tenant, in.Key = 1, words.DefaultTenant, called(fmt.Sprint("k", i+1))
+		in.Caller, in.Tenant, in.Key = 1, types.DefaultTenant, called(fmt.Sprint("k", i+1))
 		in.Seal(nil)
-		if r := h.decide(&in); r.Place.LSN == 0 {
+		if r := h.decide(&in); r.Position.LSN == 0 {
 			t.Fatalf("%d: %v", i, r.Problem)
 		}
 	}
 	return h
 }
 
-func called(s string) words.Name { return words.Name{Text: []byte(s)} }
+func called(s string) types.Name { return types.Name{Text: []byte(s)} }
 
 // ask lets the key with id 77 do a trial.
 func ask(h *house, c trial) *httptest.ResponseRecorder {
@@ -184,7 +184,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 		for bit, scope := range scopes {
 			for _, cover := range covering {
 				h := settled(t, true)
-				h.bound(77, words.DefaultTenant, event.Scopes(1<<bit)&event.AllScopes, cover.accounts, cover.assets)
+				h.bound(77, types.DefaultTenant, event.Scopes(1<<bit)&event.AllScopes, cover.accounts, cover.assets)
 				w := ask(h, c)
 				if want := verdict(all, c, scope, cover.misses); w.Code != want {
 					t.Errorf("%s %s %s by %s over %q and %q: %d, want %d: %s", c.id, c.item, c.path, scope, cover.accounts, cover.assets, w.Code, want, w.Body)
@@ -265,7 +265,7 @@ func TestAKeyThatIsOverIsNobodys(t *testing.T) {
 			"expires":     func(k *event.Key) { k.Expires = now + 1 },
 		} {
 			h := settled(t, true)
-			h.bound(77, words.DefaultTenant, event.AllScopes, "", "")
+			h.bound(77, types.DefaultTenant, event.AllScopes, "", "")
 			k := h.keys[77]
 			change(&k)
 			h.add(k)

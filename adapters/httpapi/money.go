@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // money serves one operation.
@@ -33,8 +33,8 @@ func (k *call) idempotencyKey() (string, error) {
 	switch {
 	case len(keys) != 1:
 		return "", because(event.BadRequest, "This operation wants one Idempotency-Key.")
-	case words.CheckKey(keys[0]) != nil:
-		return "", wrong(words.ErrKey)
+	case types.CheckKey(keys[0]) != nil:
+		return "", wrong(types.ErrKey)
 	case k.r.URL.RawQuery != "":
 		return "", because(event.BadRequest, "This operation takes no query.")
 	}
@@ -68,7 +68,7 @@ func (k *call) parse(op event.Op, key string) (*event.Request, error) {
 		return nil, err
 	}
 	*body = p.Seal(*body)
-	if err := p.Check(); err != nil {
+	if err := p.Validate(); err != nil {
 		return nil, because(event.BadRequest, named(&p.Item, err))
 	}
 	return &p.Request, nil
@@ -125,7 +125,7 @@ func (k *call) submit(in *event.Request) error {
 	}
 	k.Meter.Decided(time.Since(began))
 	switch {
-	case reply.Place.LSN > 0:
+	case reply.Position.LSN > 0:
 	case reply.Problem == event.None:
 		return errNoRecord
 	default:
@@ -136,10 +136,10 @@ func (k *call) submit(in *event.Request) error {
 		k.Meter.Replayed()
 		k.Header()["Idempotency-Replayed"] = isTrue
 	} else {
-		k.record(reply.Place)
+		k.record(reply.Position)
 		k.changed = true
 	}
-	if err := k.show(reply.Place); err != nil {
+	if err := k.show(reply.Position); err != nil {
 		return errors.Join(errNoRecord, err)
 	}
 	return nil

@@ -9,17 +9,17 @@ import (
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // money is the house's ledger. Names are written tenant/account, tenant/account/asset.
 type money struct {
 	has, held map[string]int64
-	nonces    map[string]words.Nonce
+	nonces    map[string]types.Nonce
 	frozen    map[string]bool
-	holds     map[words.TxID]event.HoldView
-	refs      map[string]words.TxID
-	seqs      map[words.Tenant]words.Seq
+	holds     map[types.TxID]event.HoldView
+	refs      map[string]types.TxID
+	seqs      map[types.Tenant]types.Seq
 	issued    map[string]int64
 	burned    map[string]int64
 	log       []posted
@@ -27,15 +27,15 @@ type money struct {
 
 // posted is a movement, with what was there after it.
 type posted struct {
-	id             words.TxID
+	id             types.TxID
 	r              record.Record
 	from, to, held int64
 }
 
 func newMoney() money {
-	return money{has: make(map[string]int64), held: make(map[string]int64), nonces: make(map[string]words.Nonce),
-		frozen: make(map[string]bool), holds: make(map[words.TxID]event.HoldView), refs: make(map[string]words.TxID),
-		seqs: make(map[words.Tenant]words.Seq), issued: make(map[string]int64), burned: make(map[string]int64)}
+	return money{has: make(map[string]int64), held: make(map[string]int64), nonces: make(map[string]types.Nonce),
+		frozen: make(map[string]bool), holds: make(map[types.TxID]event.HoldView), refs: make(map[string]types.TxID),
+		seqs: make(map[types.Tenant]types.Seq), issued: make(map[string]int64), burned: make(map[string]int64)}
 }
 
 func (m *money) clone() money {
@@ -43,7 +43,7 @@ func (m *money) clone() money {
 		maps.Clone(m.refs), maps.Clone(m.seqs), maps.Clone(m.issued), maps.Clone(m.burned), slices.Clone(m.log)}
 }
 
-func key(t words.Tenant, parts ...[]byte) string {
+func key(t types.Tenant, parts ...[]byte) string {
 	s := fmt.Sprint(uint32(t))
 	for _, p := range parts {
 		s += "|" + string(p)
@@ -55,15 +55,15 @@ func key(t words.Tenant, parts ...[]byte) string {
 func (h *house) decide(in *event.Request) event.Reply {
 	name := key(in.Tenant, in.Key.Text)
 	if was, ok := h.seen[name]; ok {
-		if was.asked != in.Asked {
+		if was.asked != in.Hash {
 			return event.Reply{Problem: event.IdempotencyConflict}
 		}
-		return event.Reply{Place: was.place, Replayed: true}
+		return event.Reply{Position: was.place, Replayed: true}
 	}
 	if why := h.permits(in); why != event.None {
 		return event.Reply{Problem: why}
 	}
-	place := words.Place{LSN: words.LSN(len(h.frames) + 1)}
+	place := types.Position{LSN: types.LSN(len(h.frames) + 1)}
 	var records []*record.Record
 	if in.Op != event.Batch {
 		r, why := h.judge(in, &in.Item, place)
@@ -72,12 +72,12 @@ func (h *house) decide(in *event.Request) event.Reply {
 		}
 		records = append(records, r)
 	} else {
-		head := record.Record{Kind: record.Batched, Op: event.Batch, Tenant: in.Tenant, Caller: in.Caller, Key: in.Key, Asked: in.Asked,
+		head := record.Record{Kind: record.Batched, Op: event.Batch, Tenant: in.Tenant, Caller: in.Caller, Key: in.Key, Hash: in.Hash,
 			Items: uint16(len(in.Items)), Atomic: in.Atomic}
 		records = append(records, &head)
 		before := h.money.clone()
 		for i := range in.Items {
-			r, why := h.judge(in, &in.Items[i], words.Place{LSN: place.LSN, Index: uint16(i + 1)})
+			r, why := h.judge(in, &in.Items[i], types.Position{LSN: place.LSN, Index: uint16(i + 1)})
 			records = append(records, r)
 			if why == event.None || !in.Atomic {
 				continue
@@ -86,14 +86,14 @@ func (h *house) decide(in *event.Request) event.Reply {
 			if !why.Stored() {
 				return event.Reply{Problem: why, Nonce: r.Nonce, Item: uint16(i + 1)}
 			}
-			head.Problem, head.Nonce, head.Used, head.Items = why, r.Nonce, r.Used, uint16(i)
+			head.Problem, head.Nonce, head.PriorRef, head.Items = why, r.Nonce, r.PriorRef, uint16(i)
 			records = records[:1]
 			break
 		}
 	}
 	h.seal(records...)
-	h.seen[name] = remembered{in.Asked, place}
-	return event.Reply{Place: place}
+	h.seen[name] = remembered{in.Hash, place}
+	return event.Reply{Position: place}
 }
 
 // permits is what the node's keyring says.
@@ -101,7 +101,7 @@ func (h *house) permits(in *event.Request) event.Problem {
 	k := h.keys[in.Caller]
 	for _, i := range in.Each {
 		scope := i.Op.Scope()
-		if k.Scopes&scope != scope || !words.Covers(&k.Accounts, i.Mine().Text) || len(i.Asset.Text) > 0 && !words.Covers(&k.Assets, i.Asset.Text) {
+		if k.Scopes&scope != scope || !types.Covers(&k.Accounts, i.AuthorizedAccount().Text) || len(i.Asset.Text) > 0 && !types.Covers(&k.Assets, i.Asset.Text) {
 			return event.Forbidden
 		}
 	}
@@ -109,14 +109,14 @@ func (h *house) permits(in *event.Request) event.Problem {
 }
 
 // judge makes the record of one operation, and does it unless it is refused.
-func (h *house) judge(in *event.Request, i *event.Item, p words.Place) (*record.Record, event.Problem) {
-	m, id := &h.money, words.NewTxID(journal, p)
-	r := &record.Record{Op: i.Op, Tenant: in.Tenant, Caller: in.Caller, Key: in.Key, Asked: in.Asked, From: i.From, To: i.To,
-		Asset: i.Asset, Amount: i.Amount, Nonce: i.Nonce, Until: i.Until, Hold: i.Hold, Ref: i.Ref, Memo: i.Memo}
+func (h *house) judge(in *event.Request, i *event.Item, p types.Position) (*record.Record, event.Problem) {
+	m, id := &h.money, types.NewTxID(journal, p)
+	r := &record.Record{Op: i.Op, Tenant: in.Tenant, Caller: in.Caller, Key: in.Key, Hash: in.Hash, From: i.From, To: i.To,
+		Asset: i.Asset, Amount: i.Amount, Nonce: i.Nonce, ExpiresAt: i.ExpiresAt, Hold: i.Hold, Ref: i.Ref, Memo: i.Memo}
 	if why := h.against(in.Tenant, i, r); why != event.None {
-		nonce, used := r.Nonce, r.Used
-		*r = record.Record{Kind: record.Refused, Op: i.Op, Tenant: in.Tenant, Caller: in.Caller, Key: in.Key, Asked: in.Asked,
-			Problem: why, Used: used}
+		nonce, used := r.Nonce, r.PriorRef
+		*r = record.Record{Kind: record.Rejected, Op: i.Op, Tenant: in.Tenant, Caller: in.Caller, Key: in.Key, Hash: in.Hash,
+			Problem: why, PriorRef: used}
 		if why == event.NonceUsed || why == event.NonceAhead {
 			r.Nonce = nonce
 		}
@@ -130,10 +130,10 @@ func (h *house) judge(in *event.Request, i *event.Item, p words.Place) (*record.
 }
 
 // against is why an operation cannot be done.
-func (h *house) against(t words.Tenant, i *event.Item, r *record.Record) event.Problem {
+func (h *house) against(t types.Tenant, i *event.Item, r *record.Record) event.Problem {
 	m, from, amount := &h.money, key(t, i.From.Text, i.Asset.Text), int64(i.Amount.Lo)
 	if used, ok := m.refs[key(t, i.Ref.Text)]; ok && len(i.Ref.Text) > 0 {
-		r.Used = used
+		r.PriorRef = used
 		return event.RefUsed
 	}
 	if i.Nonce > 0 {
@@ -153,23 +153,23 @@ func (h *house) against(t words.Tenant, i *event.Item, r *record.Record) event.P
 	}
 	switch i.Op {
 	case event.Hold:
-		if i.Until <= now || i.Until > now.Plus(words.HoldFor) {
+		if i.ExpiresAt <= now || i.ExpiresAt > now.Add(types.MaxHoldDuration) {
 			return event.BadExpiry
 		}
 	case event.Capture, event.Release:
 		v := m.holds[i.Hold]
 		switch {
-		case v.State != event.Active:
-			return event.HoldState
+		case v.State != event.HoldActive:
+			return event.HoldNotActive
 		case v.Amount.Less(i.Amount), len(v.To) > 0 && string(v.To) != string(i.To.Text) && i.Op == event.Capture:
-			return event.OverHold
+			return event.HoldAmountExceeded
 		}
 	}
 	return event.None
 }
 
 // apply does what a record says.
-func (h *house) apply(id words.TxID, r *record.Record) {
+func (h *house) apply(id types.TxID, r *record.Record) {
 	m, t := &h.money, r.Tenant
 	from, to, amount := key(t, r.From.Text, r.Asset.Text), key(t, r.To.Text, r.Asset.Text), int64(r.Amount.Lo)
 	m.seqs[t]++
@@ -180,58 +180,58 @@ func (h *house) apply(id words.TxID, r *record.Record) {
 	hold := m.holds[r.Hold]
 	switch r.Op {
 	case event.Issue:
-		r.Kind = record.Moved
+		r.Kind = record.Posted
 		m.has[to] += amount
 		m.issued[key(t, r.Asset.Text)] += amount
 	case event.Transfer:
-		r.Kind = record.Moved
+		r.Kind = record.Posted
 		m.has[from] -= amount
 		m.has[to] += amount
 	case event.Burn:
-		r.Kind = record.Moved
+		r.Kind = record.Posted
 		m.has[from] -= amount
 		m.burned[key(t, r.Asset.Text)] += amount
 	case event.Hold:
-		r.Kind = record.Held
+		r.Kind = record.HoldOpened
 		m.held[from] += amount
-		m.holds[id] = event.HoldView{ID: id, From: r.From.Text, To: r.To.Text, Asset: r.Asset.Text, Amount: r.Amount, Opened: now, Until: r.Until}
+		m.holds[id] = event.HoldView{ID: id, From: r.From.Text, To: r.To.Text, Asset: r.Asset.Text, Amount: r.Amount, Opened: now, ExpiresAt: r.ExpiresAt}
 	case event.Capture:
-		r.Kind = record.Captured
+		r.Kind = record.HoldCaptured
 		m.held[from] -= int64(hold.Amount.Lo)
 		m.has[from] -= amount
 		m.has[to] += amount
-		hold.State, hold.Ended, hold.Captured = event.Paid, id, r.Amount
+		hold.State, hold.EndedBy, hold.Captured = event.HoldCaptured, id, r.Amount
 		m.holds[r.Hold] = hold
 	case event.Release:
-		r.Kind, r.Amount = record.Released, hold.Amount
+		r.Kind, r.Amount = record.HoldReleased, hold.Amount
 		m.held[from] -= int64(hold.Amount.Lo)
-		hold.State, hold.Ended = event.LetGo, id
+		hold.State, hold.EndedBy = event.HoldReleased, id
 		m.holds[r.Hold] = hold
 	case event.Freeze, event.Unfreeze:
-		r.Kind = record.Frozen
+		r.Kind = record.FreezeChanged
 		m.frozen[key(t, r.From.Text)] = r.Op == event.Freeze
 	default: // the end of a hold in time
 		from = key(t, hold.From, hold.Asset)
 		m.held[from] -= int64(hold.Amount.Lo)
-		hold.State, hold.Ended = event.Over, id
+		hold.State, hold.EndedBy = event.HoldExpired, id
 		m.holds[r.Hold] = hold
 	}
-	r.HeldNow = words.Units(uint64(m.held[from]))
+	r.HeldBalance = types.MinorUnits(uint64(m.held[from]))
 	m.log = append(m.log, posted{id, *r, m.has[from], m.has[to], m.held[from]})
 }
 
 // lapse ends a hold whose time is over.
-func (h *house) lapse(id words.TxID) {
+func (h *house) lapse(id types.TxID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r := &record.Record{Kind: record.Lapsed, Tenant: words.DefaultTenant, Hold: id}
-	h.apply(words.NewTxID(journal, words.Place{LSN: words.LSN(len(h.frames) + 1)}), r)
+	r := &record.Record{Kind: record.HoldExpired, Tenant: types.DefaultTenant, Hold: id}
+	h.apply(types.NewTxID(journal, types.Position{LSN: types.LSN(len(h.frames) + 1)}), r)
 	h.seal(r)
 }
 
 // seal writes a frame.
-func (h *house) seal(records ...*record.Record) words.Place {
-	lsn := words.LSN(len(h.frames) + 1)
+func (h *house) seal(records ...*record.Record) types.Position {
+	lsn := types.LSN(len(h.frames) + 1)
 	body := record.Begin(nil, lsn, now)
 	for _, r := range records {
 		body, _ = record.Add(body, 0, r)
@@ -242,13 +242,13 @@ func (h *house) seal(records ...*record.Record) words.Place {
 	}
 	s.Root, _ = digest.Chain(nil, s.Prev, body)
 	h.frames = append(h.frames, s)
-	h.status.LSN, h.status.Folded = lsn, lsn
+	h.status.LSN, h.status.Applied = lsn, lsn
 	close(h.more)
 	h.more = make(chan struct{})
-	return words.Place{LSN: lsn}
+	return types.Position{LSN: lsn}
 }
 
 // month is a time within a hold's reach.
 func later(d time.Duration) string {
-	return time.UnixMilli(int64(now.Plus(d))).UTC().Format(time.RFC3339Nano)
+	return time.UnixMilli(int64(now.Add(d))).UTC().Format(time.RFC3339Nano)
 }

@@ -11,9 +11,9 @@ import (
 
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
-	"macronode/core/receipt"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 func parse[T any](t *testing.T, a answer) (v T) {
@@ -115,7 +115,7 @@ func TestRepliesAreToldAsTheirProblem(t *testing.T) {
 func TestAReplyThatTellsNothingIsInternal(t *testing.T) {
 	for name, reply := range map[string]event.Reply{
 		"nothing":   {},
-		"no record": {Place: words.Place{LSN: 99}, Replayed: true},
+		"no record": {Position: types.Position{LSN: 99}, Replayed: true},
 	} {
 		h := build(t)
 		h.reply = &reply
@@ -252,13 +252,13 @@ func TestLookUps(t *testing.T) {
 	s := serve(t, build(t))
 	s.send(s.post("issue", "k1", issue))
 	refused := s.send(s.post("transfer", "k2", strings.Replace(transfer, `"7"`, `"7000"`, 1)))
-	at := func(j words.JournalID, lsn words.LSN, index uint16) string {
-		id := receipt.TxID(words.NewTxID(j, words.Place{LSN: lsn, Index: index}))
+	at := func(j types.JournalID, lsn types.LSN, index uint16) string {
+		id := receipt.TxID(types.NewTxID(j, types.Position{LSN: lsn, Index: index}))
 		return string(id[:])
 	}
 	h := s.house
 	h.mu.Lock()
-	h.seal(&record.Record{Kind: record.Forgot, Upto: 1})
+	h.seal(&record.Record{Kind: record.KeysForgotten, Upto: 1})
 	h.mu.Unlock()
 	for _, c := range []struct {
 		name, txid string

@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"macronode/core/event"
-	"macronode/core/receipt"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // An object is a JSON object on its way out, in the order that its members are added.
@@ -59,13 +59,13 @@ func (o *object) said(name string, s []byte) {
 	}
 }
 
-func (o *object) amount(name string, a words.Amount, below bool) {
+func (o *object) amount(name string, a types.Amount, below bool) {
 	o.member(name)
 	*o = append(appendSigned(append(*o, '"'), a, below), '"')
 }
 
-func appendSigned(to []byte, a words.Amount, below bool) []byte {
-	if below && !a.Zero() {
+func appendSigned(to []byte, a types.Amount, below bool) []byte {
+	if below && !a.IsZero() {
 		to = append(to, '-')
 	}
 	return a.Append(to)
@@ -81,21 +81,21 @@ func (o *object) truth(name string, is bool) {
 	*o = strconv.AppendBool(*o, is)
 }
 
-func (o *object) stamp(name string, t words.Time) {
+func (o *object) stamp(name string, t types.Time) {
 	o.member(name)
 	*o = append(receipt.Stamp(append(*o, '"'), t), '"')
 }
 
 // txid and hold name a record if there is one.
-func (o *object) txid(name string, id words.TxID) {
-	if id != (words.TxID{}) {
+func (o *object) txid(name string, id types.TxID) {
+	if id != (types.TxID{}) {
 		t := receipt.TxID(id)
 		o.text(name, string(t[:]))
 	}
 }
 
-func (o *object) hold(name string, id words.TxID) {
-	if id != (words.TxID{}) {
+func (o *object) hold(name string, id types.TxID) {
+	if id != (types.TxID{}) {
 		t := receipt.HoldID(id)
 		o.text(name, string(t[:]))
 	}
@@ -105,7 +105,7 @@ func (o *object) hold(name string, id words.TxID) {
 // that they count: all up to there is counted, and more may be. If the movement is known and
 // the views are only behind, as while the index is rebuilt, the caller may come back: 503. If it
 // has not happened, the wait was in vain: 504.
-func (k *call) sight(atLeast words.Seq) (words.Seq, error) {
+func (k *call) sight(atLeast types.Seq) (types.Seq, error) {
 	if k.Views == nil {
 		return 0, problem(event.Unavailable)
 	}
@@ -119,19 +119,19 @@ func (k *call) sight(atLeast words.Seq) (words.Seq, error) {
 		if atLeast <= k.Books.Seq(k.key.Tenant) {
 			return 0, problem(event.Unavailable)
 		}
-		return 0, problem(event.Deadline)
+		return 0, problem(event.Timeout)
 	}
 	return max(atLeast, k.Views.Seq(k.key.Tenant)), nil
 }
 
 // present is sight of all that the books count now, so that an answer shows whatever its caller
 // may know.
-func (k *call) present(atLeast words.Seq) (words.Seq, error) {
+func (k *call) present(atLeast types.Seq) (types.Seq, error) {
 	return k.sight(max(atLeast, k.Books.Seq(k.key.Tenant)))
 }
 
 // asOf says how far an answer counts.
-func (o *object) asOf(seq words.Seq, m event.Mark) {
+func (o *object) asOf(seq types.Seq, m event.Watermark) {
 	o.number("as_of_seq", uint64(seq))
 	o.stamp("as_of", m.At)
 }

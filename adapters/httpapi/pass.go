@@ -4,16 +4,16 @@ import (
 	"sync/atomic"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A meter is how many bytes of a request's bodies may go on, and went. Both bodies use it at
 // once, and what an upstream's transport still reads when the request is over.
 type meter struct {
-	ticket  words.Ticket
+	ticket  types.Ticket
 	credit  atomic.Int64
-	up      atomic.Int64                  // bytes that went, but those of Write
-	refused atomic.Pointer[event.Verdict] // what could not go on, and why
+	up      atomic.Int64                   // bytes that went, but those of Write
+	refused atomic.Pointer[event.Decision] // what could not go on, and why
 }
 
 // May takes n bytes from what may go on, if they may without asking.
@@ -46,7 +46,7 @@ func (k *call) Pass(n int) event.Problem {
 		v, ok := k.Gate.Stream(k.r.Context(), m.ticket, uint64(rest))
 		switch {
 		case !ok:
-			return event.Deadline // nobody is there any more
+			return event.Timeout // nobody is there any more
 		case v.Problem != event.None:
 			m.refused.CompareAndSwap(nil, &v)
 			return v.Problem
@@ -65,7 +65,7 @@ func (k *call) went() uint64 { return uint64(k.meter.up.Load()) + k.sent }
 // held is the refusal of a part.
 func (k *call) held(why event.Problem) error {
 	if v := k.meter.refused.Load(); v != nil {
-		return because(why, refused[v.Why])
+		return because(why, refused[v.Reason])
 	}
 	return problem(why)
 }
@@ -78,7 +78,7 @@ func (k *call) heldBack() {
 	}
 	v.Shadow |= k.verdict.Shadow
 	k.verdict = *v
-	k.Meter.Barred(k.of, v.Why)
+	k.Meter.Barred(k.of, v.Reason)
 	if k.status == 0 {
 		k.limits()
 	}

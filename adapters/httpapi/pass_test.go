@@ -40,7 +40,7 @@ func TestParts(t *testing.T) {
 // and when to come again; nothing is done for him, and what was read in is not settled.
 func TestAPartIsRefused(t *testing.T) {
 	h, kept := build(t), new(diary)
-	h.part = &event.Verdict{Problem: event.Busy, Why: event.OverQuota, Rule: 1, Retry: 40 * time.Second}
+	h.part = &event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded, Rule: 1, RetryAfter: 40 * time.Second}
 	s := serve(t, h, func(c *httpapi.Config) {
 		c.Decisions, c.Face.Quotas = kept, []httpapi.Policy{{Name: "all", Quota: 9, Window: time.Second}}
 	})
@@ -51,7 +51,7 @@ func TestAPartIsRefused(t *testing.T) {
 	if after := a.header.Get("Retry-After"); len(after) != 2 || after < "40" {
 		t.Errorf("come again in %s", after)
 	}
-	if len(h.asked) != 0 || len(h.in) != 0 || len(kept.all) != 1 || kept.all[0].Verdict.Why != event.OverQuota || kept.all[0].Verdict.Rule != 1 {
+	if len(h.asked) != 0 || len(h.in) != 0 || len(kept.all) != 1 || kept.all[0].Verdict.Reason != event.RejectQuotaExceeded || kept.all[0].Verdict.Rule != 1 {
 		t.Errorf("%d were asked, %d are in, kept %+v", len(h.asked), len(h.in), kept.all)
 	}
 	if len(h.settled) != 1 || h.settled[0] != uint64(len(a.body)) {
@@ -68,14 +68,14 @@ func TestBothBodiesPass(t *testing.T) {
 	for _, refuses := range []bool{false, true} {
 		h, kept := build(t), new(diary)
 		if h.free = 10; refuses {
-			h.part = &event.Verdict{Problem: event.Busy, Why: event.OverPace}
+			h.part = &event.Decision{Problem: event.Busy, Reason: event.RejectPacingTimeout}
 		}
 		s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond, c.Decisions = echoing{}, kept })
 		r := s.post("issue", "k", strings.Repeat("x", 30))
 		r.URL.Path = "/echo"
 		a := s.send(r)
 		if refuses {
-			if a.status != 429 || kept.all[0].Verdict.Why != event.OverPace || h.settled[0] != uint64(len(a.body)) {
+			if a.status != 429 || kept.all[0].Verdict.Reason != event.RejectPacingTimeout || h.settled[0] != uint64(len(a.body)) {
 				t.Errorf("%+v; settled for %v", a, h.settled)
 			}
 			continue

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A Node decides.
@@ -15,43 +15,43 @@ type Node interface {
 	// Unknown, and the request may still be read by the node: it is not written to
 	// any more. Find, Enrol and Revoke are the same of other events.
 	Submit(ctx context.Context, in *event.Request) (event.Reply, bool)
-	Find(ctx context.Context, in *event.Find) (event.Reply, bool)
-	Enrol(ctx context.Context, in *event.Enrol) (event.Reply, bool)
-	Revoke(ctx context.Context, in *event.Revoke) (event.Reply, bool)
+	Find(ctx context.Context, in *event.FindOutcome) (event.Reply, bool)
+	Enrol(ctx context.Context, in *event.CreateKey) (event.Reply, bool)
+	Revoke(ctx context.Context, in *event.RevokeKey) (event.Reply, bool)
 	// Status is what the node says of itself, without waiting.
 	Status() event.Status
 	// Journal names the journal that records are of.
-	Journal() words.JournalID
+	Journal() types.JournalID
 }
 
 // Books tell what is durable.
 type Books interface {
 	// Find returns an API key, be it revoked or over.
-	Find(id words.KeyID) (event.Key, bool)
+	Find(id types.KeyID) (event.Key, bool)
 	// Keys are the API keys that a tenant ever had, oldest first, but for the first so
 	// many: at most limit.
-	Keys(t words.Tenant, skip, limit int) []event.Key
+	Keys(t types.Tenant, skip, limit int) []event.Key
 	// Render appends the answer that the record at p is, with its HTTP status and
 	// whose it is; receipt.ErrNone where there is no answer at p, another error where it
 	// cannot be read. Change appends what the movement at p changed.
-	Render(to []byte, p words.Place) (answer []byte, status int, owner words.Tenant, err error)
-	Change(to []byte, p words.Place) (change []byte, owner words.Tenant, err error)
+	Render(to []byte, p types.Position) (answer []byte, status int, owner types.Tenant, err error)
+	Change(to []byte, p types.Position) (change []byte, owner types.Tenant, err error)
 	// Asked says what the record at p was asked to do, as far as it tells: Tenant and
 	// Caller, and of the operation, or of each of a batch that was done, the texts, the
 	// numbers and the Hold, which an operation that opened one names too. What was refused
 	// tells its Op alone. Its errors are Render's.
-	Asked(p words.Place, in *event.Request) (of words.JournalID, err error)
+	Asked(p types.Position, in *event.Request) (of types.JournalID, err error)
 	// Balance is what an account has of an asset.
-	Balance(t words.Tenant, account, asset []byte) event.Balance
+	Balance(t types.Tenant, account, asset []byte) event.Balance
 	// Frozen reports that nothing may leave an account.
-	Frozen(t words.Tenant, account []byte) bool
+	Frozen(t types.Tenant, account []byte) bool
 	// Supply is how much of an asset was ever issued and burned, and is held.
-	Supply(t words.Tenant, asset []byte) (issued, burned, held words.Amount)
+	Supply(t types.Tenant, asset []byte) (issued, burned, held types.Amount)
 	// Seq is the last movement of t that is counted.
-	Seq(t words.Tenant) words.Seq
+	Seq(t types.Tenant) types.Seq
 	// AwaitSeq waits until a movement of t is counted; false when ctx ends first, or
 	// too many wait.
-	AwaitSeq(ctx context.Context, t words.Tenant, seq words.Seq) bool
+	AwaitSeq(ctx context.Context, t types.Tenant, seq types.Seq) bool
 }
 
 // Views show the journal in other orders. They are behind the books by a little, and
@@ -60,45 +60,45 @@ type Books interface {
 // errors have an Unavailable that is true.
 type Views interface {
 	// Mark is how far the views have come, Seq the last movement of t that they count.
-	Mark() event.Mark
-	Seq(t words.Tenant) words.Seq
+	Mark() event.Watermark
+	Seq(t types.Tenant) types.Seq
 	// Await waits until a movement of t is counted; false when ctx ends first, or too
 	// many wait.
-	Await(ctx context.Context, t words.Tenant, seq words.Seq) bool
+	Await(ctx context.Context, t types.Tenant, seq types.Seq) bool
 	// Ref is the record that has a ref.
-	Ref(t words.Tenant, id words.ID) (words.TxID, bool, error)
+	Ref(t types.Tenant, id types.NameHash) (types.TxID, bool, error)
 	// Entries yields an account's movements whose seq is more than after, oldest first,
 	// at most limit. What yield is given is gone when it returns.
-	Entries(t words.Tenant, account []byte, after words.Seq, limit int, yield func(*event.Entry) bool) (event.Mark, error)
+	Entries(t types.Tenant, account []byte, after types.Seq, limit int, yield func(*event.Entry) bool) (event.Watermark, error)
 	// BalanceAt is what an account had of an asset behind a movement, BalanceAtTime behind
 	// the last whose time is at most at; false where that is beyond the mark. Next is not
 	// told.
-	BalanceAt(t words.Tenant, account, asset []byte, seq words.Seq) (event.Balance, bool, error)
-	BalanceAtTime(t words.Tenant, account, asset []byte, at words.Time) (event.Balance, bool, error)
+	BalanceAt(t types.Tenant, account, asset []byte, seq types.Seq) (event.Balance, bool, error)
+	BalanceAtTime(t types.Tenant, account, asset []byte, at types.Time) (event.Balance, bool, error)
 	// Accounts yields accounts that begin with prefix, each with every asset that it ever
 	// had, in the order of account, a zero byte and asset, behind such a text: at most
 	// limit pairs. Assets lists assets in the same way, behind one.
-	Accounts(t words.Tenant, prefix, after []byte, limit int, yield func(account, asset []byte) bool) (event.Mark, error)
-	Assets(t words.Tenant, prefix, after []byte, limit int) ([][]byte, event.Mark, error)
+	Accounts(t types.Tenant, prefix, after []byte, limit int, yield func(account, asset []byte) bool) (event.Watermark, error)
+	Assets(t types.Tenant, prefix, after []byte, limit int) ([][]byte, event.Watermark, error)
 	// Holds lists the holds of an account that are in a state, or in any, behind one in the
 	// order of their ids, as they are at a time. Next is where the list goes on; all zeros:
 	// it has ended. Hold is one.
-	Holds(t words.Tenant, account []byte, state event.Outcome, any bool, after words.TxID, limit int, now words.Time) (list []event.HoldView, next words.TxID, m event.Mark, err error)
-	Hold(t words.Tenant, id words.TxID, now words.Time) (event.HoldView, bool, error)
+	Holds(t types.Tenant, account []byte, state event.HoldOutcome, any bool, after types.TxID, limit int, now types.Time) (list []event.HoldView, next types.TxID, m event.Watermark, err error)
+	Hold(t types.Tenant, id types.TxID, now types.Time) (event.HoldView, bool, error)
 	// Changes lists the movements of t whose seq is more than after, at most limit, without
 	// a gap.
-	Changes(t words.Tenant, after words.Seq, limit int) ([]event.Change, event.Mark, error)
+	Changes(t types.Tenant, after types.Seq, limit int) ([]event.Change, event.Watermark, error)
 }
 
 // A Meter counts. Nothing it does may block.
 type Meter interface {
 	// Endpoint counts one endpoint: what was answered, and who was told to come back.
 	Endpoint(name, method string) (answered func(took time.Duration, decision []byte), busy func())
-	Barred(words.Class, event.Why)      // at the gate
-	Refused(words.Facet, event.Problem) // in the place of an answer, to who asked for that part of the node
-	Decided(took time.Duration)         // by the node
-	Replayed()                          // an outcome was shown again
-	TimedOut(event.Problem)             // at the deadline: Deadline of a read, Unknown of a write; of the node's own
+	Barred(types.Class, event.RejectReason) // at the gate
+	Refused(types.Facet, event.Problem)     // in the place of an answer, to who asked for that part of the node
+	Decided(took time.Duration)             // by the node
+	Replayed()                              // an outcome was shown again
+	TimedOut(event.Problem)                 // at the deadline: Deadline of a read, Unknown of a write; of the node's own
 	Panicked()
 }
 
@@ -111,11 +111,11 @@ type Audit interface {
 // A Use is what somebody did with an API key whose secret he knew.
 type Use struct {
 	Decision string // its id
-	Key      words.KeyID
-	Tenant   words.Tenant // the key's
+	Key      types.KeyID
+	Tenant   types.Tenant // the key's
 	Route    string       // the operationId of the document
 	Peer     string       // the other end of the connection
 	Status   int          // of HTTP
 	Code     string       // of the problem; empty: it was done
-	TxID     words.TxID   // of the record that was made; all zeros: none, or none with a name
+	TxID     types.TxID   // of the record that was made; all zeros: none, or none with a name
 }

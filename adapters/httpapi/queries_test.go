@@ -21,7 +21,7 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Queries are strict everywhere: what is not known, missing, twice there or not written
@@ -260,7 +260,7 @@ func TestBodiesThatAreNearlyRight(t *testing.T) {
 		hear(t, h, api, path, text)
 	})
 	for i := range h.asked {
-		if h.asked[i].Caller != 1 || h.asked[i].Tenant != words.DefaultTenant || h.asked[i].Op == event.Op(0) {
+		if h.asked[i].Caller != 1 || h.asked[i].Tenant != types.DefaultTenant || h.asked[i].Op == event.Op(0) {
 			t.Fatalf("%+v", h.asked[i])
 		}
 	}
@@ -270,7 +270,7 @@ func TestBodiesThatAreNearlyRight(t *testing.T) {
 // all that it covers, and a position that nobody has reached is refused.
 func TestCursorsShowNoNames(t *testing.T) {
 	h := crowd(t)
-	h.bound(66, words.DefaultTenant, event.MayRead, "user:1*,user:0", "")
+	h.bound(66, types.DefaultTenant, event.ScopeRead, "user:1*,user:0", "")
 	s := serve(t, h)
 	got, cursor := 0, ""
 	for range 100 {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Limits of a page.
@@ -59,14 +59,14 @@ func (k *call) query(known ...param) error {
 
 // Names in a query.
 func accountParam(to *string, name string) param {
-	return param{name, true, func(s string) error { *to = s; return words.CheckAccount(s) }}
+	return param{name, true, func(s string) error { *to = s; return types.CheckAccount(s) }}
 }
 
 func assetParam(to *string) param {
-	return param{"asset", true, func(s string) error { *to = s; return words.CheckAsset(s) }}
+	return param{"asset", true, func(s string) error { *to = s; return types.CheckAsset(s) }}
 }
 
-func seqParam(to *words.Seq, name string) param {
+func seqParam(to *types.Seq, name string) param {
 	return param{name, false, func(s string) (err error) { *to, err = parseSeq(s, name); return err }}
 }
 
@@ -92,12 +92,12 @@ func limitParam(to *int) param {
 }
 
 // parseSeq reads a number in its one canonical form.
-func parseSeq(s, name string) (words.Seq, error) {
-	n, err := number(s, words.MaxNonce)
+func parseSeq(s, name string) (types.Seq, error) {
+	n, err := number(s, types.MaxNonce)
 	if err != nil {
 		return 0, errors.New(name + ": wants 0..2^53-1")
 	}
-	return words.Seq(n), nil
+	return types.Seq(n), nil
 }
 
 var errNumber = errors.New("httpapi: no number")
@@ -113,8 +113,8 @@ func number(s string, most uint64) (uint64, error) {
 // account is the one that the path names; any / in it is escaped there.
 func (k *call) account() (string, error) {
 	name, err := k.part()
-	if err == nil && words.CheckAccount(name) != nil {
-		err = wrong(words.ErrAccount)
+	if err == nil && types.CheckAccount(name) != nil {
+		err = wrong(types.ErrAccount)
 	}
 	return name, err
 }
@@ -150,7 +150,7 @@ const (
 // what it does not cover: its cursors are veiled, and good for this life of the node.
 func (k *call) cursor(l listing, after []byte) string {
 	b := []byte{cursorVersion, byte(l)}
-	if k.key.Accounts.Any() && k.key.Assets.Any() {
+	if k.key.Accounts.CoversAll() && k.key.Assets.CoversAll() {
 		return base64.RawURLEncoding.EncodeToString(append(b, after...))
 	}
 	b[0] = veiledVersion

@@ -14,7 +14,7 @@ import (
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // do asks for a path as key 1, and wants a status.
@@ -58,13 +58,13 @@ func crowd(t *testing.T) *house {
 	h := build(t)
 	for i := range 7 {
 		for _, in := range []event.Request{
-			{Item: event.Item{Op: event.Issue, To: called(fmt.Sprintf("user:%d", i)), Asset: called(fmt.Sprintf("A%d", i%3)), Amount: words.Units(100)}},
-			{Item: event.Item{Op: event.Issue, To: called("user:0"), Asset: called(fmt.Sprintf("A%d", i%3)), Amount: words.Units(1)}},
-			{Item: event.Item{Op: event.Hold, From: called("user:0"), Asset: called("A0"), Amount: words.Units(1), Nonce: words.Nonce(i + 1), Until: now.Plus(time.Hour)}},
+			{Item: event.Item{Op: event.Issue, To: called(fmt.Sprintf("user:%d", i)), Asset: called(fmt.Sprintf("A%d", i%3)), Amount: types.MinorUnits(100)}},
+			{Item: event.Item{Op: event.Issue, To: called("user:0"), Asset: called(fmt.Sprintf("A%d", i%3)), Amount: types.MinorUnits(1)}},
+			{Item: event.Item{Op: event.Hold, From: called("user:0"), Asset: called("A0"), Amount: types.MinorUnits(1), Nonce: types.Nonce(i + 1), ExpiresAt: now.Add(time.Hour)}},
 		} {
-			in.Caller, in.Tenant, in.Key = 1, words.DefaultTenant, called(fmt.Sprint("k", len(h.frames)))
+			in.Caller, in.Tenant, in.Key = 1, types.DefaultTenant, called(fmt.Sprint("k", len(h.frames)))
 			in.Seal(nil)
-			if r := h.decide(&in); r.Place.LSN == 0 {
+			if r := h.decide(&in); r.Position.LSN == 0 {
 				t.Fatalf("%v", r.Problem)
 			}
 		}
@@ -189,7 +189,7 @@ func TestTheLastPageHasNoCursor(t *testing.T) {
 // not shown.
 func TestListingsShowWhatTheKeyCovers(t *testing.T) {
 	h := crowd(t)
-	h.bound(5, words.DefaultTenant, event.MayRead, "user:0,user:6", "A1")
+	h.bound(5, types.DefaultTenant, event.ScopeRead, "user:0,user:6", "A1")
 	s := serve(t, h)
 	ask := func(path string) answer {
 		r := s.get(path)
@@ -285,8 +285,8 @@ func TestTheFormIsChosen(t *testing.T) {
 func TestCellsAreTexts(t *testing.T) {
 	h := build(t)
 	for i, memo := range []string{"=1+1", "+1", "-1", "@SUM(A1)", "  =1", "\u00a0=1", "＝1", "'=1", "'", "a=1", `say "hi", then`, "", "−1"} {
-		in := event.Request{Caller: 1, Tenant: words.DefaultTenant, Key: called(fmt.Sprint("k", i)),
-			Item: event.Item{Op: event.Issue, To: called("-a"), Asset: called("-A"), Amount: words.Units(1), Memo: []byte(memo)}}
+		in := event.Request{Caller: 1, Tenant: types.DefaultTenant, Key: called(fmt.Sprint("k", i)),
+			Item: event.Item{Op: event.Issue, To: called("-a"), Asset: called("-A"), Amount: types.MinorUnits(1), Memo: []byte(memo)}}
 		in.Seal(nil)
 		h.decide(&in)
 	}
@@ -312,8 +312,8 @@ func TestTheLedgersOwnGoBelowNothing(t *testing.T) {
 	s := serve(t, h)
 	s.send(s.post("issue", "k", issue))
 	for _, has := range []int64{1000, 0} {
-		h.money.log = append(h.money.log, posted{id: h.money.log[0].id, from: has, r: record.Record{Kind: record.Moved, Op: event.Issue,
-			Tenant: 1, From: called("issuance:USD/2"), Asset: called("USD/2"), Amount: words.Units(1000), Seq: 1}})
+		h.money.log = append(h.money.log, posted{id: h.money.log[0].id, from: has, r: record.Record{Kind: record.Posted, Op: event.Issue,
+			Tenant: 1, From: called("issuance:USD/2"), Asset: called("USD/2"), Amount: types.MinorUnits(1000), Seq: 1}})
 	}
 	e := parse[wire.EntriesPage](t, s.do(t, 200, "/v1/accounts/issuance:USD%2F2/entries")).Entries
 	if len(e) != 2 || e[0].BalanceMinor != "-1000" || e[1].BalanceMinor != "0" || e[0].Direction != wire.Debit {
@@ -325,14 +325,14 @@ func TestTheLedgersOwnGoBelowNothing(t *testing.T) {
 func TestBalancesOfThen(t *testing.T) {
 	h := settled(t, true)
 	s := serve(t, h)
-	then := func(t words.Time) string {
+	then := func(t types.Time) string {
 		return "&time=" + time.UnixMilli(int64(t)).UTC().Format("2006-01-02T15:04:05.000Z")
 	}
 	const path = "/v1/accounts/mine:a/balance-at?asset=USD/2"
 	for _, c := range []struct {
 		name, query string
 		change      func(*event.Status)
-		lag         words.Seq
+		lag         types.Seq
 		status      int
 		amount      string
 	}{
@@ -443,8 +443,8 @@ func TestAStatementThatIsCutEndsWithItsConnection(t *testing.T) {
 // What became of a key is asked of the node: in its words.
 func TestWhatBecameOfAKey(t *testing.T) {
 	for reply, want := range map[event.Reply]int{
-		{Place: words.Place{LSN: 2}}: 200, {Problem: event.NotFound}: 404, {Problem: event.Unknown}: 504, {Problem: event.Busy}: 429,
-		{Problem: event.Unavailable}: 503, {Problem: event.LookAgain}: 503, {Problem: event.Forbidden}: 403, {}: 500, {Place: words.Place{LSN: 9}}: 404,
+		{Position: types.Position{LSN: 2}}: 200, {Problem: event.NotFound}: 404, {Problem: event.OutcomeUnknown}: 504, {Problem: event.Busy}: 429,
+		{Problem: event.Unavailable}: 503, {Problem: event.StaleIndexRead}: 503, {Problem: event.Forbidden}: 403, {}: 500, {Position: types.Position{LSN: 9}}: 404,
 	} {
 		h := settled(t, true)
 		h.reply = &reply
@@ -478,8 +478,8 @@ func TestARecordIsFoundUnderItsOwnNameAlone(t *testing.T) {
 // others what lies in its names.
 func TestAKeySeesItsOwnOutcomes(t *testing.T) {
 	h := settled(t, true)
-	h.bound(5, words.DefaultTenant, event.AllScopes, "mine:b", "")
-	h.bound(6, words.DefaultTenant, event.AllScopes, "mine:c", "")
+	h.bound(5, types.DefaultTenant, event.AllScopes, "mine:b", "")
+	h.bound(6, types.DefaultTenant, event.AllScopes, "mine:c", "")
 	s := serve(t, h)
 	r := s.post("burn", "mine", `{"from":"mine:b","asset":"USD/2","amount_minor":"999","nonce":1}`)
 	r.Header.Set("Authorization", bearer(5))
@@ -488,11 +488,11 @@ func TestAKeySeesItsOwnOutcomes(t *testing.T) {
 	}
 	for _, c := range []struct {
 		path string
-		want map[words.KeyID]int
+		want map[types.KeyID]int
 	}{
-		{"/v1/tx?idempotency_key=mine", map[words.KeyID]int{1: 409, 5: 409, 6: 403}},
-		{"/v1/tx/" + theTx, map[words.KeyID]int{1: 200, 5: 200, 6: 403}},
-		{"/v1/tx?idempotency_key=k1", map[words.KeyID]int{1: 200, 5: 403, 6: 403}},
+		{"/v1/tx?idempotency_key=mine", map[types.KeyID]int{1: 409, 5: 409, 6: 403}},
+		{"/v1/tx/" + theTx, map[types.KeyID]int{1: 200, 5: 200, 6: 403}},
+		{"/v1/tx?idempotency_key=k1", map[types.KeyID]int{1: 200, 5: 403, 6: 403}},
 	} {
 		for who, want := range c.want {
 			r := s.get(c.path)

@@ -6,7 +6,7 @@ import (
 
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A saying is one operation as a body says it. What it does not say is empty.
@@ -14,8 +14,8 @@ type saying struct {
 	op                      event.Op
 	from, to, asset, amount string
 	nonce                   int64
-	until                   words.Time
-	hold                    words.TxID
+	until                   types.Time
+	hold                    types.TxID
 	ref, memo               string
 }
 
@@ -52,7 +52,7 @@ func (s *saying) read(body []byte) error {
 			return err
 		}
 		s.from, s.asset, s.amount, s.nonce, s.memo = b.From, b.Asset, b.AmountMinor, b.Nonce, b.Memo
-		s.until = words.Time(b.ExpiresAt.UnixMilli())
+		s.until = types.Time(b.ExpiresAt.UnixMilli())
 		return may(&s.to, b.Beneficiary, "beneficiary")
 	case event.Capture:
 		var b wire.CaptureRequest
@@ -89,9 +89,9 @@ func may(to *string, said *string, member string) error {
 
 // fill makes an operation of s, its texts at the end of text.
 func (s *saying) fill(item *event.Item, text []byte) (grown []byte, err error) {
-	*item = event.Item{Op: s.op, Nonce: words.Nonce(s.nonce), Until: s.until, Hold: s.hold}
+	*item = event.Item{Op: s.op, Nonce: types.Nonce(s.nonce), ExpiresAt: s.until, Hold: s.hold}
 	if s.op <= event.Capture {
-		if item.Amount, err = words.ParseAmount(s.amount); err != nil {
+		if item.Amount, err = types.ParseAmount(s.amount); err != nil {
 			return text, because(event.BadRequest, named(item, err))
 		}
 	}
@@ -121,20 +121,20 @@ func named(item *event.Item, err error) string {
 	}
 	_, why, _ := strings.Cut(err.Error(), ": ")
 	switch {
-	case errors.Is(err, words.ErrAccount), errors.Is(err, words.ErrReserved):
-		if item.Op == event.Issue || words.CheckParty(item.From.Text) == nil {
+	case errors.Is(err, types.ErrAccount), errors.Is(err, types.ErrReserved):
+		if item.Op == event.Issue || types.CheckUserAccount(item.From.Text) == nil {
 			return to + ": " + why
 		}
 		return from + ": " + why
-	case errors.Is(err, words.ErrAmount), errors.Is(err, event.ErrAmount):
+	case errors.Is(err, types.ErrAmount), errors.Is(err, event.ErrAmount):
 		return "amount_minor: wants a whole number of at most 128 bits, more than 0, without sign and leading zeros"
-	case errors.Is(err, words.ErrMemo):
+	case errors.Is(err, types.ErrMemo):
 		return memo + ": " + why
 	case errors.Is(err, event.ErrNonce):
 		return "nonce: wants 1..2^53-1"
 	case errors.Is(err, event.ErrSelf):
 		return to + ": is the account that it comes from"
-	case errors.Is(err, event.ErrUntil):
+	case errors.Is(err, event.ErrExpiry):
 		return "expires_at: wants a time"
 	default: // asset and ref are called so
 		return err.Error()

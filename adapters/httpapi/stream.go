@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // errCut says that a stream cannot go on: its connection ends, so that it does not look
@@ -48,7 +48,7 @@ func (s *stream) over() string {
 	status := s.k.Node.Status()
 	key, known := s.k.Books.Find(s.k.key.ID)
 	switch {
-	case status.Phase >= words.Draining || !status.Reads:
+	case status.Phase >= types.Draining || !status.Reads:
 		return "draining"
 	case !known || expired(&key, status.At):
 		return "unauthorized"
@@ -60,7 +60,7 @@ func (s *stream) over() string {
 }
 
 // follow sends the movements behind after for as long as it may.
-func (k *call) follow(after words.Seq) error {
+func (k *call) follow(after types.Seq) error {
 	s := k.stream(eventsType)
 	k.door = k.API.stream
 	if err := s.send([]byte(":\n\n")); err != nil { // so that the header leaves
@@ -89,7 +89,7 @@ func (k *call) follow(after words.Seq) error {
 }
 
 // changes sends what there is behind after, one event each, and moves after on.
-func (s *stream) changes(after *words.Seq) (sent int, err error) {
+func (s *stream) changes(after *types.Seq) (sent int, err error) {
 	found, _, err := s.k.Views.Changes(s.k.key.Tenant, *after, page)
 	if err != nil {
 		return 0, err
@@ -98,7 +98,7 @@ func (s *stream) changes(after *words.Seq) (sent int, err error) {
 	defer giveBuffer(out)
 	for _, c := range found {
 		part := object(append((*out)[:0], "id: "...))
-		part = appendSigned(part, words.Units(uint64(c.Seq)), false)
+		part = appendSigned(part, types.MinorUnits(uint64(c.Seq)), false)
 		part = append(part, "\nevent: change\ndata: "...)
 		if part, err = s.k.change(part, c); err != nil {
 			return sent, err
@@ -114,7 +114,7 @@ func (s *stream) changes(after *words.Seq) (sent int, err error) {
 }
 
 // wait lets d pass, or less when there is something new.
-func (s *stream) wait(seq words.Seq, d time.Duration) {
+func (s *stream) wait(seq types.Seq, d time.Duration) {
 	ctx, cancel := context.WithTimeout(s.k.r.Context(), d)
 	defer cancel()
 	if !s.k.Views.Await(ctx, s.k.key.Tenant, seq) {

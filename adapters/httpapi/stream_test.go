@@ -22,7 +22,7 @@ import (
 	"macronode/adapters/httpapi/wire"
 	"macronode/adapters/httpserver"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // An ear listens to a stream of changes.
@@ -34,7 +34,7 @@ type ear struct {
 }
 
 // listen opens a stream as a key does.
-func (s *street) listen(t *testing.T, id words.KeyID, query string, headers ...string) *ear {
+func (s *street) listen(t *testing.T, id types.KeyID, query string, headers ...string) *ear {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
@@ -177,7 +177,7 @@ func TestASilentStreamLives(t *testing.T) {
 // A stream ends when the node does, when its key does, and says why.
 func TestAStreamEndsWithAReason(t *testing.T) {
 	for want, end := range map[string]func(*house){
-		"draining": func(h *house) { h.set(func(s *event.Status) { s.Phase = words.Draining }) },
+		"draining": func(h *house) { h.set(func(s *event.Status) { s.Phase = types.Draining }) },
 		"unauthorized": func(h *house) {
 			k, _ := h.Find(1)
 			k.Revoked = true
@@ -199,7 +199,7 @@ func TestAStreamEndsWithAReason(t *testing.T) {
 		}
 	}
 	h := build(t)
-	h.set(func(s *event.Status) { s.Phase = words.LameDuck })
+	h.set(func(s *event.Status) { s.Phase = types.LameDuck })
 	s := serve(t, h)
 	e := s.listen(t, 1, "")
 	s.send(s.post("issue", "k", issue))
@@ -215,18 +215,18 @@ func TestWhatLastsWantsAPermitOfStreams(t *testing.T) {
 	s := serve(t, h)
 	for _, c := range []struct {
 		path, accept string
-		want         words.Facet
+		want         types.Facet
 	}{
-		{"/v1/changes", "", words.Lists},
-		{"/v1/changes?wait=1", "", words.Streams},
-		{"/v1/changes?w%61it=1", "", words.Streams},
-		{"/v1/accounts?at_least=1", "", words.Streams},
-		{"/v1/balance?account=mine:a&asset=USD", "", words.Money},
-		{"/v1/balance?account=mine:a&asset=USD&at_least=1", "", words.Streams},
-		{"/v1/accounts/mine:a/entries", "", words.Lists},
-		{"/v1/accounts/mine:a/entries?format=csv", "", words.Streams},
-		{"/v1/accounts/mine:a/entries", "Text/CSV", words.Streams},
-		{"/v1/accounts/mine:a/entries?limit=1%30", "", words.Lists},
+		{"/v1/changes", "", types.FacetQuery},
+		{"/v1/changes?wait=1", "", types.Streams},
+		{"/v1/changes?w%61it=1", "", types.Streams},
+		{"/v1/accounts?at_least=1", "", types.Streams},
+		{"/v1/balance?account=mine:a&asset=USD", "", types.FacetWallet},
+		{"/v1/balance?account=mine:a&asset=USD&at_least=1", "", types.Streams},
+		{"/v1/accounts/mine:a/entries", "", types.FacetQuery},
+		{"/v1/accounts/mine:a/entries?format=csv", "", types.Streams},
+		{"/v1/accounts/mine:a/entries", "Text/CSV", types.Streams},
+		{"/v1/accounts/mine:a/entries?limit=1%30", "", types.FacetQuery},
 	} {
 		r := s.get(c.path)
 		if c.accept != "" {
@@ -242,7 +242,7 @@ func TestWhatLastsWantsAPermitOfStreams(t *testing.T) {
 	first := s.listen(t, 1, "")
 	first.next()
 	h.mu.Lock()
-	if last := h.arrived[len(h.arrived)-1]; last.Facet != words.Streams || last.Keeps < 12*time.Hour || len(h.in) != 1 {
+	if last := h.arrived[len(h.arrived)-1]; last.Facet != types.Streams || last.PermitFor < 12*time.Hour || len(h.in) != 1 {
 		t.Errorf("a stream came as %+v, and %d permits are out", last, len(h.in))
 	}
 	h.mu.Unlock()
@@ -326,7 +326,7 @@ func TestAStreamOutlivesTheTimesOfARequest(t *testing.T) {
 			t.Fatalf("after %d beats: %q", i, got)
 		}
 	}
-	h.set(func(s *event.Status) { s.Phase = words.Draining })
+	h.set(func(s *event.Status) { s.Phase = types.Draining })
 	if got := e.change(); !strings.Contains(got, "draining") {
 		t.Errorf("heard %q", got)
 	}

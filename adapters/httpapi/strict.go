@@ -10,7 +10,7 @@ import (
 
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 var (
@@ -50,7 +50,7 @@ func readItems(from *jsontext.Decoder, into *[]wire.BatchItem) error {
 	}
 	*into = make([]wire.BatchItem, 0, 8)
 	for from.PeekKind() != ']' {
-		if len(*into) == words.MaxItems {
+		if len(*into) == types.MaxItems {
 			return errItems
 		}
 		var item wire.BatchItem
@@ -99,7 +99,7 @@ func whose(err error) (item int, member string) {
 	}
 	parts := strings.Split(strings.TrimPrefix(string(path), "/"), "/")
 	if len(parts) >= 2 && parts[0] == "items" {
-		if n, err := strconv.Atoi(parts[1]); err == nil && n < words.MaxItems {
+		if n, err := strconv.Atoi(parts[1]); err == nil && n < types.MaxItems {
 			item, parts = n+1, parts[2:]
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"macronode/adapters/httpapi"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // a shelf keeps decisions for who takes them.
@@ -20,17 +20,17 @@ func (s shelf) Keep(d httpapi.Decision) { s <- d }
 // the node's state kept it out, that its answer is not whole, and when it was told to come back.
 func TestWhyIsKept(t *testing.T) {
 	h, kept := build(t), make(shelf, 1)
-	h.add(event.Key{ID: 9, Tenant: 2, Hash: h.keys[2].Hash, Scopes: event.MayRead, Revoked: true})
-	h.add(event.Key{ID: 8, Tenant: 2, Hash: h.keys[2].Hash, Scopes: event.MayRead, Expires: 1})
-	h.set(func(s *event.Status) { s.Ailing = s.Ailing.With(words.DiskFull) })
+	h.add(event.Key{ID: 9, Tenant: 2, Hash: h.keys[2].Hash, Scopes: event.ScopeRead, Revoked: true})
+	h.add(event.Key{ID: 8, Tenant: 2, Hash: h.keys[2].Hash, Scopes: event.ScopeRead, Expires: 1})
+	h.set(func(s *event.Status) { s.DegradedBy = s.DegradedBy.With(types.DiskFull) })
 	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond, c.Decisions = far{}, kept })
-	of := func(id words.KeyID, as words.KeyID) string { // the secret of another
+	of := func(id types.KeyID, as types.KeyID) string { // the secret of another
 		return strings.Replace(bearer(as), bearer(as)[:len("Bearer mk_")+16], bearer(id)[:len("Bearer mk_")+16], 1)
 	}
-	ail := words.Conditions(0).With(words.DiskFull)
+	ail := types.Conditions(0).With(types.DiskFull)
 	for _, c := range []struct {
 		method, path, auth string
-		verdict            *event.Verdict
+		verdict            *event.Decision
 		reply              *event.Reply
 		is                 httpapi.Decision
 	}{
@@ -43,9 +43,9 @@ func TestWhyIsKept(t *testing.T) {
 		{"GET", "/a", "", nil, nil, httpapi.Decision{}},
 		{"GET", "/gone", "", nil, nil, httpapi.Decision{Again: "9"}},
 		{"GET", "/cut", "", nil, nil, httpapi.Decision{Cut: true}},
-		{"GET", "/a", "", &event.Verdict{Problem: event.Busy, Why: event.OverQuota}, nil, httpapi.Decision{Again: "some"}},
+		{"GET", "/a", "", &event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded}, nil, httpapi.Decision{Again: "some"}},
 		{"POST", "/v1/issue", bearer(1), nil, &event.Reply{Problem: event.Unavailable}, httpapi.Decision{Ailing: ail, Again: "1"}},
-		{"POST", "/v1/issue", bearer(1), nil, &event.Reply{Problem: event.Unknown}, httpapi.Decision{Ailing: ail}},
+		{"POST", "/v1/issue", bearer(1), nil, &event.Reply{Problem: event.OutcomeUnknown}, httpapi.Decision{Ailing: ail}},
 	} {
 		h.verdict, h.reply = c.verdict, c.reply
 		r, err := http.NewRequestWithContext(t.Context(), c.method, s.url+c.path, strings.NewReader(`{"to":"a","asset":"USD/2","amount_minor":"1"}`))
@@ -78,7 +78,7 @@ func TestWhyIsKept(t *testing.T) {
 func TestAServiceIsNotTheNode(t *testing.T) {
 	h := build(t)
 	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = far{} })
-	for phase, want := range map[words.Phase]string{words.Ready: "The service behind this", words.Draining: event.Unavailable.Detail()} {
+	for phase, want := range map[types.Phase]string{types.Ready: "The service behind this", types.Draining: event.Unavailable.Detail()} {
 		h.set(func(s *event.Status) { s.Phase = phase })
 		if a := s.send(s.get("/gone")); a.status != http.StatusServiceUnavailable || !strings.Contains(a.body, want) {
 			t.Errorf("%v: %d %s", phase, a.status, a.body)

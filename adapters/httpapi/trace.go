@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"macronode/core/receipt"
+	"macronode/core/wallet/receipt"
 )
 
 const maxCorr = 64

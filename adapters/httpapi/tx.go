@@ -6,8 +6,8 @@ import (
 
 	"macronode/core/digest"
 	"macronode/core/event"
-	"macronode/core/receipt"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // openapi shows the contract.
@@ -22,7 +22,7 @@ func openapi(k *call) error {
 
 // tx shows what the record with a txid is.
 func tx(k *call) error {
-	if err := k.enter(event.MayRead); err != nil {
+	if err := k.enter(event.ScopeRead); err != nil {
 		return err
 	}
 	if k.r.URL.RawQuery != "" {
@@ -32,17 +32,17 @@ func tx(k *call) error {
 	if err != nil {
 		return wrong(err)
 	}
-	return k.look(id.Place(), id.Journal())
+	return k.look(id.Position(), id.Journal())
 }
 
 // findTx shows what became of a ref, or of an idempotency key.
 func findTx(k *call) error {
-	if err := k.enter(event.MayRead); err != nil {
+	if err := k.enter(event.ScopeRead); err != nil {
 		return err
 	}
 	var ref, key string
-	err := k.query(param{"ref", false, func(s string) error { ref = s; return words.CheckRef(s) }},
-		param{"idempotency_key", false, func(s string) error { key = s; return words.CheckKey(s) }})
+	err := k.query(param{"ref", false, func(s string) error { ref = s; return types.CheckRef(s) }},
+		param{"idempotency_key", false, func(s string) error { key = s; return types.CheckKey(s) }})
 	if err != nil {
 		return err
 	}
@@ -66,34 +66,34 @@ func findTx(k *call) error {
 	if err != nil {
 		return err
 	}
-	return k.look(id.Place(), id.Journal())
+	return k.look(id.Position(), id.Journal())
 }
 
 // outcome is where the node has what became of an idempotency key.
-func (k *call) outcome(key string) (words.Place, error) {
+func (k *call) outcome(key string) (types.Position, error) {
 	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
 	defer cancel()
-	name := words.Name{ID: digest.Name([]byte(key)), Text: []byte(key)}
-	reply, taken := k.Node.Find(ctx, &event.Find{Caller: k.key.ID, Tenant: k.key.Tenant, Key: name})
+	name := types.Name{ID: digest.Name([]byte(key)), Text: []byte(key)}
+	reply, taken := k.Node.Find(ctx, &event.FindOutcome{Caller: k.key.ID, Tenant: k.key.Tenant, Key: name})
 	switch {
 	case !taken:
-		return words.Place{}, problem(event.Busy)
-	case reply.Place.LSN > 0:
-		return reply.Place, nil
+		return types.Position{}, problem(event.Busy)
+	case reply.Position.LSN > 0:
+		return reply.Position, nil
 	case reply.Problem == event.None:
-		return words.Place{}, errNoRecord
+		return types.Position{}, errNoRecord
 	default:
-		return words.Place{}, problem(reply.Problem)
+		return types.Position{}, problem(reply.Problem)
 	}
 }
 
 // look answers with the record at p of a journal, if the key covers it; of any journal
 // where it is 0.
-func (k *call) look(p words.Place, journal words.JournalID) error {
+func (k *call) look(p types.Position, journal types.JournalID) error {
 	var in event.Request
 	of, err := k.Books.Asked(p, &in)
 	switch {
-	case errors.Is(err, receipt.ErrNone):
+	case errors.Is(err, receipt.ErrNoAnswer):
 	case err != nil:
 		return err
 	case journal != 0 && of != journal, in.Tenant != k.key.Tenant:
@@ -104,7 +104,7 @@ func (k *call) look(p words.Place, journal words.JournalID) error {
 		k.identify()
 		err = k.show(p)
 	}
-	if !errors.Is(err, receipt.ErrNone) {
+	if !errors.Is(err, receipt.ErrNoAnswer) {
 		return err
 	}
 	if journal != 0 && journal != k.Node.Journal() {
@@ -115,12 +115,12 @@ func (k *call) look(p words.Place, journal words.JournalID) error {
 
 // missing is why there is nothing at p: it may be what the journal has lost, or what
 // is on its way to the disk.
-func missing(s event.Status, p words.Place) event.Problem {
+func missing(s event.Status, p types.Position) event.Problem {
 	switch {
-	case s.Fault == event.Damaged && p.LSN > s.Folded:
+	case s.Fault == event.Damaged && p.LSN > s.Applied:
 		return event.Unavailable
-	case s.Folded < p.LSN && p.LSN <= s.LSN:
-		return event.Unknown
+	case s.Applied < p.LSN && p.LSN <= s.LSN:
+		return event.OutcomeUnknown
 	default:
 		return event.NotFound
 	}

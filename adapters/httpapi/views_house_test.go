@@ -9,9 +9,9 @@ import (
 
 	"macronode/adapters/httpapi"
 	"macronode/core/event"
-	"macronode/core/receipt"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // What the house is beside its ledger: the node, the books and the views.
@@ -25,7 +25,7 @@ var (
 // A node is the house as one decides: it finds outcomes, where the books find keys.
 type node struct{ *house }
 
-func (n node) Find(_ context.Context, in *event.Find) (event.Reply, bool) {
+func (n node) Find(_ context.Context, in *event.FindOutcome) (event.Reply, bool) {
 	h := n.house
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -33,30 +33,30 @@ func (n node) Find(_ context.Context, in *event.Find) (event.Reply, bool) {
 		return *h.reply, true
 	}
 	if was, ok := h.seen[key(in.Tenant, in.Key.Text)]; ok {
-		return event.Reply{Place: was.place}, !h.full
+		return event.Reply{Position: was.place}, !h.full
 	}
 	return event.Reply{Problem: event.NotFound}, !h.full
 }
 
-func (h *house) Enrol(_ context.Context, in *event.Enrol) (event.Reply, bool) {
+func (h *house) Enrol(_ context.Context, in *event.CreateKey) (event.Reply, bool) {
 	if h.full || h.reply != nil {
 		return reply(h.reply), !h.full
 	}
-	if in.Tenant != in.Key.Tenant && in.Tenant != words.DefaultTenant {
+	if in.Tenant != in.Key.Tenant && in.Tenant != types.DefaultTenant {
 		return event.Reply{Problem: event.Forbidden}, true
 	}
 	h.add(in.Key)
 	return event.Reply{}, true
 }
 
-func (h *house) Revoke(_ context.Context, in *event.Revoke) (event.Reply, bool) {
+func (h *house) Revoke(_ context.Context, in *event.RevokeKey) (event.Reply, bool) {
 	if h.full || h.reply != nil {
 		return reply(h.reply), !h.full
 	}
 	h.mu.Lock()
 	k, known := h.keys[in.Key]
 	h.mu.Unlock()
-	if !known || k.Tenant != in.Tenant && in.Tenant != words.DefaultTenant {
+	if !known || k.Tenant != in.Tenant && in.Tenant != types.DefaultTenant {
 		return event.Reply{Problem: event.NotFound}, true
 	}
 	k.Revoked = true
@@ -85,7 +85,7 @@ func (h *house) noted() (all []httpapi.Use) {
 	return all
 }
 
-func (h *house) Find(id words.KeyID) (event.Key, bool) {
+func (h *house) Find(id types.KeyID) (event.Key, bool) {
 	if h.find != nil {
 		h.find()
 	}
@@ -95,7 +95,7 @@ func (h *house) Find(id words.KeyID) (event.Key, bool) {
 	return k, ok
 }
 
-func (h *house) Keys(t words.Tenant, skip, limit int) (list []event.Key) {
+func (h *house) Keys(t types.Tenant, skip, limit int) (list []event.Key) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, id := range h.order {
@@ -109,17 +109,17 @@ func (h *house) Keys(t words.Tenant, skip, limit int) (list []event.Key) {
 }
 
 // frame is the one that p is in.
-func (h *house) frame(p words.Place) (*record.Sealed, error) {
+func (h *house) frame(p types.Position) (*record.Sealed, error) {
 	if h.unread != nil {
 		return nil, h.unread
 	}
 	if p.LSN == 0 || int(p.LSN) > len(h.frames) {
-		return nil, receipt.ErrNone
+		return nil, receipt.ErrNoAnswer
 	}
 	return &h.frames[p.LSN-1], nil
 }
 
-func (h *house) Render(to []byte, p words.Place) ([]byte, int, words.Tenant, error) {
+func (h *house) Render(to []byte, p types.Position) ([]byte, int, types.Tenant, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s, err := h.frame(p)
@@ -129,7 +129,7 @@ func (h *house) Render(to []byte, p words.Place) ([]byte, int, words.Tenant, err
 	return receipt.Render(to, s, p.Index)
 }
 
-func (h *house) Change(to []byte, p words.Place) ([]byte, words.Tenant, error) {
+func (h *house) Change(to []byte, p types.Position) ([]byte, types.Tenant, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s, err := h.frame(p)
@@ -139,7 +139,7 @@ func (h *house) Change(to []byte, p words.Place) ([]byte, words.Tenant, error) {
 	return receipt.Change(to, s, p.Index)
 }
 
-func (h *house) Asked(p words.Place, in *event.Request) (words.JournalID, error) {
+func (h *house) Asked(p types.Position, in *event.Request) (types.JournalID, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s, err := h.frame(p)
@@ -147,13 +147,13 @@ func (h *house) Asked(p words.Place, in *event.Request) (words.JournalID, error)
 		return 0, err
 	}
 	var r record.Record
-	if _, err := record.Read(s.Body, p.Index, &r); err != nil || !r.Keyed() {
-		return 0, receipt.ErrNone
+	if _, err := record.Read(s.Body, p.Index, &r); err != nil || !r.IsOutcome() {
+		return 0, receipt.ErrNoAnswer
 	}
 	item := func(r *record.Record, index uint16) event.Item {
 		i := event.Item{Op: r.Op, From: r.From, To: r.To, Asset: r.Asset, Amount: r.Amount, Hold: r.Hold}
-		if r.Kind == record.Held {
-			i.Hold = words.NewTxID(s.Journal, words.Place{LSN: p.LSN, Index: index})
+		if r.Kind == record.HoldOpened {
+			i.Hold = types.NewTxID(s.Journal, types.Position{LSN: p.LSN, Index: index})
 		}
 		return i
 	}
@@ -170,13 +170,13 @@ func (h *house) Asked(p words.Place, in *event.Request) (words.JournalID, error)
 	return s.Journal, nil
 }
 
-func (h *house) Balance(t words.Tenant, account, asset []byte) event.Balance {
+func (h *house) Balance(t types.Tenant, account, asset []byte) event.Balance {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	m := &h.money
-	b := event.Balance{At: now, AsOf: m.seqs[t], Next: 1 + m.nonces[key(t, account)]}
+	b := event.Balance{At: now, AsOf: m.seqs[t], NextNonce: 1 + m.nonces[key(t, account)]}
 	n := m.has[key(t, account, asset)]
-	if of, own := words.Own(account); own && string(of) == string(asset) {
+	if of, own := types.ReservedAsset(account); own && string(of) == string(asset) {
 		n = m.burned[key(t, asset)]
 		if account[0] == 'i' {
 			n = m.issued[key(t, asset)]
@@ -188,33 +188,33 @@ func (h *house) Balance(t words.Tenant, account, asset []byte) event.Balance {
 	return b
 }
 
-func units(n int64) words.Amount { return words.Units(uint64(n)) }
+func units(n int64) types.Amount { return types.MinorUnits(uint64(n)) }
 
-func (h *house) Frozen(t words.Tenant, account []byte) bool {
+func (h *house) Frozen(t types.Tenant, account []byte) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.money.frozen[key(t, account)]
 }
 
-func (h *house) Supply(t words.Tenant, asset []byte) (issued, burned, held words.Amount) {
+func (h *house) Supply(t types.Tenant, asset []byte) (issued, burned, held types.Amount) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	all := int64(0)
 	for _, v := range h.money.holds {
-		if v.State == event.Active && string(v.Asset) == string(asset) {
+		if v.State == event.HoldActive && string(v.Asset) == string(asset) {
 			all += int64(v.Amount.Lo)
 		}
 	}
 	return units(h.money.issued[key(t, asset)]), units(h.money.burned[key(t, asset)]), units(all)
 }
 
-func (h *house) Seq(t words.Tenant) words.Seq {
+func (h *house) Seq(t types.Tenant) types.Seq {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.money.seqs[t] - min(h.coming, h.money.seqs[t])
 }
 
-func (h *house) AwaitSeq(ctx context.Context, t words.Tenant, seq words.Seq) bool {
+func (h *house) AwaitSeq(ctx context.Context, t types.Tenant, seq types.Seq) bool {
 	for {
 		h.mu.Lock()
 		there, more := h.money.seqs[t] >= seq, h.more
@@ -234,24 +234,24 @@ func (h *house) AwaitSeq(ctx context.Context, t words.Tenant, seq words.Seq) boo
 // A views is the house as it is seen from behind: it lags where a test says so.
 type views struct{ *house }
 
-func (v views) Seq(t words.Tenant) words.Seq {
+func (v views) Seq(t types.Tenant) types.Seq {
 	seq := v.house.Seq(t)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return seq - min(v.lag, seq)
 }
 
-func (v views) Await(ctx context.Context, t words.Tenant, seq words.Seq) bool {
+func (v views) Await(ctx context.Context, t types.Tenant, seq types.Seq) bool {
 	return v.AwaitSeq(ctx, t, seq+v.lag)
 }
 
-func (h *house) Mark() event.Mark {
+func (h *house) Mark() event.Watermark {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return event.Mark{LSN: words.LSN(len(h.frames)), At: now}
+	return event.Watermark{LSN: types.LSN(len(h.frames)), At: now}
 }
 
-func (h *house) Ref(t words.Tenant, id words.ID) (words.TxID, bool, error) {
+func (h *house) Ref(t types.Tenant, id types.NameHash) (types.TxID, bool, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.money.log {
@@ -259,40 +259,40 @@ func (h *house) Ref(t words.Tenant, id words.ID) (words.TxID, bool, error) {
 			return p.id, true, h.lost
 		}
 	}
-	return words.TxID{}, false, h.lost
+	return types.TxID{}, false, h.lost
 }
 
 // log is what one tenant did, as it was when it was asked for.
-func (h *house) log(t words.Tenant) []posted {
+func (h *house) log(t types.Tenant) []posted {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(h.money.log), func(p posted) bool { return p.r.Tenant != t })
 }
 
-func (h *house) view(id words.TxID) event.HoldView {
+func (h *house) view(id types.TxID) event.HoldView {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.money.holds[id]
 }
 
-func (h *house) Entries(t words.Tenant, account []byte, after words.Seq, limit int, yield func(*event.Entry) bool) (event.Mark, error) {
+func (h *house) Entries(t types.Tenant, account []byte, after types.Seq, limit int, yield func(*event.Entry) bool) (event.Watermark, error) {
 	for _, p := range h.log(t) {
 		from, to, asset := p.r.From.Text, p.r.To.Text, p.r.Asset.Text
-		if p.r.Kind == record.Lapsed {
+		if p.r.Kind == record.HoldExpired {
 			v := h.view(p.r.Hold)
 			from, asset, p.r.Amount = v.From, v.Asset, v.Amount
 		}
-		pays, gets := bytes.Equal(from, account), bytes.Equal(to, account) && p.r.Kind != record.Held
+		pays, gets := bytes.Equal(from, account), bytes.Equal(to, account) && p.r.Kind != record.HoldOpened
 		if !pays && !gets || p.r.Seq <= after {
 			continue
 		}
 		e := event.Entry{Seq: p.r.Seq, ID: p.id, At: now, Op: p.r.Op, Asset: asset, Amount: p.r.Amount, Nonce: p.r.Nonce,
-			Ref: p.r.Ref.Text, Memo: p.r.Memo, Hold: p.r.Hold, Balance: units(p.from), Held: units(p.held), Other: to}
-		if p.r.Kind == record.Held {
+			Ref: p.r.Ref.Text, Memo: p.r.Memo, Hold: p.r.Hold, Balance: units(p.from), Held: units(p.held), Counterparty: to}
+		if p.r.Kind == record.HoldOpened {
 			e.Hold = p.id
 		}
 		if gets {
-			e.Credit, e.Other, e.Balance, e.Held, e.Nonce = true, from, units(p.to), words.Amount{}, 0
+			e.Credit, e.Counterparty, e.Balance, e.Held, e.Nonce = true, from, units(p.to), types.Amount{}, 0
 		}
 		if limit--; limit < 0 || !yield(&e) {
 			break
@@ -301,7 +301,7 @@ func (h *house) Entries(t words.Tenant, account []byte, after words.Seq, limit i
 	return h.Mark(), h.lost
 }
 
-func (v views) BalanceAt(t words.Tenant, account, asset []byte, seq words.Seq) (b event.Balance, known bool, err error) {
+func (v views) BalanceAt(t types.Tenant, account, asset []byte, seq types.Seq) (b event.Balance, known bool, err error) {
 	h := v.house
 	if seq > v.Seq(t) {
 		return b, false, h.lost
@@ -316,13 +316,13 @@ func (v views) BalanceAt(t words.Tenant, account, asset []byte, seq words.Seq) (
 		}
 		if bytes.Equal(p.r.Asset.Text, asset) && bytes.Equal(p.r.To.Text, account) {
 			b.Amount = units(p.to)
-			b.Available, _ = b.Amount.Minus(b.Held)
+			b.Available, _ = b.Amount.Sub(b.Held)
 		}
 	}
 	return b, true, h.lost
 }
 
-func (v views) BalanceAtTime(t words.Tenant, account, asset []byte, at words.Time) (b event.Balance, known bool, err error) {
+func (v views) BalanceAtTime(t types.Tenant, account, asset []byte, at types.Time) (b event.Balance, known bool, err error) {
 	if at >= now {
 		b, _, _ = v.BalanceAt(t, account, asset, v.Seq(t))
 	}
@@ -331,7 +331,7 @@ func (v views) BalanceAtTime(t words.Tenant, account, asset []byte, at words.Tim
 }
 
 // names are all accounts and assets of a tenant that ever moved.
-func (h *house) names(t words.Tenant, of func(posted) [2][]byte) []string {
+func (h *house) names(t types.Tenant, of func(posted) [2][]byte) []string {
 	found := make(map[string]bool)
 	for _, p := range h.log(t) {
 		for _, name := range of(p) {
@@ -341,7 +341,7 @@ func (h *house) names(t words.Tenant, of func(posted) [2][]byte) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(found)), func(s string) bool { return s == "" })
 }
 
-func (h *house) Accounts(t words.Tenant, prefix, after []byte, limit int, yield func(account, asset []byte) bool) (event.Mark, error) {
+func (h *house) Accounts(t types.Tenant, prefix, after []byte, limit int, yield func(account, asset []byte) bool) (event.Watermark, error) {
 	pairs := h.names(t, func(p posted) (two [2][]byte) {
 		for i, name := range [2][]byte{p.r.From.Text, p.r.To.Text} {
 			if len(name) > 0 && len(p.r.Asset.Text) > 0 {
@@ -362,7 +362,7 @@ func (h *house) Accounts(t words.Tenant, prefix, after []byte, limit int, yield 
 	return h.Mark(), h.lost
 }
 
-func (h *house) Assets(t words.Tenant, prefix, after []byte, limit int) (list [][]byte, _ event.Mark, _ error) {
+func (h *house) Assets(t types.Tenant, prefix, after []byte, limit int) (list [][]byte, _ event.Watermark, _ error) {
 	for _, name := range h.names(t, func(p posted) [2][]byte { return [2][]byte{p.r.Asset.Text} }) {
 		if strings.HasPrefix(name, string(prefix)) && name > string(after) && len(list) < limit {
 			list = append(list, []byte(name))
@@ -371,10 +371,10 @@ func (h *house) Assets(t words.Tenant, prefix, after []byte, limit int) (list []
 	return list, h.Mark(), h.lost
 }
 
-func (h *house) Holds(t words.Tenant, account []byte, state event.Outcome, any bool, after words.TxID, limit int, _ words.Time) (list []event.HoldView, next words.TxID, _ event.Mark, _ error) {
+func (h *house) Holds(t types.Tenant, account []byte, state event.HoldOutcome, any bool, after types.TxID, limit int, _ types.Time) (list []event.HoldView, next types.TxID, _ event.Watermark, _ error) {
 	for _, p := range h.log(t) {
 		v := h.view(p.id)
-		if p.r.Kind != record.Held || !bytes.Equal(v.From, account) || !any && v.State != state || bytes.Compare(p.id[:], after[:]) <= 0 {
+		if p.r.Kind != record.HoldOpened || !bytes.Equal(v.From, account) || !any && v.State != state || bytes.Compare(p.id[:], after[:]) <= 0 {
 			continue
 		}
 		if len(list) == limit {
@@ -382,19 +382,19 @@ func (h *house) Holds(t words.Tenant, account []byte, state event.Outcome, any b
 		}
 		list = append(list, v)
 	}
-	return list, words.TxID{}, h.Mark(), h.lost
+	return list, types.TxID{}, h.Mark(), h.lost
 }
 
-func (h *house) Hold(t words.Tenant, id words.TxID, _ words.Time) (event.HoldView, bool, error) {
+func (h *house) Hold(t types.Tenant, id types.TxID, _ types.Time) (event.HoldView, bool, error) {
 	for _, p := range h.log(t) {
-		if p.id == id && p.r.Kind == record.Held {
+		if p.id == id && p.r.Kind == record.HoldOpened {
 			return h.view(id), true, h.lost
 		}
 	}
 	return event.HoldView{}, false, h.lost
 }
 
-func (h *house) Changes(t words.Tenant, after words.Seq, limit int) (list []event.Change, _ event.Mark, _ error) {
+func (h *house) Changes(t types.Tenant, after types.Seq, limit int) (list []event.Change, _ event.Watermark, _ error) {
 	for _, p := range h.log(t) {
 		if p.r.Seq > after && len(list) < limit {
 			list = append(list, event.Change{Seq: p.r.Seq, ID: p.id, At: now})

@@ -12,7 +12,7 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/adapters/httpapi/wire"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // The generated types have the members of the document's schemas, and no others:
@@ -103,18 +103,18 @@ func TestCodesAreTheDocuments(t *testing.T) {
 // The document's limits are those of the words.
 func TestLimitsAreTheDocuments(t *testing.T) {
 	doc, _ := contract()
-	for name, want := range map[string]uint64{"Account": words.MaxAccount, "Party": words.MaxAccount, "Asset": words.MaxAsset,
-		"IdempotencyKey": words.MaxKey, "Ref": words.MaxKey, "Memo": words.MaxMemo, "Amount": 39, "Quantity": 39, "Signed": 40, "Pattern": words.MaxPatterns} {
+	for name, want := range map[string]uint64{"Account": types.MaxAccount, "Party": types.MaxAccount, "Asset": types.MaxAsset,
+		"IdempotencyKey": types.MaxKey, "Ref": types.MaxKey, "Memo": types.MaxMemo, "Amount": 39, "Quantity": 39, "Signed": 40, "Pattern": types.MaxPatterns} {
 		if got := doc.Components.Schemas[name].Value.MaxLength; got == nil || *got != want {
 			t.Errorf("%s: %v, not %d", name, got, want)
 		}
 	}
 	for _, name := range []string{"Nonce", "Seq"} {
-		if got := *doc.Components.Schemas[name].Value.Max; got != words.MaxNonce {
+		if got := *doc.Components.Schemas[name].Value.Max; got != types.MaxNonce {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
-	if got := *doc.Components.Schemas["BatchRequest"].Value.Properties["items"].Value.MaxItems; got != words.MaxItems {
+	if got := *doc.Components.Schemas["BatchRequest"].Value.Properties["items"].Value.MaxItems; got != types.MaxItems {
 		t.Errorf("%d items", got)
 	}
 	if got := *doc.Components.Parameters["Limit"].Value.Schema.Value.Max; got != httpapi.MaxPage {
@@ -132,12 +132,12 @@ func TestWordsAreTheDocuments(t *testing.T) {
 			items = append(items, op.String())
 		}
 	}
-	for state := event.Active; state <= event.Over; state++ {
+	for state := event.HoldActive; state <= event.HoldExpired; state++ {
 		states = append(states, state.String())
 	}
 	for bit := event.Scopes(1); bit&event.AllScopes != 0; bit <<= 1 {
-		scopes = append(scopes, map[event.Scopes]string{event.MayRead: "read", event.MayIssue: "issue", event.MayTransfer: "transfer", event.MayBurn: "burn",
-			event.MayHold: "hold", event.MayCapture: "capture", event.MayAdmin: "admin"}[bit])
+		scopes = append(scopes, map[event.Scopes]string{event.ScopeRead: "read", event.ScopeIssue: "issue", event.ScopeTransfer: "transfer", event.ScopeBurn: "burn",
+			event.ScopeHold: "hold", event.ScopeCapture: "capture", event.ScopeAdmin: "admin"}[bit])
 	}
 	for name, want := range map[string][]any{"Op": ops, "ItemOp": items, "EntryOp": append(slices.Clone(ops), "expire"), "HoldState": states, "Scope": scopes} {
 		if got := doc.Components.Schemas[name].Value.Enum; !slices.Equal(got, want) {

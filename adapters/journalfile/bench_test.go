@@ -8,21 +8,21 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // transfers is a batch as a busy node writes it.
-func transfers(lsn words.LSN, n int) (arena []byte, batch []event.Frame) {
-	r := record.Record{Kind: record.Moved, Op: event.Transfer, Tenant: 1, Caller: 77,
-		Key:  words.Name{Text: []byte("payment-2024-000000000001")},
-		From: words.Name{Text: []byte("customer:0000000001")}, To: words.Name{Text: []byte("merchant:0000000002")},
-		Asset: words.Name{Text: []byte("EUR/2")}, Amount: words.Units(1250), FromNow: words.Units(1 << 40),
-		ToNow: words.Units(1 << 41), Spent: words.Units(1 << 20)}
+func transfers(lsn types.LSN, n int) (arena []byte, batch []event.Frame) {
+	r := record.Record{Kind: record.Posted, Op: event.Transfer, Tenant: 1, Caller: 77,
+		Key:  types.Name{Text: []byte("payment-2024-000000000001")},
+		From: types.Name{Text: []byte("customer:0000000001")}, To: types.Name{Text: []byte("merchant:0000000002")},
+		Asset: types.Name{Text: []byte("EUR/2")}, Amount: types.MinorUnits(1250), FromBalance: types.MinorUnits(1 << 40),
+		ToBalance: types.MinorUnits(1 << 41), DebitedToday: types.MinorUnits(1 << 20)}
 	for range n {
 		off := uint32(len(arena))
-		r.Nonce, r.Seq = words.Nonce(lsn), words.Seq(lsn)
+		r.Nonce, r.Seq = types.Nonce(lsn), types.Seq(lsn)
 		r.Key.Text = fmt.Appendf(nil, "payment-2024-%012d", lsn)
-		arena = record.Begin(arena, lsn, words.Time(lsn))
+		arena = record.Begin(arena, lsn, types.Time(lsn))
 		arena, _ = record.Add(arena, off, &r)
 		batch = append(batch, event.Frame{LSN: lsn, Off: off, Len: uint32(len(arena)) - off})
 		lsn++
@@ -73,7 +73,7 @@ func BenchmarkWriteSync(b *testing.B) {
 				_, err = j.Sync()
 				must(b, err)
 				for i := range batch { // only the numbers of the next batch: what the bodies say is not read here
-					batch[i].LSN += words.LSN(c.frames)
+					batch[i].LSN += types.LSN(c.frames)
 				}
 			}
 			b.ReportMetric(float64(b.N)*float64(c.frames)/b.Elapsed().Seconds(), "frames/s")
@@ -94,10 +94,10 @@ func BenchmarkRead(b *testing.B) {
 		_, err = j.Sync()
 		must(b, err)
 	}
-	dice := words.NewDice(1)
+	dice := types.NewRand(1)
 	b.ReportAllocs()
 	for b.Loop() {
-		_, err := j.Read(words.LSN(1 + dice.Below(10_000)))
+		_, err := j.Read(types.LSN(1 + dice.Uint64n(10_000)))
 		must(b, err)
 	}
 }

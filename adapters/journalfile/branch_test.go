@@ -9,12 +9,12 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // branched is a journal whose frames are of another history behind one of them; the
 // places of frames and segments are those of every other.
-func branched(t *testing.T, behind words.LSN) (d *world.Disk, sealed []record.Sealed) {
+func branched(t *testing.T, behind types.LSN) (d *world.Disk, sealed []record.Sealed) {
 	t.Helper()
 	d = world.NewDisk()
 	j := open(t, d, 600)
@@ -36,7 +36,7 @@ func branched(t *testing.T, behind words.LSN) (d *world.Disk, sealed []record.Se
 	return d, sealed
 }
 
-func salted(lsn, behind words.LSN) uint64 {
+func salted(lsn, behind types.LSN) uint64 {
 	if lsn > behind {
 		return 77
 	}
@@ -46,8 +46,8 @@ func salted(lsn, behind words.LSN) uint64 {
 // TestBranches: of a journal that branched, who was at a frame of the one goes on in the
 // other where both have it, and nowhere else.
 func TestBranches(t *testing.T) {
-	whole, sealed := branched(t, words.MaxLSN)
-	for behind := range words.LSN(len(sealed)) {
+	whole, sealed := branched(t, types.MaxLSN)
+	for behind := range types.LSN(len(sealed)) {
 		_, other := branched(t, behind)
 		for _, s := range other {
 			var k kept
@@ -65,7 +65,7 @@ func TestBranches(t *testing.T) {
 // TestAnothersFrame: a frame of another history in the place of any but the first, whose
 // sum holds, is not handed on, and nothing that comes behind it.
 func TestAnothersFrame(t *testing.T) {
-	whole, sealed := branched(t, words.MaxLSN)
+	whole, sealed := branched(t, types.MaxLSN)
 	foreign, others := branched(t, 0)
 	for i := 1; i < len(sealed); i++ {
 		s := sealed[i]

@@ -11,7 +11,7 @@ import (
 	"macronode/chaos/world"
 	"macronode/core/digest"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 var (
@@ -24,7 +24,7 @@ var (
 func part(t *testing.T) (d *world.Disk, wrote []record.Sealed) {
 	t.Helper()
 	d = world.NewDisk()
-	j := open(t, d, words.MaxSegment)
+	j := open(t, d, types.MaxSegment)
 	wrote = append(add(t, j, 2), add(t, j, 2)...)
 	arena, batch := frames(5, 2, 0)
 	sealed, err := j.Write(arena, batch)
@@ -41,7 +41,7 @@ func shown(t *testing.T, d *world.Disk, wrote []record.Sealed, durable int) {
 		t.Fatalf("%d frames back, of %d synced and %d written", len(back), durable, len(wrote))
 	}
 	d.Crash(world.Dull{})
-	if _, found, again := recovered(t, d); !slices.EqualFunc(again, back, same) || found.Tail != 0 || found.Cut != 0 {
+	if _, found, again := recovered(t, d); !slices.EqualFunc(again, back, same) || found.TailFrames != 0 || found.CutBytes != 0 {
 		t.Fatalf("%d frames were shown, after a power loss %d; found %+v", len(back), len(again), found)
 	}
 }
@@ -101,7 +101,7 @@ func TestEveryImageOfARoll(t *testing.T) {
 		}
 		j.Roll = startSize + 1
 		for range 3 {
-			arena, batch := frames(words.LSN(len(wrote)+1), 1, 0)
+			arena, batch := frames(types.LSN(len(wrote)+1), 1, 0)
 			sealed, err := j.Write(arena, batch)
 			if err != nil {
 				break
@@ -133,7 +133,7 @@ func TestEveryImageOfARoll(t *testing.T) {
 // start, so it must write them anew.
 func TestShownAfterAFailedSync(t *testing.T) {
 	d := world.NewDisk()
-	j := open(t, d, words.MaxSegment)
+	j := open(t, d, types.MaxSegment)
 	wrote := add(t, j, 2)
 	arena, batch := frames(3, 2, 0)
 	sealed, err := j.Write(arena, batch)
@@ -144,7 +144,7 @@ func TestShownAfterAFailedSync(t *testing.T) {
 	}
 	must(t, j.Close())
 	_, found, back := recovered(t, d)
-	if len(back) != 4 || found.Tail != 2 {
+	if len(back) != 4 || found.TailFrames != 2 {
 		t.Fatalf("%d frames back, found %+v", len(back), found)
 	}
 	shown(t, d, append(wrote, sealed...), 4)
@@ -158,7 +158,7 @@ type history struct {
 	j     *journalfile.Journal
 	wrote [][]byte // every frame of this past
 	safe  int      // frames that were synced or shown
-	known words.LSN
+	known types.LSN
 	lives uint64
 	seed  int
 }
@@ -219,10 +219,10 @@ func (h *history) begin() {
 
 // chained is the first n frames of this past, as they were sealed.
 func (h *history) chained(n int) (all []record.Sealed) {
-	var prev words.Root
+	var prev types.Root
 	for i, body := range h.wrote[:n] {
 		root, _ := digest.Chain(nil, prev, body)
-		all = append(all, record.Sealed{Journal: ours, LSN: words.LSN(i + 1), Body: body, Prev: prev, Root: root})
+		all = append(all, record.Sealed{Journal: ours, LSN: types.LSN(i + 1), Body: body, Prev: prev, Root: root})
 		prev = root
 	}
 	return all
@@ -237,7 +237,7 @@ func (h *history) from(n int) (f journalfile.From) {
 
 func (h *history) compare(back []record.Sealed, found journalfile.Found) {
 	whole(h.t, back)
-	if len(back) < h.safe || len(back) > len(h.wrote) || found.Last != words.LSN(len(back)) {
+	if len(back) < h.safe || len(back) > len(h.wrote) || found.Last != types.LSN(len(back)) {
 		h.t.Errorf("%d frames back, of %d safe and %d written; found %+v", len(back), h.safe, len(h.wrote), found)
 		return
 	}
@@ -261,7 +261,7 @@ func (h *history) live() {
 		h.d.FailWrite = h.c.Choose("write fails", 20) == 19
 		h.d.FailDir = h.c.Choose("directory fails", 40) == 39
 		h.d.Full = h.c.Choose("full", 20) == 19
-		arena, batch := frames(words.LSN(len(h.wrote)+1), 1+h.c.Choose("frames", 4), h.lives)
+		arena, batch := frames(types.LSN(len(h.wrote)+1), 1+h.c.Choose("frames", 4), h.lives)
 		for _, f := range batch { // whatever becomes of them
 			h.wrote = append(h.wrote, arena[f.Off:f.Off+f.Len])
 		}
@@ -272,7 +272,7 @@ func (h *history) live() {
 			return
 		}
 		h.safe = len(h.wrote)
-		lsn := words.LSN(1 + h.c.Choose("read", h.safe))
+		lsn := types.LSN(1 + h.c.Choose("read", h.safe))
 		if s, err := h.j.Read(lsn); err == nil && !bytes.Equal(s.Body, h.wrote[lsn-1]) || err != nil && !h.d.Dead() {
 			h.t.Errorf("reading %v of %d: %v", lsn, h.safe, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Sizes of what lies around bodies, said once more: they are for ever.
@@ -25,8 +25,8 @@ const (
 // is the next one there.
 type thing struct {
 	off, size int
-	next      words.LSN
-	batch     words.LSN // the last frame of its batch
+	next      types.LSN
+	batch     types.LSN // the last frame of its batch
 }
 
 // tiny is a segment of three batches of two frames, what it is made of, and what was
@@ -34,7 +34,7 @@ type thing struct {
 func tiny(t testing.TB) (image []byte, things []thing, sealed []record.Sealed) {
 	t.Helper()
 	d := world.NewDisk()
-	j := open(t, d, words.MaxSegment)
+	j := open(t, d, types.MaxSegment)
 	things, off := []thing{{0, startSize, 1, 0}}, startSize
 	for range 3 {
 		next := j.Durable() + 1
@@ -94,15 +94,15 @@ func TestDamage(t *testing.T) {
 				t.Fatalf("byte %d: %d frames before the damage, %q on the disk", off, len(k.frames), names(t, d))
 			}
 		case !written:
-			if err != nil || len(k.frames) != len(sealed) || found.Cut != uint64(off-last.off-sum(things[len(things)-3:])+1) {
+			if err != nil || len(k.frames) != len(sealed) || found.CutBytes != uint64(off-last.off-sum(things[len(things)-3:])+1) {
 				t.Fatalf("byte %d, behind the end: %d frames, found %+v, %v", off, len(k.frames), found, err)
 			}
 		default:
-			known := words.LSN(4)
+			known := types.LSN(4)
 			if th == last {
 				known = 2 // it was the last header that said more
 			}
-			if err != nil || len(k.frames) != int(th.next)-1 || found.Known != known || found.Cut == 0 {
+			if err != nil || len(k.frames) != int(th.next)-1 || found.Known != known || found.CutBytes == 0 {
 				t.Fatalf("byte %d: %d frames, found %+v, %v", off, len(k.frames), found, err)
 			}
 			onceOnly(t, d, k.frames)
@@ -122,7 +122,7 @@ func onceOnly(t *testing.T, d *world.Disk, want []record.Sealed) {
 	t.Helper()
 	d.Crash(world.Dull{})
 	j, found, back := recovered(t, d)
-	if !slices.EqualFunc(back, want, same) || found.Cut != 0 || found.Tail != 0 || found.Known != found.Last {
+	if !slices.EqualFunc(back, want, same) || found.CutBytes != 0 || found.TailFrames != 0 || found.Known != found.Last {
 		t.Fatalf("the second time %d frames of %d, found %+v", len(back), len(want), found)
 	}
 	add(t, j, 1)
@@ -148,7 +148,7 @@ func TestCutAnywhere(t *testing.T) {
 			frames, from = int(th.next)-1, th.off
 		}
 		cut := len(bytes.TrimRight(image[from:off], "\x00"))
-		if err != nil || !slices.EqualFunc(k.frames, sealed[:frames], same) || found.Cut != uint64(cut) {
+		if err != nil || !slices.EqualFunc(k.frames, sealed[:frames], same) || found.CutBytes != uint64(cut) {
 			t.Fatalf("cut at %d: %d frames, want %d; found %+v, want %d bytes cut; %v", off, len(k.frames), frames, found, cut, err)
 		}
 		onceOnly(t, d, k.frames)
@@ -222,9 +222,9 @@ func TestDamageBetweenSegments(t *testing.T) {
 
 // readable: a damaged journal is read up to its damage, which is named where it is met,
 // and not written.
-func readable(t *testing.T, j *journalfile.Journal, from words.LSN) {
+func readable(t *testing.T, j *journalfile.Journal, from types.LSN) {
 	t.Helper()
-	for lsn := words.LSN(1); lsn < from; lsn++ {
+	for lsn := types.LSN(1); lsn < from; lsn++ {
 		if s, err := j.Read(lsn); err != nil || s.LSN != lsn {
 			t.Fatalf("reading %v before the damage at %v: %v", lsn, from, err)
 		}
@@ -264,7 +264,7 @@ func TestVector17644(t *testing.T) {
 		d := disk(t, map[string][]byte{first: append(bytes.Clone(image[:torn.off]), tail...)})
 		_, found, back := recovered(t, d)
 		cut := len(bytes.TrimRight(tail, "\x00"))
-		if !slices.EqualFunc(back, sealed[:5], same) || found.Cut != uint64(cut) || found.Last != 5 || found.Tail != 1 {
+		if !slices.EqualFunc(back, sealed[:5], same) || found.CutBytes != uint64(cut) || found.Last != 5 || found.TailFrames != 1 {
 			t.Fatalf("%d bytes of tail: %d frames, found %+v", cut, len(back), found)
 		}
 		onceOnly(t, d, back)
@@ -275,7 +275,7 @@ func TestVector17644(t *testing.T) {
 // and takes nothing with it that was synced.
 func TestRonLedgerTornTail(t *testing.T) {
 	d := world.NewDisk()
-	j := open(t, d, words.MaxSegment)
+	j := open(t, d, types.MaxSegment)
 	sealed := add(t, j, 3)
 	d.FailWrite = true
 	arena, batch := frames(4, 2, 0)
@@ -283,7 +283,7 @@ func TestRonLedgerTornTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, found, back := recovered(t, d) // the process ended; the pages are still there
-	if !slices.EqualFunc(back[:3], sealed, same) || found.Cut == 0 || found.Last != words.LSN(len(back)) {
+	if !slices.EqualFunc(back[:3], sealed, same) || found.CutBytes == 0 || found.Last != types.LSN(len(back)) {
 		t.Fatalf("%d frames, found %+v", len(back), found)
 	}
 	onceOnly(t, d, back)

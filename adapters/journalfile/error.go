@@ -6,7 +6,7 @@ import (
 	"syscall"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 var (
@@ -30,7 +30,7 @@ var (
 type Damage struct {
 	Segment  string // the file
 	Offset   int64
-	From, To words.LSN // the frames that cannot be read
+	From, To types.LSN // the frames that cannot be read
 	Why      string
 }
 

@@ -11,14 +11,14 @@ import (
 
 	"macronode/adapters/journalfile"
 	"macronode/core/digest"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A forge makes items that check, whatever they say: by the format, and by no code of
 // the journal's.
 type forge struct {
 	bytes.Buffer
-	prev words.Root
+	prev types.Root
 }
 
 func (f *forge) item(magic string, root []byte, payload ...any) {
@@ -42,7 +42,7 @@ func (f *forge) batch(known, epoch, first uint64, bytes, count uint32) {
 	f.item("MNB1", nil, known, epoch, first, bytes, count)
 }
 
-func (f *forge) frames(lsns ...words.LSN) {
+func (f *forge) frames(lsns ...types.LSN) {
 	for _, lsn := range lsns {
 		body, _ := frames(lsn, 1, 0)
 		f.prev, _ = digest.Chain(nil, f.prev, body)
@@ -123,7 +123,7 @@ func TestBelievesNothing(t *testing.T) {
 			}
 			d := disk(t, segments)
 			_, found, err := journalfile.Recover(d, ours, nil)
-			got := fmt.Sprintf("last %v, cut %d, tail %d", found.Last, found.Cut, found.Tail)
+			got := fmt.Sprintf("last %v, cut %d, tail %d", found.Last, found.CutBytes, found.TailFrames)
 			if err != nil {
 				got = err.Error()
 			}

@@ -16,7 +16,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // version is of the format. A segment of another one is not touched.
@@ -49,18 +49,18 @@ const (
 // the segment; it is more when the frames that follow were made durable with it.
 type start struct {
 	version uint32
-	journal words.JournalID
-	first   words.LSN
-	known   words.LSN
-	epoch   words.Epoch
-	prev    words.Root
+	journal types.JournalID
+	first   types.LSN
+	known   types.LSN
+	epoch   types.Epoch
+	prev    types.Root
 }
 
 // A batch is what was written before one sync.
 type batch struct {
-	known        words.LSN // durable when it was written
-	epoch        words.Epoch
-	first        words.LSN
+	known        types.LSN // durable when it was written
+	epoch        types.Epoch
+	first        types.LSN
 	bytes, count uint32
 }
 
@@ -89,8 +89,8 @@ func (s start) put(to []byte) []byte {
 
 func (it item) start() start {
 	b := it.payload
-	return start{u32(b), words.JournalID(u64(b[4:])), words.LSN(u64(b[12:])), words.LSN(u64(b[20:])),
-		words.Epoch(u64(b[28:])), words.Root(b[36:])}
+	return start{u32(b), types.JournalID(u64(b[4:])), types.LSN(u64(b[12:])), types.LSN(u64(b[20:])),
+		types.Epoch(u64(b[28:])), types.Root(b[36:])}
 }
 
 func (h batch) put(to []byte) []byte {
@@ -104,14 +104,14 @@ func (h batch) put(to []byte) []byte {
 
 func (it item) batch() batch {
 	b := it.payload
-	return batch{words.LSN(u64(b)), words.Epoch(u64(b[8:])), words.LSN(u64(b[16:])), u32(b[24:]), u32(b[28:])}
+	return batch{types.LSN(u64(b)), types.Epoch(u64(b[8:])), types.LSN(u64(b[16:])), u32(b[24:]), u32(b[28:])}
 }
 
 // plausible reports that h could have been written: nothing is known durable before
 // it is written.
 func (h batch) plausible() bool {
 	least := uint64(h.count) * (frameExtra + 1)
-	return h.known < h.first && h.first <= words.MaxLSN && h.count > 0 && uint64(h.bytes) >= least
+	return h.known < h.first && h.first <= types.MaxLSN && h.count > 0 && uint64(h.bytes) >= least
 }
 
 // put adds an item to buf.
@@ -139,7 +139,7 @@ func extent(prefix []byte) int64 {
 			return batchItem
 		}
 	case frameMagic:
-		if length <= words.MaxFrame {
+		if length <= types.MaxFrame {
 			return int64(length) + frameExtra
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // watched tells which files are opened.
@@ -48,7 +48,7 @@ func TestBeginsAnywhere(t *testing.T) {
 			t.Fatalf("behind %v: %d frames of %d", s.LSN, len(k.frames), len(sealed))
 		}
 		if found.Last != want.Last || found.Root != want.Root || found.Known != want.Known || found.Epoch != want.Epoch ||
-			found.Journal != ours || found.Cut != want.Cut || found.Tail != want.Tail || found.Segments != want.Segments {
+			found.Journal != ours || found.CutBytes != want.CutBytes || found.TailFrames != want.TailFrames || found.Segments != want.Segments {
 			t.Fatalf("behind %v: found %+v, want %+v", s.LSN, found, want)
 		}
 		for _, name := range d.opened {
@@ -76,7 +76,7 @@ func TestBeginsAnywhere(t *testing.T) {
 }
 
 // holder is the segment that has a frame.
-func holder(t *testing.T, d *world.Disk, lsn words.LSN) (name string) {
+func holder(t *testing.T, d *world.Disk, lsn types.LSN) (name string) {
 	t.Helper()
 	all := names(t, d)
 	gone, err := journalfile.Behind(d, lsn-1)

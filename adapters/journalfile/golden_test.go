@@ -11,7 +11,7 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // golden is a segment as it is written for ever: hex in testdata, and what it means.
@@ -35,7 +35,7 @@ func golden(t *testing.T, name string) []byte {
 // its tail. This program writes these, and any later one reads them.
 func TestGolden(t *testing.T) {
 	d := world.NewDisk()
-	j := open(t, d, words.MaxSegment)
+	j := open(t, d, types.MaxSegment)
 	one := add(t, j, 1)
 	two := add(t, j, 2)
 	must(t, j.Close())
@@ -53,7 +53,7 @@ func TestGolden(t *testing.T) {
 	found, err := journalfile.Scan(old, k.each, nil)
 	must(t, err)
 	wrote := append(one, two...)
-	if len(k.frames) != 3 || found.Last != 3 || found.Known != 3 || found.Epoch != 2 || found.Journal != ours || found.Cut != 0 {
+	if len(k.frames) != 3 || found.Last != 3 || found.Known != 3 || found.Epoch != 2 || found.Journal != ours || found.CutBytes != 0 {
 		t.Fatalf("%d frames, found %+v", len(k.frames), found)
 	}
 	for n, s := range k.frames {

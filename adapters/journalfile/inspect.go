@@ -3,7 +3,7 @@ package journalfile
 import (
 	"macronode/adapters/fs"
 	"macronode/core/digest"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Inspect reads a journal that a scan found damaged, to its end: damaged gets every
@@ -31,7 +31,7 @@ func (r Reading) Inspect(fsys fs.FS, damaged func(*Damage) error) (Found, error)
 		return n.found, n.lost(segmentName(1), 0, n.found.Known, "no segment is there")
 	}
 	for i, p := range row {
-		end := words.LSN(unlimited)
+		end := types.LSN(unlimited)
 		if n.last = i == len(row)-1; !n.last && row[i+1].first > 0 {
 			end = row[i+1].first
 		}
@@ -59,7 +59,7 @@ type inspection struct {
 }
 
 // lost says that frames up to one cannot be read.
-func (n *inspection) lost(name string, off int64, to words.LSN, why string) error {
+func (n *inspection) lost(name string, off int64, to types.LSN, why string) error {
 	f := &n.found
 	d := &Damage{name, off, f.Last + 1, to, why}
 	f.Damaged = true
@@ -76,7 +76,7 @@ func (n *inspection) tell(name string, off int64) {
 }
 
 // segment reads one segment up to end, where the next one begins.
-func (n *inspection) segment(p part, end words.LSN) error {
+func (n *inspection) segment(p part, end types.LSN) error {
 	f := &n.found
 	switch why, foul := n.follows(p); {
 	case foul && end == unlimited && n.last:
@@ -121,7 +121,7 @@ func (n *inspection) follows(p part) (why string, foul bool) {
 
 // frames goes over the items of a segment. Where nobody knows its end, frames behind what
 // does not check count as far as they are known durable.
-func (n *inspection) frames(p *pane, end words.LSN) (err error) {
+func (n *inspection) frames(p *pane, end types.LSN) (err error) {
 	f, off, told, hole := &n.found, int64(startItem), int64(0), false
 	for f.Last+1 < end {
 		l, ok, err := p.next(off, p.size, 0, f.Last+1, unlimited)
@@ -150,14 +150,14 @@ func (n *inspection) frames(p *pane, end words.LSN) (err error) {
 		return n.lost(p.name, off, end-1, "what is there does not check, or nothing is there any more")
 	}
 	if n.last {
-		f.Cut, err = p.spent(off)
+		f.CutBytes, err = p.spent(off)
 	}
 	return err
 }
 
 // vouched is where a segment ends by what it knows durable; the last one, by all that
 // is known.
-func (n *inspection) vouched(p *pane) (end words.LSN, err error) {
+func (n *inspection) vouched(p *pane) (end types.LSN, err error) {
 	known, err := part{name: p.name}.marks(p)
 	if n.last {
 		n.found.Known = max(n.found.Known, known)
@@ -183,7 +183,7 @@ func (n *inspection) item(p *pane, off int64, l landing) error {
 	}
 	if !ok && n.whole && l.lsn == f.Last+1 { // the start of its segment has lost it
 		root, _ := digest.Chain(nil, f.Root, l.it.payload)
-		prev, ok = f.Root, root == words.Root(l.it.root)
+		prev, ok = f.Root, root == types.Root(l.it.root)
 	}
 	whole := ok && (!n.rooted || prev == f.Root)
 	if !whole {
@@ -191,6 +191,6 @@ func (n *inspection) item(p *pane, off int64, l landing) error {
 			return err
 		}
 	}
-	f.Last, f.Root, n.rooted, n.whole = l.lsn, words.Root(l.it.root), true, whole
+	f.Last, f.Root, n.rooted, n.whole = l.lsn, types.Root(l.it.root), true, whole
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // several is a journal of many segments, some with more than one batch, some that
@@ -28,7 +28,7 @@ func several(t testing.TB) (segments map[string][]byte, sealed []record.Sealed) 
 		}
 		must(t, j.Close())
 	}
-	j := open(t, d, words.MaxSegment)
+	j := open(t, d, types.MaxSegment)
 	must(t, j.Close())
 	segments = map[string][]byte{}
 	for _, name := range names(t, d) {
@@ -38,9 +38,9 @@ func several(t testing.TB) (segments map[string][]byte, sealed []record.Sealed) 
 }
 
 // inspected is the damage that an inspection finds, and the frames lost for it.
-func inspected(t tb, d *world.Disk) (all []journalfile.Damage, lost map[words.LSN]bool, found journalfile.Found) {
+func inspected(t tb, d *world.Disk) (all []journalfile.Damage, lost map[types.LSN]bool, found journalfile.Found) {
 	t.Helper()
-	lost = map[words.LSN]bool{}
+	lost = map[types.LSN]bool{}
 	found, err := journalfile.Reading{}.Inspect(still{d}, func(d *journalfile.Damage) error {
 		if n := len(all); n > 0 && d.From <= all[n-1].To {
 			t.Fatalf("%v comes after %v", d, &all[n-1])
@@ -64,7 +64,7 @@ type tb interface {
 
 // agree: what an inspection says is lost is what a node cannot read, and all else is
 // as it was sealed.
-func agree(t tb, d *world.Disk, sealed []record.Sealed) (damage []journalfile.Damage, lost map[words.LSN]bool) {
+func agree(t tb, d *world.Disk, sealed []record.Sealed) (damage []journalfile.Damage, lost map[types.LSN]bool) {
 	t.Helper()
 	scanned, scanning := journalfile.Scan(still{d}, nil, nil)
 	damage, lost, found := inspected(t, d)
@@ -72,7 +72,7 @@ func agree(t tb, d *world.Disk, sealed []record.Sealed) (damage []journalfile.Da
 		t.Fatalf("scanned: %v; inspected: %v", scanning, damage)
 	}
 	if len(damage) == 0 {
-		if scanned.Last != found.Last || scanned.Cut != found.Cut {
+		if scanned.Last != found.Last || scanned.CutBytes != found.CutBytes {
 			t.Fatalf("scanned %+v, inspected %+v", scanned, found)
 		}
 		return damage, lost
@@ -85,7 +85,7 @@ func agree(t tb, d *world.Disk, sealed []record.Sealed) (damage []journalfile.Da
 	if !errors.Is(err, journalfile.ErrDamaged) || recovery.Known != max(found.Known, recovery.Known) {
 		t.Fatalf("recovered: %v, %+v; inspected %+v", err, recovery, found)
 	}
-	for lsn := words.LSN(1); lsn <= words.LSN(len(sealed)); lsn++ {
+	for lsn := types.LSN(1); lsn <= types.LSN(len(sealed)); lsn++ {
 		s, err := j.Read(lsn)
 		switch {
 		case err == nil && !same(s, sealed[lsn-1]):

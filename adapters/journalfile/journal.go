@@ -10,7 +10,7 @@ import (
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Journal is open for writing. One goroutine writes: one batch, then its Sync. Any
@@ -19,17 +19,17 @@ type Journal struct {
 	Roll int64 // a segment that is longer than this is followed by another
 
 	fs      fs.FS
-	id      words.JournalID
-	as      words.JournalID // from the next frame on; 0: as it is
-	epoch   words.Epoch
+	id      types.JournalID
+	as      types.JournalID // from the next frame on; 0: as it is
+	epoch   types.Epoch
 	file    fs.File
 	number  uint32 // of its segment
 	size    int64  // of what was written to it
 	ready   int64  // its size with the zeros after that
-	last    words.LSN
-	root    words.Root
+	last    types.LSN
+	root    types.Root
 	durable atomic.Uint64
-	beyond  words.LSN    // behind damage: all up to here was durable, and what is whole can be read
+	beyond  types.LSN    // behind damage: all up to here was durable, and what is whole can be read
 	grown   atomic.Int64 // bytes that a start reads
 	failed  error        // why it takes nothing any more
 	table   table
@@ -46,9 +46,9 @@ const (
 
 // ID names the journal; Epoch is this writer's, higher than those before it; Durable
 // is the last frame that no crash takes.
-func (j *Journal) ID() words.JournalID { return j.id }
-func (j *Journal) Epoch() words.Epoch  { return j.epoch }
-func (j *Journal) Durable() words.LSN  { return words.LSN(j.durable.Load()) }
+func (j *Journal) ID() types.JournalID { return j.id }
+func (j *Journal) Epoch() types.Epoch  { return j.epoch }
+func (j *Journal) Durable() types.LSN  { return types.LSN(j.durable.Load()) }
 
 // Grown is the bytes of the journal since where recovery began: those that the next
 // start reads, if it begins there as well.
@@ -60,14 +60,14 @@ func (j *Journal) Write(arena []byte, frames []event.Frame) ([]record.Sealed, er
 	if j.failed != nil {
 		return nil, j.failed
 	}
-	words.Assert(len(frames) > 0 && j.last == j.Durable(), "journal: one batch at a time, and none without frames")
+	types.Assert(len(frames) > 0 && j.last == j.Durable(), "journal: one batch at a time, and none without frames")
 	reborn := j.as != 0
 	if reborn {
 		j.id, j.as = j.as, 0
 	}
 	sealed := make([]record.Sealed, len(frames))
 	for i, f := range frames {
-		words.Assert(f.LSN == j.last+words.LSN(i)+1, "journal: a frame out of order")
+		types.Assert(f.LSN == j.last+types.LSN(i)+1, "journal: a frame out of order")
 		sealed[i] = record.Sealed{Journal: j.id, LSN: f.LSN, Body: arena[f.Off : f.Off+f.Len]}
 	}
 	switch {
@@ -97,8 +97,8 @@ func (j *Journal) Write(arena []byte, frames []event.Frame) ([]record.Sealed, er
 // Restore makes of the journal another, which goes on from this one: the frames that are
 // written next begin a segment of that, durable with it, and the first of them says so.
 // All before it is durable.
-func (j *Journal) Restore(as words.JournalID) {
-	words.Assert(as != 0 && as != j.id && j.last == j.Durable(), "journal: restored as itself, or in the middle of a batch")
+func (j *Journal) Restore(as types.JournalID) {
+	types.Assert(as != 0 && as != j.id && j.last == j.Durable(), "journal: restored as itself, or in the middle of a batch")
 	j.as = as
 }
 
@@ -115,7 +115,7 @@ func room(sealed []record.Sealed) int {
 // the offset in the segment that buf begins at. The bodies are moved to buf.
 func (j *Journal) seal(buf []byte, sealed []record.Sealed, base int64) []byte {
 	bytes := room(sealed) - batchItem
-	words.Assert(bytes <= math.MaxUint32, "journal: a batch of more than 4 GiB")
+	types.Assert(bytes <= math.MaxUint32, "journal: a batch of more than 4 GiB")
 	first := sealed[0].LSN
 	h := batch{first - 1, j.epoch, first, uint32(bytes), uint32(len(sealed))}
 	buf = h.put(buf)
@@ -152,7 +152,7 @@ func (j *Journal) ahead() error {
 
 // Sync makes what was written durable, or the journal takes nothing any more: what a
 // failed sync left behind can be read and may not be on the disk.
-func (j *Journal) Sync() (words.LSN, error) {
+func (j *Journal) Sync() (types.LSN, error) {
 	if j.failed != nil {
 		return j.Durable(), j.failed
 	}

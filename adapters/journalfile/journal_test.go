@@ -17,13 +17,13 @@ import (
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	ours  words.JournalID = 0x0123456789abcdef
+	ours  types.JournalID = 0x0123456789abcdef
 	first                 = "00000001.seg"
 )
 
@@ -36,11 +36,11 @@ func must(t testing.TB, err error) {
 
 // frames makes n frames from lsn on. The same lsn is the same frame, but for what
 // salt says.
-func frames(lsn words.LSN, n int, salt uint64) (arena []byte, batch []event.Frame) {
+func frames(lsn types.LSN, n int, salt uint64) (arena []byte, batch []event.Frame) {
 	for range n {
 		off := uint32(len(arena))
-		arena = record.Begin(arena, lsn, words.Time(1_700_000_000_000+lsn))
-		arena, _ = record.Add(arena, off, &record.Record{Kind: record.Booted, Journal: ours, Cut: salt, Tail: uint32(lsn)})
+		arena = record.Begin(arena, lsn, types.Time(1_700_000_000_000+lsn))
+		arena, _ = record.Add(arena, off, &record.Record{Kind: record.Started, Journal: ours, CutBytes: salt, TailFrames: uint32(lsn)})
 		batch = append(batch, event.Frame{LSN: lsn, Off: off, Len: uint32(len(arena)) - off})
 		lsn++
 	}
@@ -81,11 +81,11 @@ func recovered(t testing.TB, d fs.FS) (*journalfile.Journal, journalfile.Found, 
 // whole checks that frames are a journal from its beginning: numbered, chained.
 func whole(t testing.TB, all []record.Sealed) {
 	t.Helper()
-	var prev words.Root
+	var prev types.Root
 	for i, s := range all {
 		head, _, err := record.Open(s.Body)
 		root, _ := digest.Chain(nil, prev, s.Body)
-		if err != nil || head.LSN != words.LSN(i+1) || s.LSN != head.LSN || s.Prev != prev || s.Root != root {
+		if err != nil || head.LSN != types.LSN(i+1) || s.LSN != head.LSN || s.Prev != prev || s.Root != root {
 			t.Fatalf("frame %d of %d: %+v, %v", i+1, len(all), s, err)
 		}
 		prev = root
@@ -151,10 +151,10 @@ func TestComesBack(t *testing.T) {
 	var wrote []record.Sealed
 	for life := range 4 {
 		j, found, back := recovered(t, d)
-		if !slices.EqualFunc(back, wrote, same) || found.Last != words.LSN(len(wrote)) {
+		if !slices.EqualFunc(back, wrote, same) || found.Last != types.LSN(len(wrote)) {
 			t.Fatalf("life %d: %d frames back, want %d; found %+v", life, len(back), len(wrote), found)
 		}
-		if j.ID() != ours || j.Epoch() != words.Epoch(life+1) || j.Durable() != found.Last {
+		if j.ID() != ours || j.Epoch() != types.Epoch(life+1) || j.Durable() != found.Last {
 			t.Fatalf("life %d: id %x, epoch %d, durable %v", life, j.ID(), j.Epoch(), j.Durable())
 		}
 		for n := range life + 1 {
@@ -170,7 +170,7 @@ func TestComesBack(t *testing.T) {
 // TestIDStays: a fresh id is for a journal that is not there yet.
 func TestIDStays(t *testing.T) {
 	d := world.NewDisk()
-	add(t, open(t, d, words.MaxSegment), 1)
+	add(t, open(t, d, types.MaxSegment), 1)
 	j, found, err := journalfile.Recover(d, ours+1, nil)
 	if err != nil || j.ID() != ours || found.Journal != ours {
 		t.Fatalf("%x, %+v, %v", j.ID(), found, err)
@@ -179,7 +179,7 @@ func TestIDStays(t *testing.T) {
 
 // TestSealedIsTheCallers: what Write returned stays as it is, whatever comes after.
 func TestSealedIsTheCallers(t *testing.T) {
-	j := open(t, world.NewDisk(), words.MaxSegment)
+	j := open(t, world.NewDisk(), types.MaxSegment)
 	arena, batch := frames(1, 3, 0)
 	sealed, err := j.Write(arena, batch)
 	must(t, err)
@@ -207,7 +207,7 @@ func TestRoll(t *testing.T) {
 		t.Fatalf("%d segments", n)
 	}
 	_, found, back := recovered(t, d)
-	if len(back) != 150 || found.Cut != 0 || found.Tail != 3 || found.Known != 147 {
+	if len(back) != 150 || found.CutBytes != 0 || found.TailFrames != 3 || found.Known != 147 {
 		t.Fatalf("%d frames back, found %+v", len(back), found)
 	}
 	if got := names(t, d); got[0] != first || got[9] != "00000010.seg" || found.Segments != len(got)-1 {
@@ -223,7 +223,7 @@ func TestMisuse(t *testing.T) {
 	}{
 		// A segment's start vouches for all before it, so nothing may be out when it begins.
 		{"two batches at a time", func(j *journalfile.Journal) {
-			for lsn := range words.LSN(2) {
+			for lsn := range types.LSN(2) {
 				arena, batch := frames(lsn+1, 1, 0)
 				_, err := j.Write(arena, batch)
 				must(t, err)
@@ -237,11 +237,11 @@ func TestMisuse(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			defer func() {
-				if broken, ok := recover().(words.Broken); !ok {
+				if broken, ok := recover().(types.InvariantError); !ok {
 					t.Fatalf("it was done: %v", broken)
 				}
 			}()
-			c.ask(open(t, world.NewDisk(), words.MaxSegment))
+			c.ask(open(t, world.NewDisk(), types.MaxSegment))
 		})
 	}
 }
@@ -298,13 +298,13 @@ func TestFaults(t *testing.T) {
 // TestFullDiskAhead: room that cannot be made ready is no failure.
 func TestFullDiskAhead(t *testing.T) {
 	d := world.NewDisk()
-	j := open(t, d, words.MaxSegment)
+	j := open(t, d, types.MaxSegment)
 	d.Size = 500
 	add(t, j, 3)
 	if size := int64(len(read(t, d, first))); size != 500 {
 		t.Fatalf("%d bytes", size)
 	}
-	if _, found, back := recovered(t, disk(t, map[string][]byte{first: read(t, d, first)})); len(back) != 3 || found.Cut != 0 {
+	if _, found, back := recovered(t, disk(t, map[string][]byte{first: read(t, d, first)})); len(back) != 3 || found.CutBytes != 0 {
 		t.Fatalf("%d frames back, found %+v", len(back), found)
 	}
 }
@@ -313,7 +313,7 @@ func TestFullDiskAhead(t *testing.T) {
 // name, and nothing else.
 func TestOthersFilesStay(t *testing.T) {
 	d := disk(t, map[string][]byte{"LOCK": []byte("us"), "00000001.seg.tmp": []byte("torn"), "notes": nil})
-	open(t, d, words.MaxSegment)
+	open(t, d, types.MaxSegment)
 	if got := names(t, d); !slices.Equal(got, []string{first, "LOCK", "notes"}) {
 		t.Fatalf("%q", got)
 	}
@@ -327,7 +327,7 @@ func TestOthersFilesStay(t *testing.T) {
 
 // TestClosed: a closed journal takes and tells nothing.
 func TestClosed(t *testing.T) {
-	j := open(t, world.NewDisk(), words.MaxSegment)
+	j := open(t, world.NewDisk(), types.MaxSegment)
 	add(t, j, 1)
 	must(t, j.Close())
 	arena, batch := frames(2, 1, 0)

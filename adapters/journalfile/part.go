@@ -9,7 +9,7 @@ import (
 
 	"macronode/adapters/fs"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A part is a segment as the directory and its start tell of it.
@@ -19,7 +19,7 @@ type part struct {
 	size   int64
 	start  start
 	whole  bool      // the start checks
-	first  words.LSN // its first frame, where the start or what follows it tells; else 0
+	first  types.LSN // its first frame, where the start or what follows it tells; else 0
 }
 
 func segmentName(number uint32) string { return fmt.Sprintf("%08d%s", number, suffix) }
@@ -99,7 +99,7 @@ func (p part) reborn(pane *pane) (bool, error) {
 }
 
 // marks is what a segment knows durable.
-func (p part) marks(pane *pane) (known words.LSN, err error) {
+func (p part) marks(pane *pane) (known types.LSN, err error) {
 	if err = p.look(pane); err != nil {
 		return 0, err
 	}
@@ -114,7 +114,7 @@ func (p part) marks(pane *pane) (known words.LSN, err error) {
 }
 
 // ID is whose segments are in a directory; 0 where none says it.
-func ID(fsys fs.FS) (words.JournalID, error) {
+func ID(fsys fs.FS) (types.JournalID, error) {
 	row, _, err := list(fsys)
 	for n := len(row) - 1; n >= 0 && err == nil; n-- {
 		if err = row[n].survey(fsys); err == nil && row[n].whole {
@@ -126,7 +126,7 @@ func ID(fsys fs.FS) (words.JournalID, error) {
 
 // Behind is the names of the segments in a directory all of whose frames are ≤ lsn, and
 // which have a successor there: who has a state as of lsn needs none of them.
-func Behind(fsys fs.FS, lsn words.LSN) (names []string, err error) {
+func Behind(fsys fs.FS, lsn types.LSN) (names []string, err error) {
 	row, _, err := list(fsys)
 	for n := 1; n < len(row) && err == nil; n++ {
 		if err = row[n].survey(fsys); err != nil || !row[n].whole || row[n].start.first > lsn+1 {

@@ -4,22 +4,22 @@ import (
 	"errors"
 
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Chain is which journal a durable frame is of, and the chain's value behind it; false
 // where there is no such frame. Chain and Range may be called by any goroutine.
-func (j *Journal) Chain(lsn words.LSN) (words.JournalID, words.Root, bool, error) {
+func (j *Journal) Chain(lsn types.LSN) (types.JournalID, types.Root, bool, error) {
 	f, err := j.Read(lsn)
 	if errors.Is(err, ErrGone) {
-		return 0, words.Root{}, false, nil
+		return 0, types.Root{}, false, nil
 	}
 	return f.Journal, f.Root, err == nil, err
 }
 
 // Range yields the durable frames from one on, in order, until there are no more or each
 // returns an error, which it returns as well.
-func (j *Journal) Range(from words.LSN, each func(record.Sealed) error) error {
+func (j *Journal) Range(from types.LSN, each func(record.Sealed) error) error {
 	durable, behind := j.Durable(), From{}
 	if from > durable {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // TestChain: a durable frame is of a journal, and the chain has a value behind it; of
@@ -28,8 +28,8 @@ func TestChain(t *testing.T) {
 			t.Errorf("frame %v is of %x with %x: %v, %v", f.LSN, journal, root, ok, err)
 		}
 	}
-	for _, lsn := range []words.LSN{0, 8, 9, words.MaxLSN} {
-		if journal, root, ok, err := j.Chain(lsn); ok || err != nil || journal != 0 || root != (words.Root{}) {
+	for _, lsn := range []types.LSN{0, 8, 9, types.MaxLSN} {
+		if journal, root, ok, err := j.Chain(lsn); ok || err != nil || journal != 0 || root != (types.Root{}) {
 			t.Errorf("frame %v, which is not there: %x, %x, %v, %v", lsn, journal, root, ok, err)
 		}
 	}
@@ -56,7 +56,7 @@ func TestRange(t *testing.T) {
 		must(t, j.Close())
 	}
 	j, _, _ := recovered(t, d)
-	last := words.LSN(len(wrote))
+	last := types.LSN(len(wrote))
 	arena, batch := frames(last+1, 2, 0)
 	if _, err := j.Write(arena, batch); err != nil { // and not synced
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestRange(t *testing.T) {
 	if n := len(names(t, d)); n < 6 {
 		t.Fatalf("%d segments are too few to tell", n)
 	}
-	for _, from := range []words.LSN{0, 1, 2, 3, last / 2, last - 1, last, last + 1, last + 2, words.MaxLSN} {
+	for _, from := range []types.LSN{0, 1, 2, 3, last / 2, last - 1, last, last + 1, last + 2, types.MaxLSN} {
 		var got []record.Sealed
 		must(t, j.Range(from, func(f record.Sealed) error { got = append(got, f); return nil }))
 		want := wrote[min(max(from, 1), last+1)-1:]
@@ -78,15 +78,15 @@ func TestRange(t *testing.T) {
 		}
 	}
 	enough := errors.New("enough")
-	for _, from := range []words.LSN{1, last / 2, last} {
-		took := words.LSN(0)
+	for _, from := range []types.LSN{1, last / 2, last} {
+		took := types.LSN(0)
 		err := j.Range(from, func(f record.Sealed) error { took++; return enough })
 		if took != 1 || !errors.Is(err, enough) {
 			t.Errorf("from %v: %d taken after the end, %v", from, took, err)
 		}
 	}
 	d.Fuse = 0
-	for _, from := range []words.LSN{1, last / 2} {
+	for _, from := range []types.LSN{1, last / 2} {
 		if err := j.Range(from, func(record.Sealed) error { return nil }); err == nil {
 			t.Errorf("from %v, on a disk that refuses: no error", from)
 		}
@@ -109,10 +109,10 @@ func TestRangesWhileWriting(t *testing.T) {
 	over := errors.New("the reader ends")
 	for n := range 2 {
 		readers.Go(func() {
-			for dice := words.NewDice(uint64(n)); ; {
+			for dice := types.NewRand(uint64(n)); ; {
 				durable := j.Durable()
-				from := words.LSN(1 + dice.Below(uint64(durable)))
-				most, next := words.LSN(1+dice.Below(200)), from
+				from := types.LSN(1 + dice.Uint64n(uint64(durable)))
+				most, next := types.LSN(1+dice.Uint64n(200)), from
 				err := j.Range(from, func(f record.Sealed) error {
 					if one, err := j.Read(next); err != nil || !same(f, one) {
 						t.Errorf("%v in the place of %v, which is read with %v", f.LSN, next, err)

@@ -10,7 +10,7 @@ import (
 	"macronode/adapters/fs"
 	"macronode/core/digest"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 const (
@@ -68,9 +68,9 @@ func (s *slot) close() error {
 // Read is a durable frame, read from its segment and checked: its sums, and that it
 // follows from the root before it. What is whole is read, also behind damage. Any
 // goroutine may ask, while another writes.
-func (j *Journal) Read(lsn words.LSN) (record.Sealed, error) { return j.find(lsn, steps) }
+func (j *Journal) Read(lsn types.LSN) (record.Sealed, error) { return j.find(lsn, steps) }
 
-func (j *Journal) find(lsn words.LSN, back int) (record.Sealed, error) {
+func (j *Journal) find(lsn types.LSN, back int) (record.Sealed, error) {
 	durable := j.Durable()
 	if lsn == 0 || lsn > max(durable, j.beyond) {
 		return record.Sealed{}, ErrGone
@@ -111,7 +111,7 @@ func (j *Journal) follows(s *record.Sealed, back int) bool {
 
 // read looks for a frame in one segment. With Damage it returns what is whole but for
 // the root before it.
-func (j *Journal) read(at place, lsn words.LSN) (s record.Sealed, err error) {
+func (j *Journal) read(at place, lsn types.LSN) (s record.Sealed, err error) {
 	slot := &j.slots[at.number%shelf]
 	slot.mu.Lock()
 	defer slot.mu.Unlock()
@@ -135,7 +135,7 @@ func (j *Journal) read(at place, lsn words.LSN) (s record.Sealed, err error) {
 	if err != nil {
 		return s, err
 	}
-	s = record.Sealed{Journal: at.whose, LSN: lsn, Body: bytes.Clone(l.it.payload), Prev: prev, Root: words.Root(l.it.root)}
+	s = record.Sealed{Journal: at.whose, LSN: lsn, Body: bytes.Clone(l.it.payload), Prev: prev, Root: types.Root(l.it.root)}
 	if ok {
 		return s, nil
 	}
@@ -143,7 +143,7 @@ func (j *Journal) read(at place, lsn words.LSN) (s record.Sealed, err error) {
 }
 
 // frame finds a frame: from the last spot before it where that is near, else by halves.
-func (p *pane) frame(at place, lsn words.LSN) (l landing, err error) {
+func (p *pane) frame(at place, lsn types.LSN) (l landing, err error) {
 	w := walk{off: startItem, last: max(at.first, 1) - 1}
 	if at.spot.lsn > 0 {
 		w = walk{off: at.spot.off, last: at.spot.lsn - 1}
@@ -167,7 +167,7 @@ func (p *pane) frame(at place, lsn words.LSN) (l landing, err error) {
 // A walk goes over the items of a segment from off on, behind the frame last.
 type walk struct {
 	off  int64
-	last words.LSN
+	last types.LSN
 }
 
 // step goes over the next item that checks; nothing where there is none before limit.
@@ -183,7 +183,7 @@ func (w *walk) step(p *pane, limit int64) (landing, error) {
 }
 
 // to is a frame; nothing where limit comes before it.
-func (w *walk) to(p *pane, lsn words.LSN, limit int64) (landing, error) {
+func (w *walk) to(p *pane, lsn types.LSN, limit int64) (landing, error) {
 	for {
 		off, last := w.off, w.last
 		switch l, err := w.step(p, limit); {

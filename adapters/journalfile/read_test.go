@@ -12,7 +12,7 @@ import (
 	"macronode/chaos/world"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // reads every frame, each with few operations: the table leads close to it.
@@ -27,7 +27,7 @@ func reads(t *testing.T, d *world.Disk, j *journalfile.Journal, wrote []record.S
 			t.Fatalf("reading %v took %d operations", want.LSN, ops)
 		}
 	}
-	for _, lsn := range []words.LSN{0, words.LSN(len(wrote)) + 1, words.MaxLSN + 9} {
+	for _, lsn := range []types.LSN{0, types.LSN(len(wrote)) + 1, types.MaxLSN + 9} {
 		if _, err := j.Read(lsn); !errors.Is(err, journalfile.ErrGone) {
 			t.Fatalf("reading %v, which is not there: %v", lsn, err)
 		}
@@ -39,12 +39,12 @@ func large(t *testing.T, j *journalfile.Journal, n int) []record.Sealed {
 	t.Helper()
 	var arena []byte
 	var batch []event.Frame
-	memo := make([]byte, words.MaxMemo)
+	memo := make([]byte, types.MaxMemo)
 	for i := range n {
-		lsn, off := j.Durable()+words.LSN(i)+1, uint32(len(arena))
-		arena = record.Begin(arena, lsn, words.Time(lsn))
+		lsn, off := j.Durable()+types.LSN(i)+1, uint32(len(arena))
+		arena = record.Begin(arena, lsn, types.Time(lsn))
 		for range 20 {
-			arena, _ = record.Add(arena, off, &record.Record{Kind: record.Moved, Op: event.Transfer, Memo: memo, Seq: words.Seq(lsn)})
+			arena, _ = record.Add(arena, off, &record.Record{Kind: record.Posted, Op: event.Transfer, Memo: memo, Seq: types.Seq(lsn)})
 		}
 		batch = append(batch, event.Frame{LSN: lsn, Off: off, Len: uint32(len(arena)) - off})
 	}
@@ -84,7 +84,7 @@ func TestReadsEveryFrame(t *testing.T) {
 
 // TestReadsWhatIsDurable: a frame that is written and not synced is not there yet.
 func TestReadsWhatIsDurable(t *testing.T) {
-	j := open(t, world.NewDisk(), words.MaxSegment)
+	j := open(t, world.NewDisk(), types.MaxSegment)
 	arena, batch := frames(1, 1, 0)
 	_, err := j.Write(arena, batch)
 	must(t, err)
@@ -106,7 +106,7 @@ func TestMovedAway(t *testing.T) {
 		add(t, j, 2)
 	}
 	must(t, d.Remove("00000002.seg"))
-	for lsn := words.LSN(1); lsn <= 8; lsn++ {
+	for lsn := types.LSN(1); lsn <= 8; lsn++ {
 		_, err := j.Read(lsn)
 		if gone := lsn == 3 || lsn == 4; gone != errors.Is(err, journalfile.ErrGone) || !gone && err != nil {
 			t.Fatalf("reading %v: %v", lsn, err)
@@ -159,8 +159,8 @@ func TestReadsWhileWriting(t *testing.T) {
 		readers.Add(1)
 		go func() {
 			defer readers.Done()
-			for dice := words.NewDice(uint64(n)); ; {
-				lsn := words.LSN(1 + dice.Below(uint64(j.Durable())))
+			for dice := types.NewRand(uint64(n)); ; {
+				lsn := types.LSN(1 + dice.Uint64n(uint64(j.Durable())))
 				body, _ := frames(lsn, 1, 0)
 				if s, err := j.Read(lsn); err != nil || s.LSN != lsn || !bytes.Equal(s.Body, body) {
 					t.Errorf("reading %v of %v: %v", lsn, j.Durable(), err)

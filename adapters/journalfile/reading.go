@@ -5,23 +5,23 @@ import (
 
 	"macronode/adapters/fs"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // From is where a reading begins: behind a frame, where the chain's value was Root. The
 // zero value is before the first frame.
 type From struct {
-	LSN     words.LSN
-	Root    words.Root
-	Journal words.JournalID
+	LSN     types.LSN
+	Root    types.Root
+	Journal types.JournalID
 }
 
 // A Reading is what is read of a journal, and who is told of it. The zero value is all
 // of it. Of segments that lie before From not even the start is read.
 type Reading struct {
 	From     From
-	Known    words.LSN                   // something beside the journal says that all up to here was durable
-	Upto     words.LSN                   // where it ends, a durable frame; 0: with the journal
+	Known    types.LSN                   // something beside the journal says that all up to here was durable
+	Upto     types.LSN                   // where it ends, a durable frame; 0: with the journal
 	Each     func([]record.Sealed) error // gets the frames that check, in order, in slices that are its own
 	Progress func(Progress)
 }
@@ -89,7 +89,7 @@ func (s *scan) resume(p part) (off int64, err error) {
 // behind is what follows a frame in a segment: what is left of its batch, the root, and
 // the place; 0 where the frame is not to be had. The frame and what comes before it is
 // not held against the chain.
-func (p *pane) behind(first, lsn words.LSN) (left batch, root words.Root, off int64, err error) {
+func (p *pane) behind(first, lsn types.LSN) (left batch, root types.Root, off int64, err error) {
 	at, err := p.seek(seeking{lo: startItem, first: first, lsn: lsn, only: batchMagic})
 	if err != nil {
 		return left, root, 0, err
@@ -118,7 +118,7 @@ func (p *pane) behind(first, lsn words.LSN) (left batch, root words.Root, off in
 			return left, root, 0, nil
 		}
 		left.count, left.bytes = left.count-1, left.bytes-uint32(it.size)
-		off, root = off+it.size, words.Root(it.root)
+		off, root = off+it.size, types.Root(it.root)
 	}
 	return left, root, off, nil
 }

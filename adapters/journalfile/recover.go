@@ -6,11 +6,11 @@ import (
 	"macronode/adapters/fs"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Recover is that of a Reading of all there is.
-func Recover(fsys fs.FS, fresh words.JournalID, each func([]record.Sealed) error) (*Journal, Found, error) {
+func Recover(fsys fs.FS, fresh types.JournalID, each func([]record.Sealed) error) (*Journal, Found, error) {
 	return Reading{Each: each}.Recover(fsys, fresh)
 }
 
@@ -24,8 +24,8 @@ func Recover(fsys fs.FS, fresh words.JournalID, each func([]record.Sealed) error
 // takes no frames, and Read finds what is whole, before the damage and behind it. With
 // ErrApart the journal does not go on from where the reading was to begin, and nothing
 // was changed either.
-func (r Reading) Recover(fsys fs.FS, fresh words.JournalID) (*Journal, Found, error) {
-	j := &Journal{fs: fsys, Roll: words.MaxSegment}
+func (r Reading) Recover(fsys fs.FS, fresh types.JournalID) (*Journal, Found, error) {
+	j := &Journal{fs: fsys, Roll: types.MaxSegment}
 	r.Upto = 0
 	s := scan{Reading: r, fsys: fsys, table: &j.table}
 	if err := fsys.SyncDir(); err != nil { // the names that are read now are there for good: no later one survives without them

@@ -8,23 +8,23 @@ import (
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 const (
 	block     = 1 << 20 // bytes that are read at a time, and handed on at a time
 	suffix    = ".seg"
 	leftover  = ".tmp" // of a segment that did not get its name
-	unlimited = words.MaxLSN + 1
+	unlimited = types.MaxLSN + 1
 )
 
 // Found is what lies in a journal.
 type Found struct {
 	event.Recovery             // whose, what was cut, what is beyond Known
-	Last           words.LSN   // the last whole frame
-	Root           words.Root  // of the chain there
-	Known          words.LSN   // something later says that all up to here were durable
-	Epoch          words.Epoch // of the last writer
+	Last           types.LSN   // the last whole frame
+	Root           types.Root  // of the chain there
+	Known          types.LSN   // something later says that all up to here were durable
+	Epoch          types.Epoch // of the last writer
 	Segments       int         // all of them
 	Bytes          int64       // of those that were read
 }
@@ -33,7 +33,7 @@ type Found struct {
 type Progress struct {
 	Segment     string
 	Done, Total int64 // bytes
-	Last        words.LSN
+	Last        types.LSN
 }
 
 // Scan is that of a Reading of all there is.
@@ -109,7 +109,7 @@ func (s *scan) run() (leftovers []string, err error) {
 func (s *scan) over() bool { return s.Upto > 0 && s.found.Last >= s.Upto }
 
 // ends is the frame that the segment after the n-th begins with.
-func ends(row []part, n int) words.LSN {
+func ends(row []part, n int) types.LSN {
 	if n+1 < len(row) && row[n+1].whole {
 		return row[n+1].start.first
 	}
@@ -144,7 +144,7 @@ func (s *scan) beyond(rest []part) error {
 
 // segment reads one segment, from its start or from off, up to the frame that the
 // next one begins with.
-func (s *scan) segment(p part, off int64, end words.LSN) error {
+func (s *scan) segment(p part, off int64, end types.LSN) error {
 	if off > 0 {
 		return s.frames(p, off, end)
 	}
@@ -163,7 +163,7 @@ func (s *scan) segment(p part, off int64, end words.LSN) error {
 }
 
 // frames reads from off on.
-func (s *scan) frames(p part, off int64, end words.LSN) error {
+func (s *scan) frames(p part, off int64, end types.LSN) error {
 	pane, err := openPane(s.fsys, p.name, block)
 	if err != nil {
 		return err
@@ -225,14 +225,14 @@ func reborn(fsys fs.FS, p part) bool {
 }
 
 // vouch notes that all frames ≤ known were durable.
-func (s *scan) vouch(known words.LSN) {
+func (s *scan) vouch(known types.LSN) {
 	s.found.Known = max(s.found.Known, known)
 	keep := slices.IndexFunc(s.tail, func(f record.Sealed) bool { return f.LSN > known })
 	if keep < 0 {
 		keep = len(s.tail)
 	}
 	s.tail = slices.Delete(s.tail, 0, keep)
-	s.found.Tail = uint32(len(s.tail))
+	s.found.TailFrames = uint32(len(s.tail))
 }
 
 // take goes on over one item, or says why it cannot be the next one.
@@ -268,7 +268,7 @@ func (s *scan) takeFrame(it item, off int64) (why string) {
 		return "a frame out of order"
 	}
 	f := record.Sealed{Journal: s.found.Journal, LSN: head.LSN, Body: it.payload, Prev: s.found.Root}
-	if f.Root, s.scratch = digest.Chain(s.scratch, f.Prev, f.Body); f.Root != words.Root(it.root) {
+	if f.Root, s.scratch = digest.Chain(s.scratch, f.Prev, f.Body); f.Root != types.Root(it.root) {
 		return "a frame that breaks the chain"
 	}
 	s.open.count, s.open.bytes = s.open.count-1, s.open.bytes-uint32(it.size)
@@ -276,7 +276,7 @@ func (s *scan) takeFrame(it item, off int64) (why string) {
 	s.found.Last, s.found.Root = f.LSN, f.Root
 	if f.LSN > s.found.Known {
 		s.tail = append(s.tail, f)
-		s.found.Tail = uint32(len(s.tail))
+		s.found.TailFrames = uint32(len(s.tail))
 	}
 	s.ready, s.size = append(s.ready, f), s.size+len(f.Body)
 	return ""
@@ -284,7 +284,7 @@ func (s *scan) takeFrame(it item, off int64) (why string) {
 
 // stop decides what it means that nothing at off goes on: damage, where something
 // vouches for what is not there, else the end.
-func (s *scan) stop(p *pane, off int64, end words.LSN, why string) error {
+func (s *scan) stop(p *pane, off int64, end types.LSN, why string) error {
 	last, upto := s.found.Last, s.found.Known
 	later, ok, err := p.search(off, func(h batch) bool { return h.plausible() && h.known > last })
 	switch {
@@ -308,7 +308,7 @@ func (s *scan) stop(p *pane, off int64, end words.LSN, why string) error {
 	if upto > last {
 		return &Damage{p.name, off, last + 1, upto, why}
 	}
-	s.found.Cut += spent
+	s.found.CutBytes += spent
 	s.tell(p.name, p.size)
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // still is a directory in which nothing may be changed.
@@ -69,7 +69,7 @@ func TestProgress(t *testing.T) {
 // what was handed on stays.
 func TestHandsOnInPieces(t *testing.T) {
 	d := world.NewDisk()
-	j := open(t, d, words.MaxSegment)
+	j := open(t, d, types.MaxSegment)
 	var wrote []record.Sealed
 	for range 60 {
 		wrote = append(wrote, large(t, j, 10)...)
@@ -98,7 +98,7 @@ func TestHandsOnInPieces(t *testing.T) {
 // TestRefusedFrames: who is handed the frames may end it, and nothing is changed.
 func TestRefusedFrames(t *testing.T) {
 	d := world.NewDisk()
-	add(t, open(t, d, words.MaxSegment), 3)
+	add(t, open(t, d, types.MaxSegment), 3)
 	before := files(t, d)
 	no := errors.New("not mine")
 	_, _, err := journalfile.Recover(d, ours, func([]record.Sealed) error { return no })
@@ -110,7 +110,7 @@ func TestRefusedFrames(t *testing.T) {
 // TestUnreadable: a disk that does not read is no damaged journal.
 func TestUnreadable(t *testing.T) {
 	d := world.NewDisk()
-	add(t, open(t, d, words.MaxSegment), 3)
+	add(t, open(t, d, types.MaxSegment), 3)
 	d.FailRead = true
 	_, _, err := journalfile.Recover(d, ours, nil)
 	if !errors.Is(err, world.ErrRead) || errors.Is(err, journalfile.ErrDamaged) {

@@ -5,7 +5,7 @@ import (
 
 	"macronode/core/digest"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 const (
@@ -18,14 +18,14 @@ const (
 type landing struct {
 	off int64
 	it  item
-	lsn words.LSN
+	lsn types.LSN
 }
 
 func (l landing) end() int64 { return l.off + l.it.size }
 
 // land is what begins at off, if it is a frame from ≤ lsn < to, or a batch that begins
 // with one. What is no frame of ours is not summed: whatever lies there, this is cheap.
-func (p *pane) land(off int64, only magic, from, to words.LSN) (l landing, err error) {
+func (p *pane) land(off int64, only magic, from, to types.LSN) (l landing, err error) {
 	head, err := p.look(off, prefixSize+bodyHead)
 	size := extent(head)
 	if err != nil || size == 0 || size > p.size-off {
@@ -49,7 +49,7 @@ func (p *pane) land(off int64, only magic, from, to words.LSN) (l landing, err e
 }
 
 // first is the frame that an item is, or that it begins a batch with.
-func (it item) first() (lsn words.LSN, ok bool) {
+func (it item) first() (lsn types.LSN, ok bool) {
 	if it.magic == batchMagic {
 		return it.batch().first, it.batch().plausible()
 	}
@@ -61,7 +61,7 @@ func (it item) first() (lsn words.LSN, ok bool) {
 func (p *pane) shown(off int64) []byte { return p.buf[min(off-p.off, int64(len(p.buf))):] }
 
 // next is the first such item that begins in [off, limit).
-func (p *pane) next(off, limit int64, only magic, from, to words.LSN) (l landing, ok bool, err error) {
+func (p *pane) next(off, limit int64, only magic, from, to types.LSN) (l landing, ok bool, err error) {
 	for off < limit {
 		if _, err := p.look(off, prefixSize); err != nil {
 			return l, false, err
@@ -89,8 +89,8 @@ func (p *pane) next(off, limit int64, only magic, from, to words.LSN) (l landing
 // can be ruled out at a time.
 type seeking struct {
 	lo    int64
-	first words.LSN
-	lsn   words.LSN
+	first types.LSN
+	lsn   types.LSN
 	only  magic // 0: frames and batches
 }
 
@@ -115,7 +115,7 @@ func (p *pane) seek(s seeking) (landing, error) {
 // before is the root before the frame at off: it stands before the sum of whatever comes
 // before, a frame or the segment's start, with perhaps a batch's head between. That the
 // frame follows from it proves it, even where that item is damaged.
-func (p *pane) before(off int64, it item) (prev words.Root, ok bool, err error) {
+func (p *pane) before(off int64, it item) (prev types.Root, ok bool, err error) {
 	from := max(0, off-lead)
 	b, err := p.look(from, off-from)
 	if err != nil {
@@ -126,10 +126,10 @@ func (p *pane) before(off int64, it item) (prev words.Root, ok bool, err error) 
 		if end < rootSize {
 			continue
 		}
-		prev = words.Root(b[end-rootSize : end])
-		if root, _ := digest.Chain(nil, prev, it.payload); root == words.Root(it.root) {
+		prev = types.Root(b[end-rootSize : end])
+		if root, _ := digest.Chain(nil, prev, it.payload); root == types.Root(it.root) {
 			return prev, true, nil
 		}
 	}
-	return words.Root{}, false, nil
+	return types.Root{}, false, nil
 }

@@ -7,7 +7,7 @@ import (
 	"sort"
 	"sync"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 const (
@@ -32,22 +32,22 @@ type shelved struct {
 	number uint32
 	looked bool      // its start was read
 	foul   bool      // it is not there, or not ours
-	first  words.LSN // 0: nobody knows
-	whose  words.JournalID
+	first  types.LSN // 0: nobody knows
+	whose  types.JournalID
 	spots  []spot
 }
 
 // A spot is where a frame lies.
 type spot struct {
-	lsn words.LSN
+	lsn types.LSN
 	off int64
 }
 
 // A place is where a frame may be.
 type place struct {
 	number uint32
-	first  words.LSN // of the segment
-	whose  words.JournalID
+	first  types.LSN // of the segment
+	whose  types.JournalID
 	spot   spot // the last one before the frame, if there is one
 	sound  bool // all up to the frame was durable there: the next segment says so
 	last   bool // there is no next segment
@@ -86,7 +86,7 @@ func (t *table) begin(p part) {
 
 // note is told of every frame in order, and keeps few. Only the goroutine that
 // writes calls it, so it reads without the lock.
-func (t *table) note(lsn words.LSN, off int64) {
+func (t *table) note(lsn types.LSN, off int64) {
 	s := &t.segments[len(t.segments)-1]
 	if n := len(s.spots); n > 0 && off-s.spots[n-1].off < sparse {
 		return
@@ -98,7 +98,7 @@ func (t *table) note(lsn words.LSN, off int64) {
 
 // places are the segments that may have a frame, the likeliest first: those behind that
 // nobody knows where they begin, and the last one that begins before it.
-func (j *Journal) places(lsn words.LSN) (all []place, err error) {
+func (j *Journal) places(lsn types.LSN) (all []place, err error) {
 	at, next, err := j.around(lsn)
 	if err != nil {
 		return nil, err
@@ -127,11 +127,11 @@ func (j *Journal) places(lsn words.LSN) (all []place, err error) {
 
 // around is the last segment that is known to begin before a frame or with it, -1 for
 // none, and the first behind that is known to begin behind it.
-func (j *Journal) around(lsn words.LSN) (at, next int, err error) {
+func (j *Journal) around(lsn types.LSN) (at, next int, err error) {
 	j.table.mu.RLock()
 	all := len(j.table.segments)
 	j.table.mu.RUnlock()
-	first := func(n int) (lsn words.LSN) {
+	first := func(n int) (lsn types.LSN) {
 		if err == nil {
 			lsn, err = j.first(n)
 		}
@@ -157,7 +157,7 @@ func (j *Journal) around(lsn words.LSN) (at, next int, err error) {
 }
 
 // first is the frame that the n-th segment begins with; 0 where nobody knows.
-func (j *Journal) first(n int) (words.LSN, error) {
+func (j *Journal) first(n int) (types.LSN, error) {
 	t := &j.table
 	t.mu.RLock()
 	s := t.segments[n]

@@ -10,7 +10,7 @@ import (
 
 	"macronode/adapters/loop"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A fickle index comes on by some frames at each look, or fails and says anything. Whether it
@@ -18,18 +18,18 @@ import (
 // while the next one is looked up.
 type fickle struct {
 	dice  *rand.Rand
-	mark  words.LSN
+	mark  types.LSN
 	fails int // in a hundred
 }
 
 func (f *fickle) Look(in event.Event) error {
-	f.mark += words.LSN(f.dice.IntN(3))
+	f.mark += types.LSN(f.dice.IntN(3))
 	r := in.(*event.Request)
 	if r.Atomic = f.dice.IntN(100) < f.fails; r.Atomic {
-		r.Upto, r.Seen.At = 1000, 1000
+		r.IndexedTo, r.Prior.At = 1000, 1000
 		return errors.New("lost")
 	}
-	r.Upto, r.Seen = f.mark, event.Seen{}
+	r.IndexedTo, r.Prior = f.mark, event.PriorOutcome{}
 	return nil
 }
 
@@ -37,21 +37,21 @@ func (f *fickle) Look(in event.Event) error {
 type strict struct {
 	diary
 	t      *testing.T
-	forgot words.LSN
+	forgot types.LSN
 }
 
-func (s *strict) Step(now words.Now, in event.Event, out *event.Effects) {
+func (s *strict) Step(now types.Now, in event.Event, out *event.Effects) {
 	r, ok := in.(*event.Request)
 	if !ok {
 		s.diary.Step(now, in, out)
 		return
 	}
-	if r.Atomic && (r.Upto > 0 || r.Seen != event.Seen{}) {
-		s.t.Errorf("the node hears %v of an index that failed", r.Upto)
+	if r.Atomic && (r.IndexedTo > 0 || r.Prior != event.PriorOutcome{}) {
+		s.t.Errorf("the node hears %v of an index that failed", r.IndexedTo)
 	}
 	why := event.NotFound // decided
-	if r.Upto < s.forgot {
-		why = event.LookAgain
+	if r.IndexedTo < s.forgot {
+		why = event.StaleIndexRead
 	}
 	out.Replies = append(out.Replies, event.Reply{Ticket: r.Ticket, Problem: why})
 }
@@ -64,21 +64,21 @@ func TestNobodyIsSentAway(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			dice := rand.New(rand.NewPCG(seed, 1))
 			index := &fickle{dice: dice, fails: []int{0, 10, 60}[seed%3]}
-			s := &strict{t: t, forgot: words.LSN(dice.IntN(12))}
+			s := &strict{t: t, forgot: types.LSN(dice.IntN(12))}
 			k := loop.NewDesk(loop.Door{1, 1, 1}, loop.Door{}, 1)
 			k.Index = index
-			l := loop.New(s, s, s, k, loop.Ports{Fold: s.fold, Child: func(event.ChildOp) {}}, 8)
+			l := loop.New(s, s, s, k, loop.Ports{Fold: s.fold, Child: func(event.ServiceCommand) {}}, 8)
 			done := make(chan error, 1)
-			go func() { done <- l.Run(t.Context(), event.Boot{}) }()
+			go func() { done <- l.Run(t.Context(), event.Recovered{}) }()
 			for range 6 {
 				ctx, leave := context.WithTimeout(t.Context(), time.Duration(1+dice.IntN(400))*time.Millisecond)
-				r, ok := k.Submit(ctx, words.Authed, &event.Request{})
+				r, ok := k.Submit(ctx, types.ClassAuthed, &event.Request{})
 				leave()
-				if told[r.Problem]++; !ok || r.Problem != event.NotFound && r.Problem != event.Unavailable && r.Problem != event.Unknown {
+				if told[r.Problem]++; !ok || r.Problem != event.NotFound && r.Problem != event.Unavailable && r.Problem != event.OutcomeUnknown {
 					t.Errorf("seed %d: told %q", seed, r.Problem.Code())
 				}
 			}
-			l.Say(t.Context(), event.Signal{What: event.Drain})
+			l.Say(t.Context(), event.Signal{Kind: event.Drain})
 			if err := <-done; err != nil {
 				t.Error(err)
 			}

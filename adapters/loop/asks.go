@@ -10,43 +10,43 @@ import (
 type Asks struct {
 	slots []asking
 	free  chan uint32
-	ring  chan *event.Ask // at most one a slot: never full
-	over  chan struct{}   // closed when nobody answers any more
+	ring  chan *event.UpstreamQuery // at most one a slot: never full
+	over  chan struct{}             // closed when nobody answers any more
 }
 
 // asking is one slot.
 type asking struct {
-	in     event.Ask
+	in     event.UpstreamQuery
 	nobody bool // waits for the answer
-	told   chan event.Told
+	told   chan event.UpstreamReply
 }
 
 func newAsks(most int) *Asks {
-	a := &Asks{slots: make([]asking, most), free: make(chan uint32, most), ring: make(chan *event.Ask, most), over: make(chan struct{})}
+	a := &Asks{slots: make([]asking, most), free: make(chan uint32, most), ring: make(chan *event.UpstreamQuery, most), over: make(chan struct{})}
 	for i := range a.slots {
-		a.slots[i].told = make(chan event.Told, 1)
+		a.slots[i].told = make(chan event.UpstreamReply, 1)
 		a.free <- uint32(i)
 	}
 	return a
 }
 
 // ask waits for the node's word; false: it has ended.
-func (a *Asks) ask(in event.Ask) (event.Told, bool) {
+func (a *Asks) ask(in event.UpstreamQuery) (event.UpstreamReply, bool) {
 	at, ok := a.put(in, false)
 	if !ok {
-		return event.Told{}, false
+		return event.UpstreamReply{}, false
 	}
 	select {
 	case told := <-a.slots[at].told:
 		a.free <- at
 		return told, true
 	case <-a.over:
-		return event.Told{}, false
+		return event.UpstreamReply{}, false
 	}
 }
 
 // put gives the node a word, in a slot of its own; false: the node has ended.
-func (a *Asks) put(in event.Ask, nobody bool) (at uint32, ok bool) {
+func (a *Asks) put(in event.UpstreamQuery, nobody bool) (at uint32, ok bool) {
 	select {
 	case at = <-a.free:
 	case <-a.over:
@@ -60,7 +60,7 @@ func (a *Asks) put(in event.Ask, nobody bool) (at uint32, ok bool) {
 }
 
 // deliver hands an answer to whoever waits for it. Where nobody does, its slot is free.
-func (a *Asks) deliver(t event.Told) {
+func (a *Asks) deliver(t event.UpstreamReply) {
 	s := &a.slots[t.Slot]
 	if s.nobody {
 		a.free <- t.Slot
@@ -71,34 +71,36 @@ func (a *Asks) deliver(t event.Told) {
 
 // Pick says where a request goes, Retry where its next try does.
 func (a *Asks) Pick(in event.Pick) event.Picked {
-	return a.picked(event.Ask{What: event.AskPick, Pick: in})
+	return a.picked(event.UpstreamQuery{Kind: event.QueryPick, Pick: in})
 }
 
 func (a *Asks) Retry(in event.Retry) event.Picked {
-	return a.picked(event.Ask{What: event.AskRetry, Retry: in})
+	return a.picked(event.UpstreamQuery{Kind: event.QueryRetry, Retry: in})
 }
 
-func (a *Asks) picked(in event.Ask) event.Picked {
+func (a *Asks) picked(in event.UpstreamQuery) event.Picked {
 	told, ok := a.ask(in)
 	if !ok {
-		return event.Picked{Ticket: in.Retry.Ticket, Stop: event.StopSick}
+		return event.Picked{Ticket: in.Retry.Ticket, NoEndpoint: event.NoEndpointUnhealthy}
 	}
 	return told.Picked
 }
 
 // Failed tells of a try that failed, and asks whether there is another; Tell tells of all
 // else, and waits for no answer.
-func (a *Asks) Failed(in event.Tried) event.Onward {
-	told, _ := a.ask(event.Ask{What: event.AskTried, Tried: in})
-	return told.Onward
+func (a *Asks) Failed(in event.AttemptResult) event.RetryDecision {
+	told, _ := a.ask(event.UpstreamQuery{Kind: event.QueryReport, Result: in})
+	return told.Retry
 }
 
-func (a *Asks) Tell(in event.Tried) { a.put(event.Ask{What: event.AskTried, Tried: in}, true) }
+func (a *Asks) Tell(in event.AttemptResult) {
+	a.put(event.UpstreamQuery{Kind: event.QueryReport, Result: in}, true)
+}
 
 // Look says how an upstream looks now; false: the node has ended.
-func (a *Asks) Look(upstream uint16) (event.Standing, bool) {
-	told, ok := a.ask(event.Ask{What: event.AskLook, Look: upstream})
-	return told.Standing, ok
+func (a *Asks) Look(upstream uint16) (event.UpstreamStats, bool) {
+	told, ok := a.ask(event.UpstreamQuery{Kind: event.QueryStats, Upstream: upstream})
+	return told.Stats, ok
 }
 
 // Asking is how many ask now, and how many may.

@@ -6,24 +6,24 @@ import (
 
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 type nobody struct{}
 
-func (nobody) Step(words.Now, event.Event, *event.Effects)          {}
-func (nobody) Due() (words.Instant, bool)                           { return 0, false }
+func (nobody) Step(types.Now, event.Event, *event.Effects)          {}
+func (nobody) Due() (types.Instant, bool)                           { return 0, false }
 func (nobody) Status(*event.Status)                                 {}
-func (nobody) Now() words.Now                                       { return words.Now{} }
+func (nobody) Now() types.Now                                       { return types.Now{} }
 func (nobody) Write([]byte, []event.Frame) ([]record.Sealed, error) { return nil, nil }
-func (nobody) Sync() (words.LSN, error)                             { return 0, nil }
+func (nobody) Sync() (types.LSN, error)                             { return 0, nil }
 
 // TestABatchWaitsForOthersButNotForEver: a crowd that brings it nothing cannot keep it
 // from the disk, and a large one waits for nobody.
 func TestABatchWaitsForOthersButNotForEver(t *testing.T) {
 	k := NewDesk(Door{1, 4, 1}, Door{}, 1)
 	l := New(nobody{}, nobody{}, nobody{}, k, Ports{Flush: func(int, int, time.Duration) {}}, 8)
-	k.rings[words.Authed] <- &event.Request{} // at the door, whenever the loop looks
+	k.rings[types.ClassAuthed] <- &event.Request{} // at the door, whenever the loop looks
 	if l.comes() {
 		t.Fatal("waits with nothing to write")
 	}

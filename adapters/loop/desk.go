@@ -5,12 +5,12 @@ import (
 	"sync"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Door is how many of each class may be in at once: a flood of one cannot fill the part
 // of another.
-type Door [words.Classes]int
+type Door [types.NumClasses]int
 
 // All is how many may be in.
 func (d Door) All() (n int) {
@@ -27,10 +27,10 @@ type Desk struct {
 	Gate *Gate // at which requests arrive; its arrivals come through the same rings
 	Asks *Asks // by those who send requests on
 
-	rings [words.Classes]chan event.Event
-	free  [words.Classes]chan uint32
+	rings [types.NumClasses]chan event.Event
+	free  [types.NumClasses]chan uint32
 	slots []slot
-	gone  chan words.Ticket // at most one a slot: never full
+	gone  chan types.Ticket // at most one a slot: never full
 
 	Index Index  // set before the first request; nil: nothing is ever sent back
 	Again func() // is told of each that is sent back; nil: nobody is
@@ -53,7 +53,7 @@ func NewDesk(d, gate Door, asks int) *Desk {
 	}
 	k.free = numbered(d)
 	k.Gate, k.Asks = newGate(gate, &k.rings), newAsks(asks)
-	k.slots, k.gone = make([]slot, total), make(chan words.Ticket, total)
+	k.slots, k.gone = make([]slot, total), make(chan types.Ticket, total)
 	for i := range k.slots {
 		k.slots[i].reply = make(chan event.Reply, 1)
 	}
@@ -61,7 +61,7 @@ func NewDesk(d, gate Door, asks int) *Desk {
 }
 
 // numbered are the free slots of each class.
-func numbered(d Door) (free [words.Classes]chan uint32) {
+func numbered(d Door) (free [types.NumClasses]chan uint32) {
 	next := uint32(0)
 	for c, n := range d {
 		free[c] = make(chan uint32, n)
@@ -77,9 +77,9 @@ func numbered(d Door) (free [words.Classes]chan uint32) {
 func (k *Desk) Size() int { return len(k.slots) }
 
 // Depth and Limit are of one class's ring; In is how many of the class are in.
-func (k *Desk) Depth(c words.Class) int { return len(k.rings[c]) }
-func (k *Desk) Limit(c words.Class) int { return cap(k.rings[c]) }
-func (k *Desk) In(c words.Class) int    { return cap(k.free[c]) - len(k.free[c]) }
+func (k *Desk) Depth(c types.Class) int { return len(k.rings[c]) }
+func (k *Desk) Limit(c types.Class) int { return cap(k.rings[c]) }
+func (k *Desk) In(c types.Class) int    { return cap(k.free[c]) - len(k.free[c]) }
 
 // waits reports that somebody is at the door.
 func (k *Desk) waits() bool {
@@ -93,30 +93,30 @@ func (k *Desk) waits() bool {
 
 // Submit lets a request in and waits for its reply; ok is false when there is no
 // room, and nothing was decided. Where ctx ends first the outcome is unknown.
-func (k *Desk) Submit(ctx context.Context, c words.Class, in *event.Request) (r event.Reply, ok bool) {
+func (k *Desk) Submit(ctx context.Context, c types.Class, in *event.Request) (r event.Reply, ok bool) {
 	return k.informed(ctx, in, func() (event.Reply, bool) {
-		return k.submit(ctx, c, in, func(t words.Ticket) { in.Ticket = t })
+		return k.submit(ctx, c, in, func(t types.Ticket) { in.Ticket = t })
 	})
 }
 
 // Find asks what became of a key, and waits like Submit.
-func (k *Desk) Find(ctx context.Context, c words.Class, in *event.Find) (r event.Reply, ok bool) {
+func (k *Desk) Find(ctx context.Context, c types.Class, in *event.FindOutcome) (r event.Reply, ok bool) {
 	return k.informed(ctx, in, func() (event.Reply, bool) {
-		return k.submit(ctx, c, in, func(t words.Ticket) { in.Ticket = t })
+		return k.submit(ctx, c, in, func(t types.Ticket) { in.Ticket = t })
 	})
 }
 
 // Enrol asks for a key to be known, Revoke for one to be nobody's, and they wait like
 // Submit.
-func (k *Desk) Enrol(ctx context.Context, in *event.Enrol) (r event.Reply, ok bool) {
-	return k.submit(ctx, words.Internal, in, func(t words.Ticket) { in.Ticket = t })
+func (k *Desk) Enrol(ctx context.Context, in *event.CreateKey) (r event.Reply, ok bool) {
+	return k.submit(ctx, types.ClassInternal, in, func(t types.Ticket) { in.Ticket = t })
 }
 
-func (k *Desk) Revoke(ctx context.Context, in *event.Revoke) (r event.Reply, ok bool) {
-	return k.submit(ctx, words.Internal, in, func(t words.Ticket) { in.Ticket = t })
+func (k *Desk) Revoke(ctx context.Context, in *event.RevokeKey) (r event.Reply, ok bool) {
+	return k.submit(ctx, types.ClassInternal, in, func(t types.Ticket) { in.Ticket = t })
 }
 
-func (k *Desk) submit(ctx context.Context, c words.Class, in event.Event, set func(words.Ticket)) (r event.Reply, ok bool) {
+func (k *Desk) submit(ctx context.Context, c types.Class, in event.Event, set func(types.Ticket)) (r event.Reply, ok bool) {
 	var at uint32
 	select {
 	case at = <-k.free[c]:
@@ -131,7 +131,7 @@ func (k *Desk) submit(ctx context.Context, c words.Class, in event.Event, set fu
 	case <-ctx.Done():
 		s.leave()
 		k.free[c] <- at
-		return event.Reply{Ticket: t, Problem: event.Unknown}, true
+		return event.Reply{Ticket: t, Problem: event.OutcomeUnknown}, true
 	}
 	select {
 	case r = <-s.reply:
@@ -139,18 +139,18 @@ func (k *Desk) submit(ctx context.Context, c words.Class, in event.Event, set fu
 		if s.leave() {
 			k.mark(s, t)
 		}
-		r = event.Reply{Ticket: t, Problem: event.Unknown}
+		r = event.Reply{Ticket: t, Problem: event.OutcomeUnknown}
 	}
 	k.free[c] <- at
 	return r, true
 }
 
-func (s *slot) take(at uint32) words.Ticket {
+func (s *slot) take(at uint32) types.Ticket {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.generation++
 	s.waits = true
-	return words.NewTicket(at, s.generation)
+	return types.NewTicket(at, s.generation)
 }
 
 // leave ends the waiting; false means that the reply had come meanwhile.
@@ -167,7 +167,7 @@ func (s *slot) leave() bool {
 
 // mark leaves word that nobody waits for t; one word a slot is enough to keep the
 // ring from ever being full, and a lost one costs no more than a place held longer.
-func (k *Desk) mark(s *slot, t words.Ticket) {
+func (k *Desk) mark(s *slot, t types.Ticket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.marked {
@@ -177,7 +177,7 @@ func (k *Desk) mark(s *slot, t words.Ticket) {
 }
 
 // canceled is the event that a word in gone stands for.
-func (k *Desk) canceled(t words.Ticket) event.Event {
+func (k *Desk) canceled(t types.Ticket) event.Event {
 	s := &k.slots[t.Slot()]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ func (k *Desk) Deliver(r event.Reply) {
 	s := &k.slots[r.Ticket.Slot()]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.waits && words.NewTicket(r.Ticket.Slot(), s.generation) == r.Ticket {
+	if s.waits && types.NewTicket(r.Ticket.Slot(), s.generation) == r.Ticket {
 		s.waits = false
 		s.reply <- r
 	}

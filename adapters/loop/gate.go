@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Gate is where requests arrive, and where they are settled. It has as many slots as may
@@ -14,8 +14,8 @@ import (
 // is taken for that of a later use.
 type Gate struct {
 	slots   []pass
-	rings   *[words.Classes]chan event.Event
-	empty   [words.Classes]chan uint32
+	rings   *[types.NumClasses]chan event.Event
+	empty   [types.NumClasses]chan uint32
 	settled chan event.Event // a part that is asked for, and the end: at most two a slot, never full
 }
 
@@ -26,11 +26,11 @@ type pass struct {
 	left  bool // whoever asked does not wait for the verdict
 	asks  bool // whether more may go on, and was not told
 	over  bool // it is settled
-	class words.Class
-	in    event.Arrive
-	part  event.Stream
-	end   event.Settle
-	says  chan event.Verdict
+	class types.Class
+	in    event.Admit
+	part  event.ReserveBytes
+	end   event.Finish
+	says  chan event.Decision
 	turn  chan struct{} // of who asks whether more may go on: both bodies of a request may
 }
 
@@ -45,10 +45,10 @@ func NewGate(d Door) *Gate {
 	return newGate(d, &k.rings)
 }
 
-func newGate(d Door, rings *[words.Classes]chan event.Event) *Gate {
+func newGate(d Door, rings *[types.NumClasses]chan event.Event) *Gate {
 	g := &Gate{slots: make([]pass, d.All()), rings: rings, empty: numbered(d), settled: make(chan event.Event, 2*d.All())}
 	for i := range g.slots {
-		g.slots[i].says, g.slots[i].turn = make(chan event.Verdict, 1), make(chan struct{}, 1)
+		g.slots[i].says, g.slots[i].turn = make(chan event.Decision, 1), make(chan struct{}, 1)
 	}
 	return g
 }
@@ -56,7 +56,7 @@ func newGate(d Door, rings *[words.Classes]chan event.Event) *Gate {
 // Arrive asks for a permit and waits for the verdict. Who is told to go has it until Settle.
 // ok is false where there is no room even to ask, or where ctx ends first: then nothing is
 // to be settled.
-func (g *Gate) Arrive(ctx context.Context, in event.Arrive) (v event.Verdict, ok bool) {
+func (g *Gate) Arrive(ctx context.Context, in event.Admit) (v event.Decision, ok bool) {
 	at, ok := g.Enter(in)
 	if !ok {
 		return v, false
@@ -73,7 +73,7 @@ func (g *Gate) Arrive(ctx context.Context, in event.Arrive) (v event.Verdict, ok
 
 // Enter takes a slot and asks; ok is false where there is no room even for that. Whoever has
 // entered hears the verdict, or leaves.
-func (g *Gate) Enter(in event.Arrive) (at uint32, ok bool) {
+func (g *Gate) Enter(in event.Admit) (at uint32, ok bool) {
 	select {
 	case at = <-g.empty[in.Class]:
 	default:
@@ -83,7 +83,7 @@ func (g *Gate) Enter(in event.Arrive) (at uint32, ok bool) {
 	p.mu.Lock()
 	p.uses++
 	p.left, p.asks, p.over, p.class, p.in = false, false, false, in.Class, in
-	p.in.Ticket = words.NewTicket(at, p.uses)
+	p.in.Ticket = types.NewTicket(at, p.uses)
 	p.forget()
 	p.mu.Unlock()
 	g.rings[in.Class] <- &p.in // has room for every slot of the class
@@ -91,7 +91,7 @@ func (g *Gate) Enter(in event.Arrive) (at uint32, ok bool) {
 }
 
 // Hear is the verdict of who has entered, if it is there.
-func (g *Gate) Hear(at uint32) (v event.Verdict, ok bool) {
+func (g *Gate) Hear(at uint32) (v event.Decision, ok bool) {
 	select {
 	case v = <-g.slots[at].says:
 		g.heard(v)
@@ -102,7 +102,7 @@ func (g *Gate) Hear(at uint32) (v event.Verdict, ok bool) {
 }
 
 // heard gives the slot of one who is refused back.
-func (g *Gate) heard(v event.Verdict) {
+func (g *Gate) heard(v event.Decision) {
 	if at := v.Ticket.Slot(); v.Problem != event.None {
 		g.empty[g.slots[at].class] <- at
 	}
@@ -123,16 +123,16 @@ func (g *Gate) Leave(at uint32) {
 }
 
 // abandon deals with a verdict for which nobody waits.
-func (g *Gate) abandon(p *pass, v event.Verdict) {
+func (g *Gate) abandon(p *pass, v event.Decision) {
 	if v.Problem != event.None {
 		g.empty[p.class] <- v.Ticket.Slot()
 		return
 	}
-	g.settle(p, event.Settle{Ticket: v.Ticket})
+	g.settle(p, event.Finish{Ticket: v.Ticket})
 }
 
 // Deliver hands a verdict to whoever waits for it.
-func (g *Gate) Deliver(v event.Verdict) {
+func (g *Gate) Deliver(v event.Decision) {
 	p := &g.slots[v.Ticket.Slot()]
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +148,7 @@ func (g *Gate) Deliver(v event.Verdict) {
 
 // Stream asks whether so many further bytes of a request that was told to go may go on, and
 // waits for the word. ok is false where ctx ends first, or the request is settled.
-func (g *Gate) Stream(ctx context.Context, t words.Ticket, bytes uint64) (v event.Verdict, ok bool) {
+func (g *Gate) Stream(ctx context.Context, t types.Ticket, bytes uint64) (v event.Decision, ok bool) {
 	p := &g.slots[t.Slot()]
 	select {
 	case p.turn <- struct{}{}:
@@ -170,7 +170,7 @@ func (g *Gate) Stream(ctx context.Context, t words.Ticket, bytes uint64) (v even
 // Further asks whether so many further bytes of a request may go on; ok is false where the slot
 // is another's now, or settled, or a word for it is on its way still. Whoever has asked hears
 // that, or nothing: the next who asks is told of his own.
-func (g *Gate) Further(t words.Ticket, bytes uint64) (ok bool) {
+func (g *Gate) Further(t types.Ticket, bytes uint64) (ok bool) {
 	p := &g.slots[t.Slot()]
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,13 +178,13 @@ func (g *Gate) Further(t words.Ticket, bytes uint64) (ok bool) {
 		return false
 	}
 	p.forget()
-	p.part, p.asks = event.Stream{Ticket: t, Bytes: bytes}, true
+	p.part, p.asks = event.ReserveBytes{Ticket: t, Bytes: bytes}, true
 	g.settled <- &p.part // has room: one is on its way at most
 	return true
 }
 
 // HearFurther is the word of who has asked, if it is there.
-func (g *Gate) HearFurther(t words.Ticket) (v event.Verdict, ok bool) {
+func (g *Gate) HearFurther(t types.Ticket) (v event.Decision, ok bool) {
 	select {
 	case v = <-g.slots[t.Slot()].says:
 		return v, true
@@ -202,16 +202,16 @@ func (p *pass) forget() {
 }
 
 // Settle ends a request that was told to go, once, and says what became of it.
-func (g *Gate) Settle(t words.Ticket, bytes uint64, f event.Fate) {
+func (g *Gate) Settle(t types.Ticket, bytes uint64, f event.Completion) {
 	p := &g.slots[t.Slot()]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	g.settle(p, event.Settle{Ticket: t, Bytes: bytes, Fate: f})
+	g.settle(p, event.Finish{Ticket: t, Bytes: bytes, Completion: f})
 }
 
 // settle comes behind whatever was asked for the slot, so that nothing is on its way when
 // another has it.
-func (g *Gate) settle(p *pass, end event.Settle) {
+func (g *Gate) settle(p *pass, end event.Finish) {
 	p.over, p.end = true, end
 	g.settled <- &p.end
 }
@@ -237,7 +237,7 @@ func (g *Gate) Comes() event.Event {
 // Free gives the slots back whose Settle the node has stepped.
 func (g *Gate) Free(stepped []event.Event) {
 	for _, e := range stepped {
-		if end, ok := e.(*event.Settle); ok {
+		if end, ok := e.(*event.Finish); ok {
 			at := end.Ticket.Slot()
 			g.empty[g.slots[at].class] <- at
 		}
@@ -247,6 +247,6 @@ func (g *Gate) Free(stepped []event.Event) {
 // Size is how many may be in, In how many of a class are; Settled is of the words of
 // those who are in.
 func (g *Gate) Size() int                   { return len(g.slots) }
-func (g *Gate) In(c words.Class) int        { return cap(g.empty[c]) - len(g.empty[c]) }
-func (g *Gate) Limit(c words.Class) int     { return cap(g.empty[c]) }
+func (g *Gate) In(c types.Class) int        { return cap(g.empty[c]) - len(g.empty[c]) }
+func (g *Gate) Limit(c types.Class) int     { return cap(g.empty[c]) }
 func (g *Gate) Settled() (depth, limit int) { return len(g.settled), cap(g.settled) }

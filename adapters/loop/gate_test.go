@@ -10,48 +10,48 @@ import (
 
 	"macronode/adapters/loop"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A doorman is a node that does nothing but let so many in, in the order in which they
 // came, and refuse those of class anon.
 type doorman struct {
 	permits int
-	waits   []words.Ticket
-	out     map[words.Ticket]bool
-	parts   []words.Ticket // asked for: each is told of at the next step
+	waits   []types.Ticket
+	out     map[types.Ticket]bool
+	parts   []types.Ticket // asked for: each is told of at the next step
 	passed  int
 	most    int
-	fates   [event.Fates]int
+	fates   [event.NumCompletions]int
 	pause   chan struct{} // it steps on when that is closed; nil: at once
 	stop    bool
 	wrong   string
 }
 
-func (d *doorman) Step(_ words.Now, in event.Event, out *event.Effects) {
+func (d *doorman) Step(_ types.Now, in event.Event, out *event.Effects) {
 	for _, t := range d.parts {
-		out.Verdicts = append(out.Verdicts, event.Verdict{Ticket: t, Bytes: 1})
+		out.Decisions = append(out.Decisions, event.Decision{Ticket: t, Bytes: 1})
 		d.passed++
 	}
 	d.parts = d.parts[:0]
 	switch in := in.(type) {
-	case *event.Stream:
+	case *event.ReserveBytes:
 		if !d.out[in.Ticket] {
 			d.wrong = "asks for a part, and is not out"
 		}
 		d.parts = append(d.parts, in.Ticket)
-	case *event.Arrive:
-		if in.Class == words.Anon {
-			out.Verdicts = append(out.Verdicts, event.Verdict{Ticket: in.Ticket, Problem: event.Busy})
+	case *event.Admit:
+		if in.Class == types.ClassAnon {
+			out.Decisions = append(out.Decisions, event.Decision{Ticket: in.Ticket, Problem: event.Busy})
 			return
 		}
 		d.waits = append(d.waits, in.Ticket)
-	case *event.Settle:
+	case *event.Finish:
 		if !d.out[in.Ticket] {
 			d.wrong = "settled, and not out"
 		}
 		delete(d.out, in.Ticket)
-		if d.fates[in.Fate]++; d.pause != nil {
+		if d.fates[in.Completion]++; d.pause != nil {
 			<-d.pause
 		}
 	case event.Signal:
@@ -67,35 +67,35 @@ func (d *doorman) Step(_ words.Now, in event.Event, out *event.Effects) {
 		}
 		d.out[t] = true
 		d.most = max(d.most, len(d.out))
-		out.Verdicts = append(out.Verdicts, event.Verdict{Ticket: t})
+		out.Decisions = append(out.Decisions, event.Decision{Ticket: t})
 	}
 }
 
-func (d *doorman) Due() (words.Instant, bool) { return 0, false }
+func (d *doorman) Due() (types.Instant, bool) { return 0, false }
 func (d *doorman) Status(s *event.Status) {
 	if d.stop {
-		s.Phase = words.Stopped
+		s.Phase = types.Stopped
 	}
 }
 
 // gated runs a loop around d; end stops it.
 func gated(t *testing.T, d *doorman, gate loop.Door) (g *loop.Gate, end func()) {
 	t.Helper()
-	d.out = map[words.Ticket]bool{}
+	d.out = map[types.Ticket]bool{}
 	k := loop.NewDesk(loop.Door{1, 1, 1}, gate, 1)
-	l := loop.New(d, new(diary), new(diary), k, loop.Ports{Child: func(event.ChildOp) {}}, 8)
+	l := loop.New(d, new(diary), new(diary), k, loop.Ports{Child: func(event.ServiceCommand) {}}, 8)
 	done := make(chan error, 1)
-	go func() { done <- l.Run(t.Context(), event.Boot{}) }()
+	go func() { done <- l.Run(t.Context(), event.Recovered{}) }()
 	return k.Gate, func() {
 		t.Helper()
-		l.Say(t.Context(), event.Signal{What: event.Drain})
+		l.Say(t.Context(), event.Signal{Kind: event.Drain})
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 		if d.wrong != "" || len(d.out) != 0 || len(d.waits) != 0 {
 			t.Errorf("%s; %d are out, %d wait", d.wrong, len(d.out), len(d.waits))
 		}
-		for c := range words.Classes {
+		for c := range types.NumClasses {
 			if g := k.Gate; g.In(c) != 0 {
 				t.Errorf("%d of %v are in", g.In(c), c)
 			}
@@ -113,10 +113,10 @@ func TestGate(t *testing.T) {
 		var went, full, left, refused, parts atomic.Int64
 		for i := range 64 {
 			wg.Go(func() {
-				dice := words.NewDice(uint64(i))
+				dice := types.NewRand(uint64(i))
 				for range 100 {
-					ctx, stop := context.WithTimeout(t.Context(), time.Duration(dice.Below(3))*time.Millisecond)
-					in := event.Arrive{Class: words.Class(dice.Below(3))}
+					ctx, stop := context.WithTimeout(t.Context(), time.Duration(dice.Uint64n(3))*time.Millisecond)
+					in := event.Admit{Class: types.Class(dice.Uint64n(3))}
 					v, ok := g.Arrive(ctx, in)
 					late := ctx.Err() != nil
 					stop()
@@ -129,9 +129,9 @@ func TestGate(t *testing.T) {
 						refused.Add(1)
 					default:
 						went.Add(1)
-						time.Sleep(time.Duration(dice.Below(2)) * time.Millisecond) // at work
+						time.Sleep(time.Duration(dice.Uint64n(2)) * time.Millisecond) // at work
 						streams(t, g, v.Ticket, &dice, &parts)
-						g.Settle(v.Ticket, 1, event.Done)
+						g.Settle(v.Ticket, 1, event.CompletionDone)
 					}
 				}
 			})
@@ -146,10 +146,10 @@ func TestGate(t *testing.T) {
 }
 
 // streams asks for parts of both bodies at once; sometimes nobody waits for the word.
-func streams(t *testing.T, g *loop.Gate, ticket words.Ticket, dice *words.Dice, parts *atomic.Int64) {
+func streams(t *testing.T, g *loop.Gate, ticket types.Ticket, dice *types.Rand, parts *atomic.Int64) {
 	var both sync.WaitGroup
-	for range dice.Below(3) {
-		most := time.Duration(dice.Below(2)) * time.Millisecond
+	for range dice.Uint64n(3) {
+		most := time.Duration(dice.Uint64n(2)) * time.Millisecond
 		both.Go(func() {
 			ctx, stop := context.WithTimeout(t.Context(), most)
 			defer stop()
@@ -170,7 +170,7 @@ func TestNobodyHearsAnothersPart(t *testing.T) {
 		d := &doorman{permits: 9}
 		g, end := gated(t, d, loop.Door{0, 1, 0})
 		for i := range 3 {
-			v, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Authed})
+			v, ok := g.Arrive(t.Context(), event.Admit{Class: types.ClassAuthed})
 			if !ok || v.Bytes != 0 {
 				t.Fatalf("%d: %+v %v", i, v, ok)
 			}
@@ -182,7 +182,7 @@ func TestNobodyHearsAnothersPart(t *testing.T) {
 				t.Fatal("asks twice at once")
 			}
 			stop()
-			g.Settle(v.Ticket, 0, event.Done)
+			g.Settle(v.Ticket, 0, event.CompletionDone)
 			synctest.Wait()
 			if _, told := g.Stream(t.Context(), v.Ticket, 1); told {
 				t.Fatal("settled, and asks for more")
@@ -198,25 +198,25 @@ func TestNobodyHearsAnothersPart(t *testing.T) {
 // TestALateWordIsNobodys: a word about a part that comes when the slot is another's is not his verdict.
 func TestALateWordIsNobodys(t *testing.T) {
 	g := loop.NewGate(loop.Door{0, 1, 0})
-	var last words.Ticket
+	var last types.Ticket
 	for range 2 {
-		at, ok := g.Enter(event.Arrive{Class: words.Authed})
+		at, ok := g.Enter(event.Admit{Class: types.ClassAuthed})
 		if !ok {
 			t.Fatal("no room")
 		}
 		if last != 0 {
-			g.Deliver(event.Verdict{Ticket: last, Bytes: 1})
+			g.Deliver(event.Decision{Ticket: last, Bytes: 1})
 		}
 		if v, told := g.Hear(at); told {
 			t.Fatalf("hears %+v", v)
 		}
-		in := g.Comes().(*event.Arrive)
-		g.Deliver(event.Verdict{Ticket: in.Ticket})
+		in := g.Comes().(*event.Admit)
+		g.Deliver(event.Decision{Ticket: in.Ticket})
 		if v, told := g.Hear(at); !told || v.Ticket != in.Ticket {
 			t.Fatalf("hears %+v, %v", v, told)
 		}
 		last = in.Ticket
-		g.Settle(last, 0, event.Done)
+		g.Settle(last, 0, event.CompletionDone)
 		g.Free([]event.Event{g.Comes()})
 	}
 }
@@ -226,25 +226,25 @@ func TestALateWordIsNobodys(t *testing.T) {
 func TestGateIsFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, end := gated(t, &doorman{permits: 9}, loop.Door{1, 1, 0})
-		v, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Authed})
+		v, ok := g.Arrive(t.Context(), event.Admit{Class: types.ClassAuthed})
 		if !ok {
 			t.Fatal("no room for the first")
 		}
-		if _, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Authed}); ok {
+		if _, ok := g.Arrive(t.Context(), event.Admit{Class: types.ClassAuthed}); ok {
 			t.Error("room for two")
 		}
-		other, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Internal})
-		if !ok || g.In(words.Authed) != 1 || g.Limit(words.Authed) != 1 || g.Size() != 2 {
-			t.Errorf("%v, %d of %d", ok, g.In(words.Authed), g.Limit(words.Authed))
+		other, ok := g.Arrive(t.Context(), event.Admit{Class: types.ClassInternal})
+		if !ok || g.In(types.ClassAuthed) != 1 || g.Limit(types.ClassAuthed) != 1 || g.Size() != 2 {
+			t.Errorf("%v, %d of %d", ok, g.In(types.ClassAuthed), g.Limit(types.ClassAuthed))
 		}
-		g.Settle(v.Ticket, 0, event.Done)
-		g.Settle(other.Ticket, 0, event.Done)
+		g.Settle(v.Ticket, 0, event.CompletionDone)
+		g.Settle(other.Ticket, 0, event.CompletionDone)
 		synctest.Wait()
-		again, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Authed})
+		again, ok := g.Arrive(t.Context(), event.Admit{Class: types.ClassAuthed})
 		if !ok || again.Ticket == v.Ticket || again.Ticket.Slot() != v.Ticket.Slot() {
 			t.Errorf("%v %v after %v", again.Ticket, ok, v.Ticket)
 		}
-		g.Settle(again.Ticket, 0, event.Done)
+		g.Settle(again.Ticket, 0, event.CompletionDone)
 		synctest.Wait()
 		end()
 	})
@@ -257,21 +257,21 @@ func TestTheLastWordsAreHeard(t *testing.T) {
 		const all = 21 // a turn takes 8
 		d := &doorman{permits: all, pause: make(chan struct{})}
 		g, end := gated(t, d, loop.Door{0, all, 0})
-		var in []words.Ticket
+		var in []types.Ticket
 		for range all {
-			v, ok := g.Arrive(t.Context(), event.Arrive{Class: words.Authed})
+			v, ok := g.Arrive(t.Context(), event.Admit{Class: types.ClassAuthed})
 			if !ok {
 				t.Fatal("no room")
 			}
 			in = append(in, v.Ticket)
 		}
 		for i, ticket := range in {
-			g.Settle(ticket, 0, event.Fate(i)%event.Fates)
+			g.Settle(ticket, 0, event.Completion(i)%event.NumCompletions)
 			synctest.Wait() // the first one is being stepped
 		}
 		time.AfterFunc(time.Second, func() { close(d.pause) })
 		end()
-		if d.fates != [event.Fates]int{all / 3, all / 3, all / 3} {
+		if d.fates != [event.NumCompletions]int{all / 3, all / 3, all / 3} {
 			t.Errorf("%v", d.fates)
 		}
 	})

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // An Index knows the keys and refs that the node holds no more. Look fills a
@@ -16,13 +16,13 @@ type Index interface{ Look(in event.Event) error }
 // forget makes in one that asked nobody: what the node has itself it may still be told.
 func forget(in event.Event) {
 	if r, ok := in.(*event.Request); ok {
-		r.Upto, r.Seen = 0, event.Seen{}
+		r.IndexedTo, r.Prior = 0, event.PriorOutcome{}
 		for _, item := range r.Each {
-			item.Used = words.TxID{}
+			item.PriorRef = types.TxID{}
 		}
 	}
-	if f, ok := in.(*event.Find); ok {
-		f.Upto, f.Seen = 0, event.Seen{}
+	if f, ok := in.(*event.FindOutcome); ok {
+		f.IndexedTo, f.Prior = 0, event.PriorOutcome{}
 	}
 }
 
@@ -37,7 +37,7 @@ func (k *Desk) informed(ctx context.Context, in event.Event, submit func() (even
 			}
 		}
 		r, ok := submit()
-		if !ok || r.Problem != event.LookAgain || k.Index == nil {
+		if !ok || r.Problem != event.StaleIndexRead || k.Index == nil {
 			return r, ok
 		}
 		if lost != nil {

@@ -9,12 +9,12 @@ import (
 
 	"macronode/adapters/loop"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // shelf is an index that comes on by one frame each time it is asked.
 type shelf struct {
-	mark  words.LSN
+	mark  types.LSN
 	asked int
 	wrong error
 }
@@ -24,9 +24,9 @@ func (s *shelf) Look(in event.Event) error {
 	s.mark++
 	switch in := in.(type) {
 	case *event.Request:
-		in.Upto = s.mark
-	case *event.Find:
-		in.Upto = s.mark
+		in.IndexedTo = s.mark
+	case *event.FindOutcome:
+		in.IndexedTo = s.mark
 	}
 	return s.wrong
 }
@@ -34,20 +34,20 @@ func (s *shelf) Look(in event.Event) error {
 // picky is a node that sends back whoever asked the index before it had five frames.
 type picky struct{ diary }
 
-func (p *picky) Step(now words.Now, in event.Event, out *event.Effects) {
+func (p *picky) Step(now types.Now, in event.Event, out *event.Effects) {
 	switch in := in.(type) {
 	case *event.Request:
-		out.Replies = append(out.Replies, p.judge(in.Ticket, in.Upto))
-	case *event.Find:
-		out.Replies = append(out.Replies, p.judge(in.Ticket, in.Upto))
+		out.Replies = append(out.Replies, p.judge(in.Ticket, in.IndexedTo))
+	case *event.FindOutcome:
+		out.Replies = append(out.Replies, p.judge(in.Ticket, in.IndexedTo))
 	default:
 		p.diary.Step(now, in, out)
 	}
 }
 
-func (p *picky) judge(t words.Ticket, upto words.LSN) event.Reply {
+func (p *picky) judge(t types.Ticket, upto types.LSN) event.Reply {
 	if upto < 5 {
-		return event.Reply{Ticket: t, Problem: event.LookAgain}
+		return event.Reply{Ticket: t, Problem: event.StaleIndexRead}
 	}
 	return event.Reply{Ticket: t, Problem: event.NotFound}
 }
@@ -73,17 +73,17 @@ func TestLooksAgain(t *testing.T) {
 				k := loop.NewDesk(loop.Door{1, 1, 1}, loop.Door{}, 1)
 				again := 0
 				k.Index, k.Again = &index, func() { again++ }
-				l := loop.New(p, p, p, k, loop.Ports{Fold: p.fold, Child: func(event.ChildOp) {}}, 8)
+				l := loop.New(p, p, p, k, loop.Ports{Fold: p.fold, Child: func(event.ServiceCommand) {}}, 8)
 				done := make(chan error, 1)
-				go func() { done <- l.Run(t.Context(), event.Boot{}) }()
+				go func() { done <- l.Run(t.Context(), event.Recovered{}) }()
 				ctx, cancel := context.WithTimeout(t.Context(), c.wait)
 				defer cancel()
 				var r event.Reply
 				var ok bool
 				if find {
-					r, ok = k.Find(ctx, words.Authed, &event.Find{})
+					r, ok = k.Find(ctx, types.ClassAuthed, &event.FindOutcome{})
 				} else {
-					r, ok = k.Submit(ctx, words.Authed, &event.Request{})
+					r, ok = k.Submit(ctx, types.ClassAuthed, &event.Request{})
 				}
 				if !ok || r.Problem != c.want || index.asked != c.asked {
 					t.Errorf("%s, find %v: %v after %d times, want %v after %d", what, find, r.Problem.Detail(), index.asked, c.want.Detail(), c.asked)
@@ -91,7 +91,7 @@ func TestLooksAgain(t *testing.T) {
 				if back := c.asked; c.want == event.NotFound && again != back-1 {
 					t.Errorf("%s, find %v: told of %d that were sent back, not %d", what, find, again, back-1)
 				}
-				l.Say(t.Context(), event.Signal{What: event.Drain})
+				l.Say(t.Context(), event.Signal{Kind: event.Drain})
 				if err := <-done; err != nil {
 					t.Error(err)
 				}

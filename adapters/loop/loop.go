@@ -16,29 +16,29 @@ import (
 
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A Stepper is the node.
 type Stepper interface {
-	Step(now words.Now, in event.Event, out *event.Effects)
-	Due() (at words.Instant, any bool)
+	Step(now types.Now, in event.Event, out *event.Effects)
+	Due() (at types.Instant, any bool)
 	Status(s *event.Status)
 }
 
 // A Clock tells what the machine claims. It is read once a turn.
-type Clock interface{ Now() words.Now }
+type Clock interface{ Now() types.Now }
 
 // A Journal takes a batch in two moves, each of which a crash can follow.
 type Journal interface {
 	Write(arena []byte, frames []event.Frame) ([]record.Sealed, error)
-	Sync() (words.LSN, error)
+	Sync() (types.LSN, error)
 }
 
 // Ports are what stands around the loop. None of them blocks it.
 type Ports struct {
 	Fold  func([]record.Sealed) error              // the follower's; runs on its own goroutine
-	Child func(event.ChildOp)                      // starts and stops children
+	Child func(event.ServiceCommand)               // starts and stops children
 	Fault func(error) event.Fault                  // how the disk failed
 	Flush func(frames, bytes int, t time.Duration) // a batch became durable
 }
@@ -106,7 +106,7 @@ func (b *Batch) Add(out *event.Effects) {
 
 // Turn carries events to their effects, all at one instant. The simulator takes the
 // same turns.
-func Turn(s Stepper, now words.Now, in []event.Event, out *event.Effects) {
+func Turn(s Stepper, now types.Now, in []event.Event, out *event.Effects) {
 	out.Reset()
 	for _, e := range in {
 		s.Step(now, e, out)
@@ -139,11 +139,11 @@ func (l *Loop) run(ctx context.Context, first event.Event) error {
 			l.flush()
 		}
 		s := l.look()
-		if s.Phase == words.Stopped {
+		if s.Phase == types.Stopped {
 			s = l.last()
 		}
 		l.status.Store(s)
-		if s.Phase == words.Stopped {
+		if s.Phase == types.Stopped {
 			return nil
 		}
 		if due, any := l.node.Due(); any {
@@ -156,20 +156,20 @@ func (l *Loop) run(ctx context.Context, first event.Event) error {
 }
 
 // turn has the node step the events at hand, and hands on what it says.
-func (l *Loop) turn(now words.Now) {
+func (l *Loop) turn(now types.Now) {
 	Turn(l.node, now, l.events, &l.out)
 	l.desk.Gate.Free(l.events)
 	l.next.Add(&l.out)
 	for _, r := range l.out.Replies {
 		l.desk.Deliver(r)
 	}
-	for _, v := range l.out.Verdicts {
+	for _, v := range l.out.Decisions {
 		l.desk.Gate.Deliver(v)
 	}
-	for _, t := range l.out.Told {
+	for _, t := range l.out.UpstreamReplies {
 		l.desk.Asks.deliver(t)
 	}
-	for _, op := range l.out.Childs {
+	for _, op := range l.out.ServiceCommands {
 		l.ports.Child(op)
 	}
 }
@@ -213,11 +213,11 @@ func (l *Loop) wait(ctx context.Context, timer *time.Timer) error {
 		l.events = append(l.events, e)
 	case <-timer.C:
 		ticks = true // after what the disk has said: it may have been in time
-	case e := <-rings[words.Internal]:
+	case e := <-rings[types.ClassInternal]:
 		l.events = append(l.events, e)
-	case e := <-rings[words.Authed]:
+	case e := <-rings[types.ClassAuthed]:
 		l.events = append(l.events, e)
-	case e := <-rings[words.Anon]:
+	case e := <-rings[types.ClassAnon]:
 		l.events = append(l.events, e)
 	}
 	for len(l.late) > 0 && len(l.events) < l.batch {
@@ -298,13 +298,13 @@ func (l *Loop) seal(ctx context.Context) {
 func (l *Loop) sealOne(ctx context.Context, b *Batch) {
 	from, frames, bytes, began := b.Frames[0].LSN, len(b.Frames), len(b.Arena), time.Now()
 	sealed, err := l.journal.Write(b.Arena, b.Frames)
-	var upto words.LSN
+	var upto types.LSN
 	if err == nil {
 		upto, err = l.journal.Sync()
 	}
 	l.free <- b
 	if err != nil {
-		l.Say(ctx, event.Refused{From: from, Why: l.ports.Fault(err)})
+		l.Say(ctx, event.FlushFailed{From: from, Fault: l.ports.Fault(err)})
 		return
 	}
 	l.ports.Flush(frames, bytes, time.Since(began))
@@ -320,7 +320,7 @@ func (l *Loop) follow(ctx context.Context) {
 			l.lost <- fmt.Errorf("follower: fold %v: %w", sealed[0].LSN, err)
 			break
 		}
-		l.Say(ctx, event.Folded{Upto: sealed[len(sealed)-1].LSN})
+		l.Say(ctx, event.Applied{Upto: sealed[len(sealed)-1].LSN})
 	}
 	for range l.folds { // nobody is to be kept waiting
 	}

@@ -13,7 +13,7 @@ import (
 	"macronode/adapters/loop"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A diary is a node, a clock, a journal and a follower that write down what
@@ -24,11 +24,11 @@ type diary struct {
 	slow  time.Duration // a sync takes
 	wrong error         // a sync says
 	sick  error         // the follower says
-	lsn   words.LSN
-	wrote words.LSN
+	lsn   types.LSN
+	wrote types.LSN
 	held  []event.Reply
 	stop  bool
-	due   words.Instant
+	due   types.Instant
 	ticks int
 
 	dawdles time.Duration // over every second request; then a tick is due
@@ -46,9 +46,9 @@ func (d *diary) at(what string) int {
 	return slices.Index(d.said, what)
 }
 
-func (d *diary) Now() words.Now { return words.Now{Mono: words.Instant(time.Now().UnixNano())} }
+func (d *diary) Now() types.Now { return types.Now{Mono: types.Instant(time.Now().UnixNano())} }
 
-func (d *diary) Step(now words.Now, in event.Event, out *event.Effects) {
+func (d *diary) Step(now types.Now, in event.Event, out *event.Effects) {
 	switch in := in.(type) {
 	case *event.Request:
 		d.lsn++
@@ -62,15 +62,15 @@ func (d *diary) Step(now words.Now, in event.Event, out *event.Effects) {
 		}
 	case event.Durable:
 		d.note("durable %v", in.Upto)
-	case event.Folded:
+	case event.Applied:
 		for len(d.held) > 0 && d.held[0].After <= in.Upto {
 			out.Replies = append(out.Replies, d.held[0])
 			d.held = d.held[1:]
 		}
-	case event.Refused:
-		d.note("refused from %v: %v", in.From, in.Why)
+	case event.FlushFailed:
+		d.note("refused from %v: %v", in.From, in.Fault)
 		for _, r := range d.held {
-			out.Replies = append(out.Replies, event.Reply{Ticket: r.Ticket, Problem: event.Unknown})
+			out.Replies = append(out.Replies, event.Reply{Ticket: r.Ticket, Problem: event.OutcomeUnknown})
 		}
 		d.held = nil
 	case event.Cancel:
@@ -86,18 +86,18 @@ func (d *diary) Step(now words.Now, in event.Event, out *event.Effects) {
 	}
 }
 
-func (d *diary) Due() (words.Instant, bool) { return d.due, d.due > 0 }
+func (d *diary) Due() (types.Instant, bool) { return d.due, d.due > 0 }
 
 func (d *diary) Status(s *event.Status) {
 	s.LSN = d.lsn
 	if d.stop {
-		s.Phase = words.Stopped
+		s.Phase = types.Stopped
 	}
 }
 
 func (d *diary) Write(arena []byte, frames []event.Frame) (s []record.Sealed, _ error) {
 	for _, f := range frames {
-		words.Assert(arena[f.Off] == byte(f.LSN), "another frame's bytes")
+		types.Assert(arena[f.Off] == byte(f.LSN), "another frame's bytes")
 		s = append(s, record.Sealed{LSN: f.LSN})
 	}
 	d.wrote = frames[len(frames)-1].LSN
@@ -105,7 +105,7 @@ func (d *diary) Write(arena []byte, frames []event.Frame) (s []record.Sealed, _ 
 	return s, nil
 }
 
-func (d *diary) Sync() (words.LSN, error) {
+func (d *diary) Sync() (types.LSN, error) {
 	time.Sleep(d.slow)
 	d.note("synced %v", d.wrote)
 	return d.wrote, d.wrong
@@ -119,12 +119,12 @@ func (d *diary) fold(s []record.Sealed) error {
 // run starts a loop around d; end stops it and returns what Run said.
 func run(t *testing.T, d *diary, door loop.Door) (l *loop.Loop, k *loop.Desk, end func() error) {
 	k = loop.NewDesk(door, loop.Door{2, 4, 2}, 1)
-	l = loop.New(d, d, d, k, loop.Ports{Fold: d.fold, Child: func(event.ChildOp) {},
+	l = loop.New(d, d, d, k, loop.Ports{Fold: d.fold, Child: func(event.ServiceCommand) {},
 		Fault: func(error) event.Fault { return event.SyncFailed }, Flush: func(int, int, time.Duration) {}}, 64)
 	done := make(chan error, 1)
-	go func() { done <- l.Run(t.Context(), event.Boot{}) }()
+	go func() { done <- l.Run(t.Context(), event.Recovered{}) }()
 	return l, k, func() error {
-		l.Say(t.Context(), event.Signal{What: event.Drain})
+		l.Say(t.Context(), event.Signal{Kind: event.Drain})
 		return <-done
 	}
 }
@@ -138,7 +138,7 @@ func TestOrder(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 4 {
 			wg.Go(func() {
-				r, ok := k.Submit(t.Context(), words.Authed, &event.Request{})
+				r, ok := k.Submit(t.Context(), types.ClassAuthed, &event.Request{})
 				if !ok || r.Problem != event.None {
 					t.Errorf("%+v %v", r, ok)
 				}
@@ -169,17 +169,17 @@ func TestDoor(t *testing.T) {
 		_, k, end := run(t, d, loop.Door{1, 2, 1})
 		var wg sync.WaitGroup
 		for range 2 {
-			wg.Go(func() { k.Submit(t.Context(), words.Authed, &event.Request{}) })
+			wg.Go(func() { k.Submit(t.Context(), types.ClassAuthed, &event.Request{}) })
 		}
 		synctest.Wait()
 		before := time.Now()
-		if _, ok := k.Submit(t.Context(), words.Authed, &event.Request{}); ok || time.Since(before) > 0 {
+		if _, ok := k.Submit(t.Context(), types.ClassAuthed, &event.Request{}); ok || time.Since(before) > 0 {
 			t.Fatal("a third was let in, or waited")
 		}
-		if k.In(words.Authed) != 2 || k.In(words.Internal) != 0 {
-			t.Fatalf("in: %d authed, %d internal", k.In(words.Authed), k.In(words.Internal))
+		if k.In(types.ClassAuthed) != 2 || k.In(types.ClassInternal) != 0 {
+			t.Fatalf("in: %d authed, %d internal", k.In(types.ClassAuthed), k.In(types.ClassInternal))
 		}
-		if r, ok := k.Submit(t.Context(), words.Internal, &event.Request{}); !ok || r.Problem != event.None {
+		if r, ok := k.Submit(t.Context(), types.ClassInternal, &event.Request{}); !ok || r.Problem != event.None {
 			t.Fatalf("internal: %+v %v", r, ok)
 		}
 		wg.Wait()
@@ -197,11 +197,11 @@ func TestLeave(t *testing.T) {
 		_, k, end := run(t, d, loop.Door{1, 1, 1})
 		ctx, leave := context.WithTimeout(t.Context(), time.Second)
 		defer leave()
-		first, ok := k.Submit(ctx, words.Authed, &event.Request{})
-		if !ok || first.Problem != event.Unknown {
+		first, ok := k.Submit(ctx, types.ClassAuthed, &event.Request{})
+		if !ok || first.Problem != event.OutcomeUnknown {
 			t.Fatalf("%+v %v", first, ok)
 		}
-		second, ok := k.Submit(t.Context(), words.Authed, &event.Request{})
+		second, ok := k.Submit(t.Context(), types.ClassAuthed, &event.Request{})
 		if !ok || second.Ticket == first.Ticket || second.Ticket.Slot() != first.Ticket.Slot() || second.After != 2 {
 			t.Fatalf("first %+v, second %+v %v", first, second, ok)
 		}
@@ -219,8 +219,8 @@ func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &diary{wrong: errors.New("the disk is gone")}
 		_, k, end := run(t, d, loop.Door{1, 4, 1})
-		r, ok := k.Submit(t.Context(), words.Authed, &event.Request{})
-		if !ok || r.Problem != event.Unknown {
+		r, ok := k.Submit(t.Context(), types.ClassAuthed, &event.Request{})
+		if !ok || r.Problem != event.OutcomeUnknown {
 			t.Fatalf("%+v %v", r, ok)
 		}
 		if err := end(); err != nil || d.at("refused from @1: sync failed") < 0 || d.at("fold @1") >= 0 {
@@ -234,11 +234,11 @@ func TestFollowerDies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &diary{sick: errors.New("a frame out of order")}
 		k := loop.NewDesk(loop.Door{1, 4, 1}, loop.Door{}, 1)
-		l := loop.New(d, d, d, k, loop.Ports{Fold: d.fold, Child: func(event.ChildOp) {},
+		l := loop.New(d, d, d, k, loop.Ports{Fold: d.fold, Child: func(event.ServiceCommand) {},
 			Fault: func(error) event.Fault { return event.SyncFailed }, Flush: func(int, int, time.Duration) {}}, 64)
 		ctx, leave := context.WithCancel(t.Context())
-		go func() { k.Submit(ctx, words.Authed, &event.Request{}) }()
-		if err := l.Run(t.Context(), event.Boot{}); !errors.Is(err, d.sick) {
+		go func() { k.Submit(ctx, types.ClassAuthed, &event.Request{}) }()
+		if err := l.Run(t.Context(), event.Recovered{}); !errors.Is(err, d.sick) {
 			t.Fatal(err)
 		}
 		leave()
@@ -250,7 +250,7 @@ func TestFollowerDies(t *testing.T) {
 func TestDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		d := &diary{due: words.Instant(began.Add(2 * time.Hour).UnixNano())}
+		d := &diary{due: types.Instant(began.Add(2 * time.Hour).UnixNano())}
 		_, _, end := run(t, d, loop.Door{1, 1, 1})
 		time.Sleep(2*time.Hour + time.Second)
 		if err := end(); err != nil || d.ticks != 1 {
@@ -271,11 +271,11 @@ func TestATickComesBehindWhatTheDiskSaid(t *testing.T) {
 			d.mu.Unlock()
 			var wg sync.WaitGroup
 			for range 2 {
-				wg.Go(func() { k.Submit(t.Context(), words.Authed, &event.Request{}) })
+				wg.Go(func() { k.Submit(t.Context(), types.ClassAuthed, &event.Request{}) })
 				synctest.Wait()
 			}
 			wg.Wait()
-			durable, tick := d.at(fmt.Sprintf("durable %v", words.LSN(2*round+1))), d.at("tick")
+			durable, tick := d.at(fmt.Sprintf("durable %v", types.LSN(2*round+1))), d.at("tick")
 			if durable < 0 || tick < durable {
 				t.Errorf("round %d: %q", round, d.said)
 			}

@@ -12,7 +12,7 @@ import (
 	"macronode/adapters/loop"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 var errDied = errors.New("the follower has died")
@@ -24,14 +24,14 @@ type moody struct {
 	t      *testing.T
 	dice   *rand.Rand
 	fails  int       // at this sync; 0: never
-	dies   words.LSN // the follower, at this frame; 0: never
+	dies   types.LSN // the follower, at this frame; 0: never
 	syncs  int
-	synced words.LSN
-	folded words.LSN
+	synced types.LSN
+	folded types.LSN
 	told   int
 }
 
-func (m *moody) Sync() (words.LSN, error) {
+func (m *moody) Sync() (types.LSN, error) {
 	m.mu.Lock()
 	m.syncs++
 	slow, wrong := time.Duration(m.dice.IntN(40))*time.Millisecond, m.fails > 0 && m.syncs >= m.fails
@@ -61,10 +61,10 @@ func (m *moody) fold(s []record.Sealed) error {
 }
 
 // reply is heard by who asked.
-func (m *moody) reply(to words.Ticket, r event.Reply, ok bool) {
+func (m *moody) reply(to types.Ticket, r event.Reply, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.told++; !ok || r.Ticket != to || r.Problem == event.None && r.After > m.folded || r.Problem != event.None && r.Problem != event.Unknown {
+	if m.told++; !ok || r.Ticket != to || r.Problem == event.None && r.After > m.folded || r.Problem != event.None && r.Problem != event.OutcomeUnknown {
 		m.t.Errorf("%x is told %+v, let in %v, folded up to %v", to, r, ok, m.folded)
 	}
 }
@@ -81,13 +81,13 @@ func TestAnyOrder(t *testing.T) {
 			case 0:
 				m.fails = 1 + m.dice.IntN(20)
 			case 1:
-				m.dies = words.LSN(1 + m.dice.IntN(20))
+				m.dies = types.LSN(1 + m.dice.IntN(20))
 			}
 			k := loop.NewDesk(loop.Door{2, 16, 2}, loop.Door{}, 1)
-			l := loop.New(m, m, m, k, loop.Ports{Fold: m.fold, Child: func(event.ChildOp) {},
+			l := loop.New(m, m, m, k, loop.Ports{Fold: m.fold, Child: func(event.ServiceCommand) {},
 				Fault: func(error) event.Fault { return event.SyncFailed }, Flush: func(int, int, time.Duration) {}}, 64)
 			done := make(chan error, 1)
-			go func() { done <- l.Run(t.Context(), event.Boot{}) }()
+			go func() { done <- l.Run(t.Context(), event.Recovered{}) }()
 			const clients, asks = 8, 12
 			plan := rand.New(rand.NewPCG(seed, 2))
 			var all sync.WaitGroup
@@ -101,16 +101,16 @@ func TestAnyOrder(t *testing.T) {
 						time.Sleep(pauses[2*i])
 						ctx, leave := context.WithTimeout(t.Context(), 5*time.Millisecond+2*pauses[2*i+1])
 						in := new(event.Request)
-						r, ok := k.Submit(ctx, words.Authed, in)
+						r, ok := k.Submit(ctx, types.ClassAuthed, in)
 						m.reply(in.Ticket, r, ok)
 						leave()
 					}
 				})
 			}
 			all.Wait()
-			l.Say(t.Context(), event.Signal{What: event.Drain})
-			if err := <-done; errors.Is(err, errDied) != (m.dies > 0) || err != nil && m.dies == 0 || m.told != clients*asks || m.fails+int(m.dies) == 0 && m.folded == 0 || k.In(words.Authed) > 0 {
-				t.Errorf("%v; %d are told, %v is folded, %d are still in", err, m.told, m.folded, k.In(words.Authed))
+			l.Say(t.Context(), event.Signal{Kind: event.Drain})
+			if err := <-done; errors.Is(err, errDied) != (m.dies > 0) || err != nil && m.dies == 0 || m.told != clients*asks || m.fails+int(m.dies) == 0 && m.folded == 0 || k.In(types.ClassAuthed) > 0 {
+				t.Errorf("%v; %d are told, %v is folded, %d are still in", err, m.told, m.folded, k.In(types.ClassAuthed))
 			}
 		})
 	}

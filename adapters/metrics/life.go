@@ -4,7 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // life tells what the node says of itself at the moment of the scrape, all of it of one
@@ -21,18 +21,18 @@ func (l *life) Collect(to chan<- prometheus.Metric) {
 	s := l.status()
 	is := func(name string, value float64, labels ...string) { to <- l.samples.is(name, value, labels...) }
 	is("readyz_state", state(s), "node")
-	for c := range words.AllDependencies.Each {
+	for c := range types.AllDependencies.Each {
 		missing := 0.0
-		if s.Unmet.Has(c) {
+		if s.WaitingFor.Has(c) {
 			missing = 1
 		}
 		is("ready_dependency_unmet", missing, c.String())
 	}
-	for c := range words.Children {
+	for c := range types.NumServices {
 		is("service_restarts_total", float64(s.Restarts[c]), c.String())
 	}
 	is("journal_lsn", float64(s.Durable))
-	is("follower_lag_lsn", float64(s.LSN-min(s.LSN, s.Folded)))
+	is("follower_lag_lsn", float64(s.LSN-min(s.LSN, s.Applied)))
 	is("clock_offset_seconds", s.Offset.Seconds())
 }
 
@@ -40,7 +40,7 @@ func state(s event.Status) float64 {
 	switch {
 	case !s.Ready:
 		return 0
-	case s.Phase == words.Degraded:
+	case s.Phase == types.Degraded:
 		return 1
 	}
 	return 2

@@ -14,7 +14,7 @@ import (
 
 	"macronode/adapters/registry"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Metrics is all that one node counts: two nodes in one process share nothing.
@@ -73,7 +73,7 @@ func (m *Metrics) count(d *registry.Metric) {
 			v.WithLabelValues(values...)
 		}
 	default:
-		words.Assert(false, "metrics: a gauge is sampled: "+d.Name)
+		types.Assert(false, "metrics: a gauge is sampled: "+d.Name)
 	}
 }
 
@@ -87,10 +87,10 @@ func labels(d *registry.Metric) (names []string) {
 // declared asserts that a series is of the registry: a bug of ours otherwise.
 func declared(name string, values []string) *registry.Metric {
 	i := slices.IndexFunc(registry.Metrics, func(d registry.Metric) bool { return d.Name == name })
-	words.Assert(i >= 0, "metrics: no such metric: "+name)
+	types.Assert(i >= 0, "metrics: no such metric: "+name)
 	d := &registry.Metrics[i]
 	is := slices.ContainsFunc(d.All(values...), func(s []string) bool { return slices.Equal(s, values) })
-	words.Assert(is, "metrics: no such series of "+name)
+	types.Assert(is, "metrics: no such series of "+name)
 	return d
 }
 
@@ -111,7 +111,7 @@ func (m *Metrics) Handler() http.Handler {
 
 // Sample has a series asked for at every scrape, once for ever.
 func (m *Metrics) Sample(name string, value func() float64, values ...string) {
-	words.Assert(declared(name, values).Sampled, "metrics: counted here, not sampled: "+name)
+	types.Assert(declared(name, values).Sampled, "metrics: counted here, not sampled: "+name)
 	m.samples.add(name, sample{value, values})
 }
 

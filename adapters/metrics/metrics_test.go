@@ -17,7 +17,7 @@ import (
 
 	"macronode/adapters/registry"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 var rewrite = flag.Bool("rewrite", false, "accept what is counted now")
@@ -25,7 +25,7 @@ var rewrite = flag.Bool("rewrite", false, "accept what is counted now")
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func starting() event.Status {
-	return event.Status{Phase: words.Starting, Unmet: words.AllDependencies}
+	return event.Status{Phase: types.Starting, WaitingFor: types.AllDependencies}
 }
 
 // used is a node that has done a little of everything.
@@ -35,11 +35,11 @@ func used(status func() event.Status) *Metrics {
 	answered, busy := w.Endpoint("transfer", "POST")
 	answered(time.Millisecond, []byte("d_1"))
 	busy()
-	w.Refused(words.Money, event.BadRequest)
+	w.Refused(types.FacetWallet, event.BadRequest)
 	w.Decided(time.Millisecond)
 	w.Replayed()
-	w.TimedOut(event.Unknown)
-	w.TimedOut(event.Deadline)
+	w.TimedOut(event.OutcomeUnknown)
+	w.TimedOut(event.Timeout)
 	w.Panicked()
 	m.Flushed(3, 999, time.Millisecond)
 	m.Failed("journal")
@@ -115,7 +115,7 @@ func TestEverySeriesIsThere(t *testing.T) {
 	m.Name([]string{"app", "more"})
 	m.NameQuotas([]string{"gone", "app"})
 	m.NameQuotas([]string{"app", "more"})
-	m.Standings(func(string) (event.Standing, bool) { return event.Standing{}, true })
+	m.Standings(func(string) (event.UpstreamStats, bool) { return event.UpstreamStats{}, true })
 	for i := range registry.Metrics {
 		d := &registry.Metrics[i]
 		for _, values := range d.All() {
@@ -171,7 +171,7 @@ func TestLabelsAreEnums(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				err, _ := recover().(error)
-				var broken words.Broken
+				var broken types.InvariantError
 				if !errors.As(err, &broken) {
 					t.Fatalf("ended with %v", err)
 				}
@@ -188,11 +188,11 @@ func TestReadyState(t *testing.T) {
 		status event.Status
 		want   float64
 	}{
-		{event.Status{Phase: words.Starting}, 0},
-		{event.Status{Phase: words.Ready, Ready: true}, 2},
-		{event.Status{Phase: words.Degraded, Ready: true}, 1},
-		{event.Status{Phase: words.Degraded, Ready: false}, 0},
-		{event.Status{Phase: words.LameDuck}, 0},
+		{event.Status{Phase: types.Starting}, 0},
+		{event.Status{Phase: types.Ready, Ready: true}, 2},
+		{event.Status{Phase: types.Degraded, Ready: true}, 1},
+		{event.Status{Phase: types.Degraded, Ready: false}, 0},
+		{event.Status{Phase: types.LameDuck}, 0},
 	} {
 		if got := state(c.status); got != c.want {
 			t.Errorf("%v, ready %v: %v", c.status.Phase, c.status.Ready, got)
@@ -237,7 +237,7 @@ func TestNodesShareNothing(t *testing.T) {
 }
 
 func TestTheLagIsNeverNegative(t *testing.T) {
-	m := New(func() event.Status { return event.Status{LSN: 4, Folded: 5} })
+	m := New(func() event.Status { return event.Status{LSN: 4, Applied: 5} })
 	if text := scrape(t, m, ""); !strings.Contains(text, "follower_lag_lsn 0\n") {
 		t.Fatal(text)
 	}
@@ -251,7 +251,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		answered(time.Millisecond, id)
 		busy()
-		w.Refused(words.Money, event.Busy)
+		w.Refused(types.FacetWallet, event.Busy)
 		w.Decided(time.Millisecond)
 		w.Replayed()
 	}); n != 0 {
@@ -264,7 +264,7 @@ func TestAnswersAreNoRejections(t *testing.T) {
 	w := New(starting).Wallet()
 	before := testutil.CollectAndCount(w.of.counters["rejected_total"])
 	for p := event.None; p.Known() || p == event.None; p++ {
-		for f := range words.Facets {
+		for f := range types.NumFacets {
 			w.Refused(f, p)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"macronode/adapters/registry"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // samples ask others at the moment of the scrape.
@@ -38,7 +38,7 @@ func (s *samples) add(name string, one sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	twice := slices.ContainsFunc(s.all[name], func(other sample) bool { return slices.Equal(other.labels, one.labels) })
-	words.Assert(!twice, "metrics: sampled twice: "+name)
+	types.Assert(!twice, "metrics: sampled twice: "+name)
 	s.all[name] = append(s.all[name], one)
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"macronode/adapters/registry"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // upstreams are those of a configuration.
@@ -78,7 +78,7 @@ func (m *Metrics) Upstream(name string) (u *Upstream, ok bool) {
 // Ended counts a request that is over: what became of it, and when its answer began; 0: none did.
 func (u *Upstream) Ended(outcome string, first time.Duration) {
 	c := u.requests[outcome]
-	words.Assert(c != nil, "metrics: no such outcome: "+outcome)
+	types.Assert(c != nil, "metrics: no such outcome: "+outcome)
 	c.Inc()
 	if first > 0 {
 		u.latency.Observe(first.Seconds())
@@ -88,7 +88,7 @@ func (u *Upstream) Ended(outcome string, first time.Duration) {
 // Failed counts a try that did.
 func (u *Upstream) Failed(symptom string) {
 	c := u.fails[symptom]
-	words.Assert(c != nil, "metrics: no such symptom: "+symptom)
+	types.Assert(c != nil, "metrics: no such symptom: "+symptom)
 	c.Inc()
 }
 
@@ -100,13 +100,13 @@ func (u *Upstream) Moved(up, down uint64) {
 
 // Standings has look asked for each upstream at every scrape, by its name; false: it is
 // not there.
-func (m *Metrics) Standings(look func(name string) (event.Standing, bool)) {
+func (m *Metrics) Standings(look func(name string) (event.UpstreamStats, bool)) {
 	m.registry.MustRegister(&standings{m, look})
 }
 
 type standings struct {
 	of   *Metrics
-	look func(name string) (event.Standing, bool)
+	look func(name string) (event.UpstreamStats, bool)
 }
 
 // Describe says nothing: the samples have said it.
@@ -121,13 +121,13 @@ func (s *standings) Collect(to chan<- prometheus.Metric) {
 		is := func(metric string, value float64, labels ...string) {
 			to <- s.of.samples.is(metric, value, append([]string{name}, labels...)...)
 		}
-		is("upstream_inflight", float64(v.Calls))
-		is("upstream_endpoints", float64(v.Well), "well")
-		is("upstream_endpoints", float64(v.Out), "ejected")
-		is("upstream_endpoints", float64(v.Sick), "sick")
+		is("upstream_inflight", float64(v.InFlight))
+		is("upstream_endpoints", float64(v.Healthy), "well")
+		is("upstream_endpoints", float64(v.Ejected), "ejected")
+		is("upstream_endpoints", float64(v.Unhealthy), "sick")
 		is("upstream_retries_total", float64(v.Retries))
-		is("upstream_retries_refused_total", float64(v.Dry))
+		is("upstream_retries_refused_total", float64(v.RetriesDenied))
 		is("circuit_open_total", float64(v.Opened))
-		is("circuit_state", map[event.Circuit]float64{event.Closed: 0, event.HalfOpen: 1, event.Open: 2}[v.Circuit])
+		is("circuit_state", map[event.CircuitState]float64{event.CircuitClosed: 0, event.CircuitHalfOpen: 1, event.CircuitOpen: 2}[v.Circuit])
 	}
 }

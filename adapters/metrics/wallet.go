@@ -8,14 +8,14 @@ import (
 
 	"macronode/adapters/registry"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Wallet is what the wallet's doors count, every series found beforehand.
 type Wallet struct {
 	of       *Metrics
-	rejected [words.Facets][256]prometheus.Counter // by problem; nil for those that are not
-	barred   [words.Classes][event.Whys]prometheus.Counter
+	rejected [types.NumFacets][256]prometheus.Counter // by problem; nil for those that are not
+	barred   [types.NumClasses][event.NumRejectReasons]prometheus.Counter
 	replays  prometheus.Counter
 	decision prometheus.Observer
 	timeout  prometheus.Counter
@@ -27,12 +27,12 @@ func (m *Metrics) Wallet() *Wallet {
 	w := &Wallet{of: m, decision: m.histogram("decision_seconds", "wallet"), replays: m.counter("idempotency_replays_total"),
 		timeout: m.counter("io_timeouts_total", "reply"), await: m.counter("io_timeouts_total", "await_seq")}
 	for _, p := range registry.BeforeWork {
-		for f := range words.Facets {
+		for f := range types.NumFacets {
 			w.rejected[f][p] = m.counter("rejected_total", registry.Plane(f), p.Code())
 		}
 	}
-	for c := range words.Classes {
-		for why := event.Admitted + 1; why < event.Whys; why++ {
+	for c := range types.NumClasses {
+		for why := event.Admitted + 1; why < event.NumRejectReasons; why++ {
 			w.barred[c][why] = m.counter("admission_refused_total", c.String(), why.String())
 		}
 	}
@@ -40,7 +40,7 @@ func (m *Metrics) Wallet() *Wallet {
 }
 
 // Barred counts a request that was refused at the gate.
-func (w *Wallet) Barred(c words.Class, why event.Why) { w.barred[c][why].Inc() }
+func (w *Wallet) Barred(c types.Class, why event.RejectReason) { w.barred[c][why].Inc() }
 
 // An exemplar names the decision behind an observation. It is dear, so it comes
 // with what was slow and with one of many.
@@ -64,7 +64,7 @@ func (w *Wallet) Endpoint(name, method string) (answered func(took time.Duration
 }
 
 // Refused counts a problem, if it was met before any work.
-func (w *Wallet) Refused(f words.Facet, p event.Problem) {
+func (w *Wallet) Refused(f types.Facet, p event.Problem) {
 	if c := w.rejected[f][p]; c != nil {
 		c.Inc()
 	}
@@ -77,7 +77,7 @@ func (w *Wallet) Replayed()                  { w.replays.Inc() }
 // TimedOut counts a wait that ended at the deadline: Deadline for a read, Unknown
 // for the outcome of a write.
 func (w *Wallet) TimedOut(p event.Problem) {
-	if p == event.Deadline {
+	if p == event.Timeout {
 		w.await.Inc()
 		return
 	}

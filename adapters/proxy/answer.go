@@ -15,7 +15,7 @@ import (
 func (t *trip) answer(res *http.Response) {
 	t.reading.Store(true)
 	t.timer.Reset(t.config.Silence)
-	ending, how := event.Left, Gone
+	ending, how := event.AttemptAbandoned, Gone
 	defer func() { t.over(ending, how) }()
 	buf := buffers.Get().(*[size]byte)
 	defer buffers.Put(buf)
@@ -25,7 +25,7 @@ func (t *trip) answer(res *http.Response) {
 		n, err = first(res, buf)
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // nothing has left
-		if ending, how = t.broken(err); ending == event.Cut {
+		if ending, how = t.broken(err); ending == event.AttemptTruncated {
 			t.refuse(event.BadGateway)
 			return
 		}
@@ -49,7 +49,7 @@ func (t *trip) answer(res *http.Response) {
 	}
 	t.w.WriteHeader(res.StatusCode)
 	ending, how = t.copy(res, buf, n, err, live)
-	if ending != event.Whole {
+	if ending != event.AttemptCompleted {
 		if rest := res.ContentLength; rest < 0 && !t.r.ProtoAtLeast(1, 1) {
 			t.reset()
 		}
@@ -113,19 +113,19 @@ func first(res *http.Response, buf *[size]byte) (n int, err error) {
 
 // copy moves the body, of which n bytes are there. What does not come at once leaves as soon
 // as it is there.
-func (t *trip) copy(res *http.Response, buf *[size]byte, n int, err error, live bool) (event.Ending, Symptom) {
+func (t *trip) copy(res *http.Response, buf *[size]byte, n int, err error, live bool) (event.AttemptOutcome, Symptom) {
 	rest := res.ContentLength
 	small := 0 <= rest && rest <= size // there is one write of it, or few
 	pace, armed := t.pace(), time.Now()
 	_ = t.control.SetWriteDeadline(pace.begin()) // the server's counts from the request on
 	if live && t.control.Flush() != nil {
-		return event.Left, Gone
+		return event.AttemptAbandoned, Gone
 	}
 	for ; ; n, err = res.Body.Read(buf[:]) {
 		if n > 0 {
 			if !t.meter.May(n) {
 				if t.pass(n) != event.None {
-					return event.Left, Held
+					return event.AttemptAbandoned, Held
 				}
 				t.wait()
 				_ = t.control.SetWriteDeadline(pace.begin())
@@ -139,10 +139,10 @@ func (t *trip) copy(res *http.Response, buf *[size]byte, n int, err error, live 
 				failed = t.control.Flush()
 			}
 			if errors.Is(failed, http.ErrBodyNotAllowed) {
-				return event.Cut, Malformed
+				return event.AttemptTruncated, Malformed
 			}
 			if failed != nil {
-				return event.Left, Gone
+				return event.AttemptAbandoned, Gone
 			}
 			if !small {
 				if now := pace.end(n); now.Sub(armed) > t.config.Silence/8 {
@@ -157,7 +157,7 @@ func (t *trip) copy(res *http.Response, buf *[size]byte, n int, err error, live 
 			if !small {
 				_ = t.control.SetWriteDeadline(time.Now().Add(t.config.Grace)) // for what ends it
 			}
-			return event.Whole, Fine
+			return event.AttemptCompleted, Fine
 		default:
 			return t.broken(err)
 		}
@@ -165,12 +165,12 @@ func (t *trip) copy(res *http.Response, buf *[size]byte, n int, err error, live 
 }
 
 // broken is who broke an answer off, and how.
-func (t *trip) broken(err error) (event.Ending, Symptom) {
+func (t *trip) broken(err error) (event.AttemptOutcome, Symptom) {
 	switch {
 	case t.r.Context().Err() != nil:
-		return event.Left, Gone
+		return event.AttemptAbandoned, Gone
 	case errors.Is(context.Cause(t.ctx), errSilent):
-		return event.Cut, Silent
+		return event.AttemptTruncated, Silent
 	}
-	return event.Cut, symptom(err)
+	return event.AttemptTruncated, symptom(err)
 }

@@ -10,7 +10,7 @@ import (
 
 	"macronode/adapters/proxy"
 	"macronode/core/event"
-	"macronode/core/upstream"
+	"macronode/core/gateway/upstream"
 )
 
 // BenchmarkProxy and BenchmarkReverseProxy send the same request over loopback, through

@@ -107,7 +107,7 @@ func fault(err error) event.Problem {
 	case errors.As(err, &large):
 		return event.PayloadTooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return event.Deadline
+		return event.Timeout
 	}
 	return event.BadRequest
 }

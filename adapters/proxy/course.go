@@ -34,23 +34,23 @@ const MaxTries = 5
 
 // A Leg is what became of a request, or of one of its parts, at one upstream.
 type Leg struct {
-	Upstream string        // its name
-	Part     string        // that it was to become; empty: the answer
-	Missing  string        // why the part is; empty: it is there
-	Stop     event.Stop    // why it went nowhere; Through: it did go
-	Circuit  event.Circuit // of the upstream, when it was last asked where to go
-	Halt     event.Halt    // why there was no other try
-	Down     uint64        // bytes of the part
-	Tries    []Try         // in order, no more than MaxTries
-	Count    int           // of them all
+	Upstream string                 // its name
+	Part     string                 // that it was to become; empty: the answer
+	Missing  string                 // why the part is; empty: it is there
+	Stop     event.NoEndpointReason // why it went nowhere; Through: it did go
+	Circuit  event.CircuitState     // of the upstream, when it was last asked where to go
+	Halt     event.NoRetryReason    // why there was no other try
+	Down     uint64                 // bytes of the part
+	Tries    []Try                  // in order, no more than MaxTries
+	Count    int                    // of them all
 }
 
 // A Try is one endpoint that was asked.
 type Try struct {
-	Endpoint string       // its URL
-	Out      bool         // it was out for its failures, and so were all others that are well
-	HTTP2    bool         // it was asked by that
-	Ending   event.Ending // what it came to
+	Endpoint string               // its URL
+	Out      bool                 // it was out for its failures, and so were all others that are well
+	HTTP2    bool                 // it was asked by that
+	Ending   event.AttemptOutcome // what it came to
 	Symptom  Symptom
 	Status   int           // of its answer; 0: there was none
 	Took     time.Duration // until its end
@@ -103,16 +103,16 @@ func (s Symptom) OfEndpoint() bool {
 }
 
 // Failed reports whether t is a failure of its endpoint.
-func (t *Try) Failed() bool { return t.Ending != event.Left && t.Symptom.OfEndpoint() }
+func (t *Try) Failed() bool { return t.Ending != event.AttemptAbandoned && t.Symptom.OfEndpoint() }
 
 // picked notes where a try goes.
 func (l *Leg) picked(to event.Picked, at *endpoint) {
-	l.Stop, l.Circuit = to.Stop, to.Circuit
-	if to.Stop != event.Through {
+	l.Stop, l.Circuit = to.NoEndpoint, to.Circuit
+	if to.NoEndpoint != event.EndpointPicked {
 		return
 	}
 	l.Count++
-	try := Try{Out: to.Out, Ending: event.Left, Symptom: Removed, began: time.Now()}
+	try := Try{Out: to.Ejected, Ending: event.AttemptAbandoned, Symptom: Removed, began: time.Now()}
 	if at != nil {
 		try.Endpoint, try.Symptom = at.String(), Fine
 	}
@@ -125,7 +125,7 @@ func (l *Leg) picked(to event.Picked, at *endpoint) {
 
 // ended notes what the last try came to. What an answer comes to in the end is said after
 // it was answered.
-func (l *Leg) ended(e event.Ending, s Symptom, status int) {
+func (l *Leg) ended(e event.AttemptOutcome, s Symptom, status int) {
 	t := &l.Tries[len(l.Tries)-1]
 	t.Ending, t.Symptom, t.Took = e, s, time.Since(t.began)
 	if status != 0 {
@@ -140,7 +140,7 @@ func (l *Leg) second() { l.Tries[len(l.Tries)-1].HTTP2 = true }
 // nowhere; empty: nothing was asked.
 func (l *Leg) Outcome() string {
 	switch {
-	case l.Stop != event.Through:
+	case l.Stop != event.EndpointPicked:
 		return l.Stop.String()
 	case len(l.Tries) == 0:
 		return ""
@@ -153,7 +153,7 @@ func (t *Try) Outcome() string {
 	if t.Symptom != Fine {
 		return string(t.Symptom)
 	}
-	return event.Whole.String()
+	return event.AttemptCompleted.String()
 }
 
 // symptom is what an error of an endpoint tells. The error itself is told nobody: it may

@@ -79,7 +79,7 @@ func TestCourses(t *testing.T) {
 		h.do(h.request(c.method, "/", nil, c.header...))
 		course := <-courses
 		leg := &course.Legs[0]
-		if got := told(leg); got != c.want || len(course.Legs) != 1 || leg.Count != len(leg.Tries) || leg.Stop != event.Through {
+		if got := told(leg); got != c.want || len(course.Legs) != 1 || leg.Count != len(leg.Tries) || leg.Stop != event.EndpointPicked {
 			t.Errorf("%s: %q of %+v, wants %q", c.what, got, course.Legs, c.want)
 		}
 		if answered := leg.Tries[len(leg.Tries)-1].Status != 0; answered != (course.First > 0) || leg.Tries[0].Endpoint != c.to || leg.Tries[0].Took <= 0 {

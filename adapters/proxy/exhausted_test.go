@@ -17,17 +17,17 @@ import (
 
 // A recorder is a Port that lets everything through, and keeps what it is told.
 type recorder struct {
-	told   []event.Ending
+	told   []event.AttemptOutcome
 	probed int
 }
 
-func (r *recorder) Pick(event.Pick) event.Picked   { return event.Picked{} }
-func (r *recorder) Retry(event.Retry) event.Picked { return event.Picked{} }
-func (r *recorder) Tell(in event.Tried)            { r.told = append(r.told, in.Ending) }
-func (r *recorder) Probed(event.Probed, Checkup)   { r.probed++ }
-func (r *recorder) Failed(in event.Tried) event.Onward {
+func (r *recorder) Pick(event.Pick) event.Picked        { return event.Picked{} }
+func (r *recorder) Retry(event.Retry) event.Picked      { return event.Picked{} }
+func (r *recorder) Tell(in event.AttemptResult)         { r.told = append(r.told, in.Outcome) }
+func (r *recorder) Probed(event.HealthChecked, Checkup) { r.probed++ }
+func (r *recorder) Failed(in event.AttemptResult) event.RetryDecision {
 	r.Tell(in)
-	return event.Onward{}
+	return event.RetryDecision{}
 }
 
 // TestExhaustionBlamesNoEndpoint: a node that has no file descriptor for one more connection
@@ -36,10 +36,10 @@ func TestExhaustionBlamesNoEndpoint(t *testing.T) {
 	for _, c := range []struct {
 		why    syscall.Errno
 		status int
-		want   event.Ending
+		want   event.AttemptOutcome
 	}{
-		{syscall.EMFILE, 503, event.Left}, {syscall.ENFILE, 503, event.Left}, {syscall.ENOBUFS, 503, event.Left}, {syscall.ENOMEM, 503, event.Left},
-		{syscall.ECONNREFUSED, 502, event.Unsent}, {syscall.EADDRNOTAVAIL, 502, event.Unsent}, {syscall.EHOSTUNREACH, 502, event.Unsent},
+		{syscall.EMFILE, 503, event.AttemptAbandoned}, {syscall.ENFILE, 503, event.AttemptAbandoned}, {syscall.ENOBUFS, 503, event.AttemptAbandoned}, {syscall.ENOMEM, 503, event.AttemptAbandoned},
+		{syscall.ECONNREFUSED, 502, event.AttemptUnsent}, {syscall.EADDRNOTAVAIL, 502, event.AttemptUnsent}, {syscall.EHOSTUNREACH, 502, event.AttemptUnsent},
 	} {
 		for _, protocol := range []Protocol{HTTP1, HTTP2} {
 			for _, method := range []string{http.MethodGet, http.MethodDelete} { // over a line and over a Transport

@@ -130,37 +130,37 @@ func lacking(problem event.Problem, s Symptom, status int) piece {
 
 // fetch reads a part, with as many tries as its upstream is given.
 func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bool, leg *Leg) piece {
-	picked := p.port.Pick(event.Pick{Upstream: uint16(of.Upstream), Again: true})
+	picked := p.port.Pick(event.Pick{Upstream: uint16(of.Upstream), Idempotent: true})
 	for {
 		to := p.config.Endpoints.find(of.Upstream, picked.Endpoint)
 		leg.picked(picked, to)
-		if picked.Stop != event.Through {
-			return missing(picked.Stop.Problem())
+		if picked.NoEndpoint != event.EndpointPicked {
+			return missing(picked.NoEndpoint.Problem())
 		}
 		if to == nil {
-			p.port.Tell(event.Tried{Ticket: picked.Ticket, Ending: event.Left})
+			p.port.Tell(event.AttemptResult{Ticket: picked.Ticket, Outcome: event.AttemptAbandoned})
 			return missing(event.Unavailable)
 		}
 		one, ending := p.part(ctx, r, of, to, leg)
 		end, _ := ctx.Deadline()
-		in := event.Tried{Ticket: picked.Ticket, Ending: ending, Patience: time.Until(end)}
+		in := event.AttemptResult{Ticket: picked.Ticket, Outcome: ending, TimeLeft: time.Until(end)}
 		switch {
-		case ending == event.Answered:
+		case ending == event.AttemptAnswered:
 			p.port.Tell(in)
-			in.Ending = event.Whole
+			in.Outcome = event.AttemptCompleted
 		case r.Context().Err() != nil:
-			in.Ending, one.symptom = event.Left, p.gone(r)
-		case ending == event.Late && hurried:
-			in.Ending, one.symptom = event.Left, Hurried
+			in.Outcome, one.symptom = event.AttemptAbandoned, p.gone(r)
+		case ending == event.AttemptTimedOut && hurried:
+			in.Outcome, one.symptom = event.AttemptAbandoned, Hurried
 		}
-		leg.ended(in.Ending, one.symptom, one.status)
-		if in.Ending == event.Whole || in.Ending == event.Left {
+		leg.ended(in.Outcome, one.symptom, one.status)
+		if in.Outcome == event.AttemptCompleted || in.Outcome == event.AttemptAbandoned {
 			p.port.Tell(in)
 			return one
 		}
 		again := p.port.Failed(in)
-		if leg.Halt = again.Halt; !again.Again {
-			in.Ending = event.Whole // of an answer that turned us away
+		if leg.Halt = again.NoRetry; !again.Retry {
+			in.Outcome = event.AttemptCompleted // of an answer that turned us away
 			p.port.Tell(in)
 			return one
 		}
@@ -169,17 +169,17 @@ func (p *Proxy) fetch(ctx context.Context, r *http.Request, of *Part, hurried bo
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			leg.Halt = event.HaltTime
-			in.Ending = event.Left
+			leg.Halt = event.NoRetryDeadline
+			in.Outcome = event.AttemptAbandoned
 			p.port.Tell(in)
-			return missing(event.Deadline)
+			return missing(event.Timeout)
 		}
 		picked = p.port.Retry(event.Retry{Ticket: picked.Ticket})
 	}
 }
 
 // part reads a part from an endpoint.
-func (p *Proxy) part(ctx context.Context, r *http.Request, of *Part, base *endpoint, leg *Leg) (piece, event.Ending) {
+func (p *Proxy) part(ctx context.Context, r *http.Request, of *Part, base *endpoint, leg *Leg) (piece, event.AttemptOutcome) {
 	end, _ := ctx.Deadline()
 	to := &url.URL{Scheme: base.Scheme, Host: base.Host, Path: base.Path + of.Path, RawQuery: r.URL.RawQuery}
 	out := &http.Request{Method: http.MethodGet, URL: to, Host: r.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -196,12 +196,12 @@ func (p *Proxy) part(ctx context.Context, r *http.Request, of *Part, base *endpo
 		return pieced(ctx, res)
 	}
 	if ctx.Err() != nil {
-		return lacking(event.Deadline, Deadline, 0), event.Late
+		return lacking(event.Timeout, Deadline, 0), event.AttemptTimedOut
 	}
 	if problem, symptom, ok := blameless(err); ok {
-		return lacking(problem, symptom, 0), event.Left
+		return lacking(problem, symptom, 0), event.AttemptAbandoned
 	}
-	return lacking(event.BadGateway, symptom(err), 0), event.Failed
+	return lacking(event.BadGateway, symptom(err), 0), event.AttemptFailed
 }
 
 // read sends a read on, over a trunk where HTTP/2 is spoken.
@@ -216,26 +216,26 @@ func (p *Proxy) read(out *http.Request, to *endpoint, leg *Leg) (*http.Response,
 }
 
 // pieced reads the answer that a part is.
-func pieced(ctx context.Context, res *http.Response) (piece, event.Ending) {
+func pieced(ctx context.Context, res *http.Response) (piece, event.AttemptOutcome) {
 	unfit := func(s Symptom, why string) piece {
 		return piece{problem: event.BadGateway, why: why, symptom: s, status: res.StatusCode}
 	}
 	switch {
 	case res.StatusCode == http.StatusBadGateway, res.StatusCode == http.StatusServiceUnavailable, res.StatusCode == http.StatusGatewayTimeout:
-		return unfit(BadStatus, "status "+strconv.Itoa(res.StatusCode)), event.Turned
+		return unfit(BadStatus, "status "+strconv.Itoa(res.StatusCode)), event.AttemptAnswered5xx
 	case res.StatusCode != http.StatusOK:
-		return unfit(Unfit, "status "+strconv.Itoa(res.StatusCode)), event.Answered
+		return unfit(Unfit, "status "+strconv.Itoa(res.StatusCode)), event.AttemptAnswered
 	}
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxGather+1))
 	switch {
 	case errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil:
-		return lacking(event.Deadline, Deadline, res.StatusCode), event.Late
+		return lacking(event.Timeout, Deadline, res.StatusCode), event.AttemptTimedOut
 	case err != nil:
-		return lacking(event.BadGateway, symptom(err), res.StatusCode), event.Failed
+		return lacking(event.BadGateway, symptom(err), res.StatusCode), event.AttemptFailed
 	case len(text) > maxGather:
-		return unfit(Unfit, "too large"), event.Answered
+		return unfit(Unfit, "too large"), event.AttemptAnswered
 	case !json.Valid(text):
-		return unfit(Unfit, "no JSON"), event.Answered
+		return unfit(Unfit, "no JSON"), event.AttemptAnswered
 	}
-	return piece{text: text, status: res.StatusCode}, event.Answered
+	return piece{text: text, status: res.StatusCode}, event.AttemptAnswered
 }

@@ -35,7 +35,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 			p.running.Add(1)
 			go func() {
 				defer p.running.Done()
-				p.watch(ctx, u, event.Probed{Upstream: uint16(i), Endpoint: uint8(n)}, &endpoint{at, u.Protocol})
+				p.watch(ctx, u, event.HealthChecked{Upstream: uint16(i), Endpoint: uint8(n)}, &endpoint{at, u.Protocol})
 			}()
 		}
 	}
@@ -43,7 +43,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 }
 
 // watch asks one endpoint, at times that chance moves by a tenth, so that many do not ask at once.
-func (p *Proxy) watch(ctx context.Context, u *Upstream, told event.Probed, at *endpoint) {
+func (p *Proxy) watch(ctx context.Context, u *Upstream, told event.HealthChecked, at *endpoint) {
 	for {
 		met := Checkup{Endpoint: at.String()}
 		met.Symptom, met.Status = p.check(ctx, u, at)
@@ -51,7 +51,7 @@ func (p *Proxy) watch(ctx context.Context, u *Upstream, told event.Probed, at *e
 			return
 		}
 		if met.Symptom != ResourceExhausted { // else nothing is known of the endpoint
-			told.Well = met.Symptom == Fine
+			told.Healthy = met.Symptom == Fine
 			p.port.Probed(told, met)
 		}
 		pause := time.NewTimer(u.Every - u.Every/20 + time.Duration(rand.Int64N(int64(u.Every/10)+1)))

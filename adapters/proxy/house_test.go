@@ -18,8 +18,8 @@ import (
 
 	"macronode/adapters/proxy"
 	"macronode/core/event"
-	"macronode/core/upstream"
-	"macronode/core/words"
+	"macronode/core/gateway/upstream"
+	"macronode/core/types"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,18 +29,18 @@ type stepper struct {
 	mu     sync.Mutex
 	began  time.Time
 	m      upstream.Upstreams
-	told   []event.Tried
-	probed []event.Probed
+	told   []event.AttemptResult
+	probed []event.HealthChecked
 	met    map[string]bool // what health checks met, endpoint for endpoint
 	heard  chan struct{}   // a word was
 	quiet  bool            // nothing is noted
 }
 
 func newStepper(rules ...upstream.Rules) *stepper {
-	return &stepper{began: time.Now(), m: upstream.New(1024, words.NewDice(1), rules...), heard: make(chan struct{}, 1<<16)}
+	return &stepper{began: time.Now(), m: upstream.New(1024, types.NewRand(1), rules...), heard: make(chan struct{}, 1<<16)}
 }
 
-func (s *stepper) now() words.Instant { return words.Instant(time.Since(s.began)) + 1 }
+func (s *stepper) now() types.Instant { return types.Instant(time.Since(s.began)) + 1 }
 
 func (s *stepper) Pick(in event.Pick) event.Picked {
 	s.mu.Lock()
@@ -54,16 +54,16 @@ func (s *stepper) Retry(in event.Retry) event.Picked {
 	return s.m.Retry(s.now(), in)
 }
 
-func (s *stepper) Failed(in event.Tried) event.Onward {
+func (s *stepper) Failed(in event.AttemptResult) event.RetryDecision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note(in)
 	return s.m.Report(s.now(), in)
 }
 
-func (s *stepper) Tell(in event.Tried) { s.Failed(in) }
+func (s *stepper) Tell(in event.AttemptResult) { s.Failed(in) }
 
-func (s *stepper) note(in event.Tried) {
+func (s *stepper) note(in event.AttemptResult) {
 	if s.quiet {
 		return
 	}
@@ -74,7 +74,7 @@ func (s *stepper) note(in event.Tried) {
 	}
 }
 
-func (s *stepper) Probed(in event.Probed, met proxy.Checkup) {
+func (s *stepper) Probed(in event.HealthChecked, met proxy.Checkup) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.met == nil {
@@ -82,7 +82,7 @@ func (s *stepper) Probed(in event.Probed, met proxy.Checkup) {
 	}
 	s.met[fmt.Sprint(met.Endpoint, " ", met.Symptom, " ", met.Status)] = true
 	s.probed = append(s.probed, in)
-	s.m.Probed(s.now(), in)
+	s.m.HealthChecked(s.now(), in)
 	select {
 	case s.heard <- struct{}{}:
 	default:
@@ -94,8 +94,8 @@ func (s *stepper) allow(tries uint8) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := upstream.Default(tries)
-	r.Tries, r.Spare, r.Least = tries, 100, 1<<20
-	s.m = upstream.New(1024, words.NewDice(1), r)
+	r.MaxAttempts, r.RetryPerSecond, r.BreakerMinAttempts = tries, 100, 1<<20
+	s.m = upstream.New(1024, types.NewRand(1), r)
 }
 
 // endings are all that was told, in order.
@@ -103,7 +103,7 @@ func (s *stepper) endings() (all string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, in := range s.told {
-		all += " " + in.Ending.String()
+		all += " " + in.Outcome.String()
 	}
 	return all
 }
@@ -113,7 +113,7 @@ func (s *stepper) idle(t *testing.T) {
 	t.Helper()
 	s.until(t, "everything is over", func() bool {
 		for i := range s.m.Count() {
-			if s.m.Look(uint16(i)).Calls > 0 {
+			if s.m.Stats(uint16(i)).InFlight > 0 {
 				return false
 			}
 		}
@@ -188,7 +188,7 @@ func timed(t *testing.T, write time.Duration, change func(*proxy.Config), to ...
 				r.Endpoints |= 1 << n
 			}
 		}
-		r.Least = 1 << 20 // a breaker is the machine's to test
+		r.BreakerMinAttempts = 1 << 20 // a breaker is the machine's to test
 		rules = append(rules, r)
 	}
 	h := &house{t: t, port: newStepper(rules...)}

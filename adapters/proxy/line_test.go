@@ -23,14 +23,16 @@ import (
 // open lets everybody through, and counts the tries that failed.
 type open struct{ failed atomic.Int64 }
 
-func (*open) Pick(event.Pick) event.Picked   { return event.Picked{} }
-func (*open) Retry(event.Retry) event.Picked { return event.Picked{Stop: event.StopSick} }
-func (o *open) Failed(event.Tried) event.Onward {
-	o.failed.Add(1)
-	return event.Onward{}
+func (*open) Pick(event.Pick) event.Picked { return event.Picked{} }
+func (*open) Retry(event.Retry) event.Picked {
+	return event.Picked{NoEndpoint: event.NoEndpointUnhealthy}
 }
-func (*open) Tell(event.Tried)             {}
-func (*open) Probed(event.Probed, Checkup) {}
+func (o *open) Failed(event.AttemptResult) event.RetryDecision {
+	o.failed.Add(1)
+	return event.RetryDecision{}
+}
+func (*open) Tell(event.AttemptResult)            {}
+func (*open) Probed(event.HealthChecked, Checkup) {}
 
 // wired is a proxy before an endpoint that is played by hand: over the n-th connection
 // that is made to it, from 0.

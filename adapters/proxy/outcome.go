@@ -22,9 +22,9 @@ var (
 )
 
 // failed tells of a try that failed, and asks whether there is another.
-func (t *trip) failed(e event.Ending) event.Onward {
-	on := t.port.Failed(event.Tried{Ticket: t.ticket, Ending: e, Spent: t.spent(), Said: t.spoke.Load(), Patience: t.left()})
-	t.leg.Halt = on.Halt
+func (t *trip) failed(e event.AttemptOutcome) event.RetryDecision {
+	on := t.port.Failed(event.AttemptResult{Ticket: t.ticket, Outcome: e, BodyConsumed: t.spent(), ResponseStarted: t.spoke.Load(), TimeLeft: t.left()})
+	t.leg.Halt = on.NoRetry
 	return on
 }
 
@@ -40,7 +40,7 @@ func (p *Proxy) gone(r *http.Request) Symptom {
 }
 
 // over tells what an answer has come to.
-func (t *trip) over(e event.Ending, s Symptom) {
+func (t *trip) over(e event.AttemptOutcome, s Symptom) {
 	if t.leg.Tries[len(t.leg.Tries)-1].Symptom == BadStatus && s == Fine {
 		s = BadStatus
 	}
@@ -48,34 +48,34 @@ func (t *trip) over(e event.Ending, s Symptom) {
 		s = t.gone(t.r)
 	}
 	t.leg.ended(e, s, 0)
-	t.port.Tell(event.Tried{Ticket: t.ticket, Ending: e})
+	t.port.Tell(event.AttemptResult{Ticket: t.ticket, Outcome: e})
 }
 
 // why says what an endpoint that gave no answer came to, what the client is told, and what
 // who asks later is.
-func (t *trip) why(err error) (event.Ending, event.Problem, Symptom) {
+func (t *trip) why(err error) (event.AttemptOutcome, event.Problem, Symptom) {
 	var op *net.OpError
 	gone := t.r.Context().Err() != nil
 	switch {
 	case gone && t.gone(t.r) == Drained: // what became of the body is not its client's doing
-		return event.Left, event.None, Drained
+		return event.AttemptAbandoned, event.None, Drained
 	case t.body != nil && t.body.wrong(gone) != event.None:
-		return event.Left, t.body.wrong(false), Body
+		return event.AttemptAbandoned, t.body.wrong(false), Body
 	case gone:
-		return event.Left, event.None, t.gone(t.r)
+		return event.AttemptAbandoned, event.None, t.gone(t.r)
 	case errors.Is(context.Cause(t.ctx), errLate) && t.hurried:
-		return event.Left, event.Deadline, Hurried
+		return event.AttemptAbandoned, event.Timeout, Hurried
 	case errors.Is(context.Cause(t.ctx), errLate):
-		return event.Late, event.Deadline, Deadline
+		return event.AttemptTimedOut, event.Timeout, Deadline
 	}
 	if problem, symptom, ok := blameless(err); ok {
-		return event.Left, problem, symptom
+		return event.AttemptAbandoned, problem, symptom
 	}
 	switch {
 	case errors.Is(err, errDeclined), errors.As(err, &op) && op.Op == "dial":
-		return event.Unsent, event.BadGateway, symptom(err)
+		return event.AttemptUnsent, event.BadGateway, symptom(err)
 	}
-	return event.Failed, event.BadGateway, symptom(err)
+	return event.AttemptFailed, event.BadGateway, symptom(err)
 }
 
 // blameless reports whether an error is not the endpoint's: the request could not be written,

@@ -33,12 +33,12 @@ type Port interface {
 	Pick(event.Pick) event.Picked
 	Retry(event.Retry) event.Picked
 	// Failed tells of a try that failed, and asks whether there is another.
-	Failed(event.Tried) event.Onward
+	Failed(event.AttemptResult) event.RetryDecision
 	// Tell tells of all else, without waiting. Each Picked that was not stopped is told of
 	// until it is over: by Failed, or by Answered and then Whole, Cut or Left.
-	Tell(event.Tried)
+	Tell(event.AttemptResult)
 	// Probed tells of a health check, and what it met.
-	Probed(event.Probed, Checkup)
+	Probed(event.HealthChecked, Checkup)
 }
 
 // An Upstream is some endpoints that serve the same. Its number is its place, and that of

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A trip is one request to an upstream, and its answer.
@@ -35,7 +35,7 @@ type trip struct {
 	begun    time.Time
 	most     time.Duration // until the header of the answer
 	hurried  bool          // because the client says so
-	ticket   words.Ticket
+	ticket   types.Ticket
 	course   *Course
 	leg      *Leg // the only one
 
@@ -141,17 +141,17 @@ func (t *trip) left() time.Duration {
 
 // serve tries until there is an answer, or none is to be had.
 func (t *trip) serve(mark func(*http.Request)) {
-	picked := t.port.Pick(event.Pick{Upstream: uint16(t.route.Upstream), Again: idempotent(t.r.Method)})
+	picked := t.port.Pick(event.Pick{Upstream: uint16(t.route.Upstream), Idempotent: idempotent(t.r.Method)})
 	for {
 		to := t.config.Endpoints.find(t.route.Upstream, picked.Endpoint)
 		t.leg.picked(picked, to)
-		if picked.Stop != event.Through {
-			t.fail(t.w, t.r, picked.Stop.Problem(), picked.Wait)
+		if picked.NoEndpoint != event.EndpointPicked {
+			t.fail(t.w, t.r, picked.NoEndpoint.Problem(), picked.RetryAfter)
 			return
 		}
 		t.ticket = picked.Ticket
 		if to == nil {
-			t.port.Tell(event.Tried{Ticket: t.ticket, Ending: event.Left})
+			t.port.Tell(event.AttemptResult{Ticket: t.ticket, Outcome: event.AttemptAbandoned})
 			t.fail(t.w, t.r, event.Unavailable, 0)
 			return
 		}
@@ -160,11 +160,11 @@ func (t *trip) serve(mark func(*http.Request)) {
 			return
 		}
 		if !t.sleep(again.Wait) {
-			t.port.Tell(event.Tried{Ticket: t.ticket, Ending: event.Left})
+			t.port.Tell(event.AttemptResult{Ticket: t.ticket, Outcome: event.AttemptAbandoned})
 			_, problem, symptom := t.why(nil)
-			t.leg.Halt = event.HaltTime
+			t.leg.Halt = event.NoRetryDeadline
 			if symptom == Gone || symptom == Drained {
-				t.leg.Halt = event.NoHalt
+				t.leg.Halt = event.RetryAllowed
 			}
 			t.refuse(problem)
 			return
@@ -185,14 +185,14 @@ func (t *trip) sleep(d time.Duration) bool {
 }
 
 // try sends the request to an endpoint once. ok: it is to be sent again.
-func (t *trip) try(to *endpoint, mark func(*http.Request)) (again event.Onward, ok bool) {
+func (t *trip) try(to *endpoint, mark func(*http.Request)) (again event.RetryDecision, ok bool) {
 	res, err := t.send(to, mark)
 	if err != nil {
 		ending, problem, symptom := t.why(err)
 		t.leg.ended(ending, symptom, 0)
-		if ending == event.Left {
-			t.port.Tell(event.Tried{Ticket: t.ticket, Ending: ending})
-		} else if again = t.failed(ending); again.Again {
+		if ending == event.AttemptAbandoned {
+			t.port.Tell(event.AttemptResult{Ticket: t.ticket, Outcome: ending})
+		} else if again = t.failed(ending); again.Retry {
 			return again, true
 		}
 		t.refuse(problem)
@@ -201,13 +201,13 @@ func (t *trip) try(to *endpoint, mark func(*http.Request)) (again event.Onward, 
 	defer res.Body.Close() //nolint:errcheck // it was read, or is of no use
 	switch res.StatusCode {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		t.leg.ended(event.Turned, BadStatus, res.StatusCode)
-		if again = t.failed(event.Turned); again.Again {
+		t.leg.ended(event.AttemptAnswered5xx, BadStatus, res.StatusCode)
+		if again = t.failed(event.AttemptAnswered5xx); again.Retry {
 			return again, true
 		}
 	default:
-		t.leg.ended(event.Answered, Fine, res.StatusCode)
-		t.port.Tell(event.Tried{Ticket: t.ticket, Ending: event.Answered})
+		t.leg.ended(event.AttemptAnswered, Fine, res.StatusCode)
+		t.port.Tell(event.AttemptResult{Ticket: t.ticket, Outcome: event.AttemptAnswered})
 	}
 	t.course.First = time.Since(t.begun)
 	t.seal()

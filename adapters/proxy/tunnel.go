@@ -154,12 +154,12 @@ func (t *trip) tunnel(kind string) {
 
 // through joins both ends until one has nothing to say any more.
 func (t *trip) through(res *http.Response) {
-	ending, how := event.Left, Gone
+	ending, how := event.AttemptAbandoned, Gone
 	defer func() { t.over(ending, how) }()
 	far, ok := res.Body.(io.ReadWriteCloser)
 	asked := t.upgrade()
 	if !ok || asked == "" || res.StatusCode != http.StatusSwitchingProtocols || !strings.EqualFold(asked, res.Header.Get("Upgrade")) {
-		ending, how = event.Cut, Malformed
+		ending, how = event.AttemptTruncated, Malformed
 		t.fail(t.w, t.r, event.BadGateway, 0)
 		return
 	}
@@ -183,7 +183,7 @@ func (t *trip) through(res *http.Response) {
 	if switched(with.Writer, res, idsOf(t.w.Header())) != nil {
 		return
 	}
-	ending, how = event.Whole, Fine
+	ending, how = event.AttemptCompleted, Fine
 	t.join(u, t.course, io.MultiReader(io.LimitReader(with.Reader, int64(with.Reader.Buffered())), near))
 	if why, ended := u.why.Load().(Symptom); ended {
 		how = why

@@ -22,7 +22,7 @@ import (
 func ceilings(t *testing.T) (keys []string) {
 	t.Helper()
 	leaves(reflect.TypeFor[config.Config](), "", &keys)
-	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "core/words/limits.go"), nil, parser.SkipObjectResolution)
+	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "core/types/limits.go"), nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func ceilings(t *testing.T) (keys []string) {
 			for _, spec := range g.Specs {
 				for _, name := range spec.(*ast.ValueSpec).Names {
 					if name.Name != "_" {
-						keys = append(keys, "words."+name.Name)
+						keys = append(keys, "types."+name.Name)
 					}
 				}
 			}
@@ -157,7 +157,7 @@ func TestEveryLimitIsHeld(t *testing.T) {
 		if !declared[key] {
 			t.Errorf("%s is not declared", key)
 		}
-		if !strings.HasPrefix(key, "words.") && !changes(key) {
+		if !strings.HasPrefix(key, "types.") && !changes(key) {
 			t.Errorf("%s changes no setting in %s", key, settingsGolden)
 		}
 		delete(declared, key)
@@ -198,8 +198,8 @@ func TestPlacesAreThere(t *testing.T) {
 			}
 		}
 	}
-	for place, want := range map[string]bool{"core/ledger.Ledger.room": true, "core/ledger.Ledger.holds": true, "core/ledger.TestMoney": true,
-		"core/ledger.Ledger.rooms": false, "core/ledger.TestMoneys": false, "core/ledger/testdata/no": false, "core/ledgers.Ledger": false, "core/ledger": false} {
+	for place, want := range map[string]bool{"core/wallet/ledger.Ledger.checkRoom": true, "core/wallet/ledger.Ledger.holds": true, "core/wallet/ledger.TestMoney": true,
+		"core/wallet/ledger.Ledger.rooms": false, "core/wallet/ledger.TestMoneys": false, "core/wallet/ledger/testdata/no": false, "core/ledgers.Ledger": false, "core/wallet/ledger": false} {
 		if there(t, place) != want {
 			t.Errorf("%s: there is %v", place, !want)
 		}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Endpoints are the operations of the public API, by operationId, with their methods;
@@ -25,7 +25,7 @@ var notOfEndpoint = []string{"idle", "hurried", "gone", "body", "removed", "drai
 // BeforeWork are the problems that a request meets before anything is done for it. The
 // others are answers.
 var BeforeWork = []event.Problem{event.BadRequest, event.Unauthorized, event.Forbidden, event.PayloadTooLarge,
-	event.UnsupportedMedia, event.MethodNotAllowed, event.Busy, event.IdempotencyFull, event.Unavailable}
+	event.UnsupportedMedia, event.MethodNotAllowed, event.Busy, event.IdempotencyCapacity, event.Unavailable}
 
 // Symptoms are the words for how a try of an upstream ended otherwise than whole, Fails those of
 // them whose cause is the endpoint, Stops those for why a request was sent nowhere. An outcome
@@ -133,14 +133,14 @@ var Absences = []Absence{
 }
 
 func classes() (all []string) {
-	for c := range words.Classes {
+	for c := range types.NumClasses {
 		all = append(all, c.String())
 	}
 	return all
 }
 
 func facets() (all []string) {
-	for f := range words.Facets {
+	for f := range types.NumFacets {
 		all = append(all, f.String())
 	}
 	return all
@@ -148,7 +148,7 @@ func facets() (all []string) {
 
 // whys are the bounds that may refuse.
 func whys() (all []string) {
-	for w := event.Admitted + 1; w < event.Whys; w++ {
+	for w := event.Admitted + 1; w < event.NumRejectReasons; w++ {
 		all = append(all, w.String())
 	}
 	return all
@@ -156,7 +156,7 @@ func whys() (all []string) {
 
 // stops are why a request is sent nowhere.
 func stops() (all []string) {
-	for s := event.Through + 1; s < event.Stops; s++ {
+	for s := event.EndpointPicked + 1; s < event.NumNoEndpointReasons; s++ {
 		all = append(all, s.String())
 	}
 	return all
@@ -188,8 +188,8 @@ func rejections() [][]string {
 
 // Plane is what a facet is counted under: what is on its way to another service is nothing of
 // the wallet.
-func Plane(f words.Facet) string {
-	if f == words.Beyond {
+func Plane(f types.Facet) string {
+	if f == types.FacetProxy {
 		return f.String()
 	}
 	return "wallet"
@@ -203,14 +203,14 @@ func queueNames() (names []string) {
 }
 
 func dependencies() (names []string) {
-	for c := range words.AllDependencies.Each {
+	for c := range types.AllDependencies.Each {
 		names = append(names, c.String())
 	}
 	return names
 }
 
 func children() (names []string) {
-	for c := range words.Children {
+	for c := range types.NumServices {
 		names = append(names, c.String())
 	}
 	return names

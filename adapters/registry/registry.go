@@ -67,7 +67,7 @@ type Timer struct {
 
 // A Limit is a ceiling that the configuration or a format sets.
 type Limit struct {
-	Key  string   // of the configuration, or words.MaxX
+	Key  string   // of the configuration, or types.MaxX
 	What string   // is bounded, and what becomes of more
 	By   []string // the code that holds it
 	Test string   // path.TestName: sees it held

@@ -20,7 +20,7 @@ var Timers = []Timer{
 	{"adapters/httpserver.secured.shake.limited", "a handshake of TLS is given up", "http.header_timeout, at most 2 s"},
 	{"adapters/httpserver.Server.leave.t", "handlers that were cut are waited for no more", "350 ms"},
 	{"adapters/httpserver.Server.wait.t", "a step of the end of a listener", "350 ms, or node.drain"},
-	{"adapters/indexer.folding.run.tick", "a small tail is written", "Limits.Interval, 1 min"},
+	{"adapters/index.folding.run.tick", "a small tail is written", "Limits.Interval, 1 min"},
 	{"adapters/loop.Desk.informed.pause", "a request is asked again, with a younger index", "1 ms, doubling to 100 ms"},
 	{"adapters/loop.Loop.run.timer", "the node's next step without an event", "what the node says is due"},
 	{"adapters/proxy.Proxy.check.ctx", "a health check has failed", "the upstream's"},

@@ -14,16 +14,16 @@ import (
 	"macronode/chaos/world"
 	"macronode/core/digest"
 	"macronode/core/event"
-	"macronode/core/idem"
-	"macronode/core/ledger"
+	"macronode/core/idempotency"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const ours words.JournalID = 0x0123456789abcdef
+const ours types.JournalID = 0x0123456789abcdef
 
 func must(t testing.TB, err error) {
 	t.Helper()
@@ -33,12 +33,12 @@ func must(t testing.TB, err error) {
 }
 
 func limits() state.Limits {
-	most := words.MaxSupply()
+	most := types.MaxSupply()
 	return state.Limits{
 		Ledger: ledger.Limits{Accounts: 64, Holdings: 64, Assets: 4, Tenants: 3, TenantAccounts: 64, TenantHoldings: 64, TenantAssets: 4,
-			Holds: 64, TenantHolds: 64, Amount: most, Day: most, IssueDay: most},
-		Idem: idem.Limits{Keys: 256, Share: 256, Tenants: 3, TTL: time.Minute},
-		Keys: 8,
+			Holds: 64, TenantHolds: 64, MaxAmount: most, MaxDailyDebit: most, MaxDailyIssue: most},
+		Idempotency: idempotency.Limits{Keys: 256, PerTenant: 256, Tenants: 3, TTL: time.Minute},
+		Keys:        8,
 	}
 }
 
@@ -46,37 +46,37 @@ func limits() state.Limits {
 type books struct {
 	state  state.State
 	sealed []record.Sealed
-	dice   words.Dice
-	root   words.Root
+	dice   types.Rand
+	root   types.Root
 }
 
 func newBooks(seed uint64) *books {
-	return &books{state: state.New(limits(), 1), dice: words.NewDice(seed)}
+	return &books{state: state.New(limits(), 1), dice: types.NewRand(seed)}
 }
 
-func name(format string, args ...any) words.Name {
+func name(format string, args ...any) types.Name {
 	text := fmt.Appendf(nil, format, args...)
-	return words.Name{Text: text, ID: digest.Name(text)}
+	return types.Name{Text: text, ID: digest.Name(text)}
 }
 
 // add puts one frame behind the others.
 func (b *books) add(t testing.TB) {
 	t.Helper()
-	lsn, at := b.state.LSN+1, b.state.At+words.Time(b.dice.Below(3000))
+	lsn, at := b.state.LSN+1, b.state.At+types.Time(b.dice.Uint64n(3000))
 	body := record.Begin(nil, lsn, at)
-	r := record.Record{Op: event.Issue, Tenant: words.Tenant(1 + b.dice.Below(2)), Key: name("key-%d", lsn), Asset: name("EUR/2"),
-		To: name("account-%d", b.dice.Below(20)), Amount: words.Units(1 + b.dice.Below(1000))}
+	r := record.Record{Op: event.Issue, Tenant: types.Tenant(1 + b.dice.Uint64n(2)), Key: name("key-%d", lsn), Asset: name("EUR/2"),
+		To: name("account-%d", b.dice.Uint64n(20)), Amount: types.MinorUnits(1 + b.dice.Uint64n(1000))}
 	switch {
 	case lsn == 1:
-		r = record.Record{Kind: record.Booted, Journal: ours}
-	case b.dice.Below(20) == 0 && b.state.Keys.Admit() == nil:
-		r = record.Record{Kind: record.Granted, Grant: &event.Key{ID: words.KeyID(lsn), Tenant: 1, Scopes: event.MayRead}}
-	case b.dice.Below(5) == 0:
-		upto, any := b.state.Idem.Spare(at, lsn-1, 3)
-		if r = (record.Record{Kind: record.Forgot, Upto: upto}); !any {
+		r = record.Record{Kind: record.Started, Journal: ours}
+	case b.dice.Uint64n(20) == 0 && b.state.Keys.Admit() == nil:
+		r = record.Record{Kind: record.KeyCreated, APIKey: &event.Key{ID: types.KeyID(lsn), Tenant: 1, Scopes: event.ScopeRead}}
+	case b.dice.Uint64n(5) == 0:
+		upto, any := b.state.Idempotency.Evictable(at, lsn-1, 3)
+		if r = (record.Record{Kind: record.KeysForgotten, Upto: upto}); !any {
 			r.Kind = 0
 		}
-	case b.state.Idem.Fits(r.Tenant, 1):
+	case b.state.Idempotency.Fits(r.Tenant, 1):
 		if why := b.state.Ledger.Decide(at, &r); why != event.None {
 			t.Fatal(why)
 		}
@@ -98,7 +98,7 @@ func (b *books) head() snapshot.Head {
 }
 
 // as is the books as of a frame.
-func (b *books) as(t testing.TB, lsn words.LSN) *books {
+func (b *books) as(t testing.TB, lsn types.LSN) *books {
 	t.Helper()
 	was := newBooks(1)
 	for _, s := range b.sealed[:lsn] {
@@ -118,7 +118,7 @@ func kept(t testing.TB, frames int) *books {
 }
 
 // loaded is a snapshot, as a state, which must be that of the books then.
-func (b *books) loaded(t testing.TB, d fs.FS, lsn words.LSN) state.State {
+func (b *books) loaded(t testing.TB, d fs.FS, lsn types.LSN) state.State {
 	t.Helper()
 	st := state.New(limits(), 3)
 	h, err := snapshot.Load(d, lsn, &st, nil)
@@ -142,7 +142,7 @@ func written(t testing.TB, b *books) []byte {
 	return text
 }
 
-func read(t testing.TB, d fs.FS, lsn words.LSN) []byte {
+func read(t testing.TB, d fs.FS, lsn types.LSN) []byte {
 	t.Helper()
 	text, err := fs.ReadAll(d, snapshot.Name(lsn))
 	must(t, err)
@@ -158,7 +158,7 @@ func put(t testing.TB, d *world.Disk, name string, text []byte) {
 	must(t, errors.Join(err, f.Sync(), f.Close(), d.SyncDir()))
 }
 
-func listed(t testing.TB, d fs.FS) []words.LSN {
+func listed(t testing.TB, d fs.FS) []types.LSN {
 	t.Helper()
 	all, err := snapshot.List(d)
 	must(t, err)
@@ -168,9 +168,9 @@ func listed(t testing.TB, d fs.FS) []words.LSN {
 // source is the books as a maker reads them, some frames at a time.
 func (b *books) source() snapshot.Source {
 	return snapshot.Source{
-		Durable: func() words.LSN { return b.state.LSN },
+		Durable: func() types.LSN { return b.state.LSN },
 		Grown:   func() int64 { return int64(b.state.LSN) * 100 },
-		Read: func(after snapshot.Head, upto words.LSN, each func([]record.Sealed) error) error {
+		Read: func(after snapshot.Head, upto types.LSN, each func([]record.Sealed) error) error {
 			if after.LSN > 0 && (after.LSN > b.state.LSN || b.sealed[after.LSN-1].Root != after.Root || after.Journal != ours) {
 				return snapshot.ErrApart
 			}

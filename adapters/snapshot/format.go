@@ -24,7 +24,7 @@ import (
 
 	"macronode/adapters/fs"
 	"macronode/core/digest"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // ErrDoubt says that a snapshot is not to be believed: an older one may be, or none.
@@ -57,16 +57,16 @@ const (
 // A Head is what a snapshot is of: the frame LSN of a journal, of the time At, behind
 // which the chain's value is Root. The zero value is before the first frame.
 type Head struct {
-	LSN     words.LSN
-	At      words.Time
-	Journal words.JournalID
-	Root    words.Root
+	LSN     types.LSN
+	At      types.Time
+	Journal types.JournalID
+	Root    types.Root
 }
 
 func (h Head) String() string { return fmt.Sprintf("%v of journal %016x", h.LSN, uint64(h.Journal)) }
 
 // Name is the file of the snapshot as of a frame.
-func Name(lsn words.LSN) string { return fmt.Sprintf("%016d%s", uint64(lsn), suffix) }
+func Name(lsn types.LSN) string { return fmt.Sprintf("%016d%s", uint64(lsn), suffix) }
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
@@ -97,14 +97,14 @@ func head(b []byte) (h Head, err error) {
 	case len(b) != headSize:
 		return h, fmt.Errorf("%w: its head does not check", ErrDoubt)
 	}
-	return Head{LSN: words.LSN(u64(b[12:])), At: words.Time(u64(b[20:])), Journal: words.JournalID(u64(b[4:])), Root: words.Root(b[28:])}, nil
+	return Head{LSN: types.LSN(u64(b[12:])), At: types.Time(u64(b[20:])), Journal: types.JournalID(u64(b[4:])), Root: types.Root(b[28:])}, nil
 }
 
 // An end says that all is there.
 type end struct {
 	rows  uint64
-	state words.Hash64
-	chain words.Root
+	state types.Hash64
+	chain types.Root
 }
 
 func (e end) put() []byte {
@@ -119,15 +119,15 @@ func (e *end) add(scratch, payload []byte) []byte {
 }
 
 // List is the frames of the snapshots in a directory, the newest first, by their names.
-func List(fsys fs.FS) (all []words.LSN, err error) {
+func List(fsys fs.FS) (all []types.LSN, err error) {
 	names, err := fsys.List()
 	if err != nil {
 		return nil, fmt.Errorf("snapshot: list: %w", err)
 	}
 	for _, name := range names {
 		digits, ok := strings.CutSuffix(name, suffix)
-		if n, err := strconv.ParseUint(digits, 10, 64); ok && err == nil && name == Name(words.LSN(n)) {
-			all = append(all, words.LSN(n))
+		if n, err := strconv.ParseUint(digits, 10, 64); ok && err == nil && name == Name(types.LSN(n)) {
+			all = append(all, types.LSN(n))
 		}
 	}
 	slices.Sort(all)

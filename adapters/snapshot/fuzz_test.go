@@ -11,7 +11,7 @@ import (
 	"macronode/chaos/world"
 	"macronode/core/digest"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // FuzzSnapshot loads any bytes, with sums that hold where they say so. What is loaded is a
@@ -26,9 +26,9 @@ func FuzzSnapshot(f *testing.F) {
 		if text = bytes.Clone(text); mended {
 			mend(text)
 		}
-		lsn := words.LSN(1)
+		lsn := types.LSN(1)
 		if len(text) >= 28 {
-			lsn = words.LSN(binary.LittleEndian.Uint64(text[20:]))
+			lsn = types.LSN(binary.LittleEndian.Uint64(text[20:]))
 		}
 		d := world.NewDisk()
 		put(t, d, snapshot.Name(lsn), text)
@@ -53,7 +53,7 @@ func FuzzSnapshot(f *testing.F) {
 // mend makes sums right, item by item, as far as the lengths lead, and the end that of
 // what comes before it.
 func mend(text []byte) {
-	var chain words.Root
+	var chain types.Root
 	for len(text) >= 12 {
 		size := int(binary.LittleEndian.Uint32(text[4:]))
 		end := 8 + size

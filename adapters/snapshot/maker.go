@@ -9,7 +9,7 @@ import (
 	"macronode/adapters/fs"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // ErrApart is what Source.Read says when the journal does not go on from a head.
@@ -17,17 +17,17 @@ var ErrApart = errors.New("snapshot: the journal does not go on from it")
 
 // A Source is the journal that is summed up.
 type Source struct {
-	Durable func() words.LSN // what is durable; frames beyond are not read
+	Durable func() types.LSN // what is durable; frames beyond are not read
 	Grown   func() int64     // bytes written since some time; and before, those that a start had to read
 	// Read hands on the frames behind a head, to the last one wanted, in order.
-	Read func(after Head, upto words.LSN, each func([]record.Sealed) error) error
+	Read func(after Head, upto types.LSN, each func([]record.Sealed) error) error
 }
 
 // Config is when and how snapshots are made.
 type Config struct {
 	Every  int64 // bytes of journal after which there is another; or as many as the last one had, if that is more
 	Limits state.Limits
-	Seed   words.Hash64
+	Seed   types.Hash64
 	Tick   time.Duration // how often it is looked whether there is
 	Made   func(Made)    // is told of each
 	Doubt  func(error)   // is told of each that was not to be believed
@@ -115,7 +115,7 @@ func (m *Maker) Make(ctx context.Context) error {
 	if upto == 0 {
 		return nil
 	}
-	if err := Sweep(m.dir, func(words.LSN) bool { return true }); err != nil {
+	if err := Sweep(m.dir, func(types.LSN) bool { return true }); err != nil {
 		return err
 	}
 	all, err := List(m.dir)
@@ -123,7 +123,7 @@ func (m *Maker) Make(ctx context.Context) error {
 		return err
 	}
 	for n := 0; n <= len(all); n++ {
-		base := words.LSN(0)
+		base := types.LSN(0)
 		if n < len(all) {
 			base = all[n]
 		}
@@ -142,7 +142,7 @@ func (m *Maker) Make(ctx context.Context) error {
 		if m.grown, made.Took = grown, time.Since(began); made.Frames == 0 {
 			return nil
 		}
-		if err := Sweep(m.dir, func(lsn words.LSN) bool { return lsn >= made.LSN || lsn == base }); err != nil {
+		if err := Sweep(m.dir, func(lsn types.LSN) bool { return lsn >= made.LSN || lsn == base }); err != nil {
 			return err
 		}
 		if m.size = made.Bytes; m.Made != nil {
@@ -170,7 +170,7 @@ func (m *Maker) step(ctx context.Context) error {
 }
 
 // after makes one of the frame upto, from the one of base, or from nothing.
-func (m *Maker) after(base, upto words.LSN, step func() error) (made Made, err error) {
+func (m *Maker) after(base, upto types.LSN, step func() error) (made Made, err error) {
 	st := state.New(m.Limits, m.Seed)
 	if base > 0 {
 		if made.Head, err = Load(m.dir, base, &st, step); err != nil {

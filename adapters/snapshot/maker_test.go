@@ -10,7 +10,7 @@ import (
 	"macronode/adapters/snapshot"
 	"macronode/chaos/world"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // making is a maker over books, and what it said.
@@ -103,7 +103,7 @@ func TestDoubts(t *testing.T) {
 		b.add(t)
 	}
 	want := written(t, b)
-	spoil := func(d *world.Disk, lsns ...words.LSN) *world.Disk {
+	spoil := func(d *world.Disk, lsns ...types.LSN) *world.Disk {
 		d = d.Copy()
 		for _, lsn := range lsns {
 			text := read(t, d, lsn)
@@ -125,14 +125,14 @@ func TestDoubts(t *testing.T) {
 		d      *world.Disk
 		doubts int
 		frames uint64
-		kept   []words.LSN
+		kept   []types.LSN
 	}{
-		"none":                   {d, 0, 5, []words.LSN{35, 30}},
-		"the newest":             {spoil(d, 30), 1, 15, []words.LSN{35, 20}},
-		"two":                    {spoil(d, 30, 20), 2, 25, []words.LSN{35, 10}},
-		"all":                    {spoil(d, 30, 20, 10), 3, 35, []words.LSN{35}},
-		"one of another past":    {apart, 1, 15, []words.LSN{35, 20}},
-		"one beyond the journal": {beyond, 1, 5, []words.LSN{99, 35, 30}},
+		"none":                   {d, 0, 5, []types.LSN{35, 30}},
+		"the newest":             {spoil(d, 30), 1, 15, []types.LSN{35, 20}},
+		"two":                    {spoil(d, 30, 20), 2, 25, []types.LSN{35, 10}},
+		"all":                    {spoil(d, 30, 20, 10), 3, 35, []types.LSN{35}},
+		"one of another past":    {apart, 1, 15, []types.LSN{35, 20}},
+		"one beyond the journal": {beyond, 1, 5, []types.LSN{99, 35, 30}},
 	} {
 		m := maker(c.d, b)
 		must(t, m.Make(t.Context()))
@@ -155,7 +155,7 @@ func TestDoubts(t *testing.T) {
 func TestLives(t *testing.T) {
 	for seed := range uint64(60) {
 		c, b, d := world.NewSeeded(seed), newBooks(seed), world.NewDisk()
-		newest := words.LSN(0)
+		newest := types.LSN(0)
 		for range 10 {
 			for range 1 + c.Choose("frames", 6) {
 				b.add(t)
@@ -215,7 +215,7 @@ func TestRuns(t *testing.T) {
 	defer cancel()
 	m = maker(d, b)
 	m.Made = func(snapshot.Made) { cancel() }
-	if err := m.Run(ctx); err != nil || !slices.Equal(listed(t, d), []words.LSN{30}) {
+	if err := m.Run(ctx); err != nil || !slices.Equal(listed(t, d), []types.LSN{30}) {
 		t.Fatalf("%v, %v", err, listed(t, d))
 	}
 }

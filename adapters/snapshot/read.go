@@ -8,11 +8,11 @@ import (
 
 	"macronode/adapters/fs"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Look reads what a snapshot says that it is of, and nothing else of it.
-func Look(fsys fs.FS, lsn words.LSN) (Head, error) {
+func Look(fsys fs.FS, lsn types.LSN) (Head, error) {
 	r, err := open(fsys, lsn)
 	if err != nil {
 		return Head{}, err
@@ -23,7 +23,7 @@ func Look(fsys fs.FS, lsn words.LSN) (Head, error) {
 // Load puts a snapshot into a state that is new. Step, if there is one, is called between
 // its blocks and may end it. With ErrDoubt, or any other error, the state is of no use;
 // with state.ErrRoom no other snapshot will do, and no journal: the limits are too small.
-func Load(fsys fs.FS, lsn words.LSN, s *state.State, step func() error) (Head, error) {
+func Load(fsys fs.FS, lsn types.LSN, s *state.State, step func() error) (Head, error) {
 	h, end, err := read(fsys, lsn, s.Load, step)
 	switch {
 	case errors.Is(err, state.ErrRow):
@@ -37,18 +37,18 @@ func Load(fsys fs.FS, lsn words.LSN, s *state.State, step func() error) (Head, e
 }
 
 // Check reads all of a snapshot, and loads nothing.
-func Check(fsys fs.FS, lsn words.LSN, step func() error) (Head, error) {
+func Check(fsys fs.FS, lsn types.LSN, step func() error) (Head, error) {
 	h, _, err := read(fsys, lsn, func([]byte) error { return nil }, step)
 	return h, err
 }
 
-func doubt(lsn words.LSN, why string) error {
+func doubt(lsn types.LSN, why string) error {
 	return fmt.Errorf("%w: %s: %s", ErrDoubt, Name(lsn), why)
 }
 
 // reader goes through a snapshot item by item.
 type reader struct {
-	lsn     words.LSN
+	lsn     types.LSN
 	head    Head
 	file    fs.File
 	size    int64
@@ -58,7 +58,7 @@ type reader struct {
 	scratch []byte
 }
 
-func open(fsys fs.FS, lsn words.LSN) (r *reader, err error) {
+func open(fsys fs.FS, lsn types.LSN) (r *reader, err error) {
 	r = &reader{lsn: lsn}
 	if r.file, err = fsys.Open(Name(lsn)); err != nil {
 		return nil, fmt.Errorf("snapshot: open: %w", err)
@@ -84,7 +84,7 @@ func (r *reader) begin() error {
 	if r.head, err = head(payload); err != nil {
 		return fmt.Errorf("%s: %w", Name(r.lsn), err)
 	}
-	if r.head.LSN != r.lsn || r.lsn == 0 || r.lsn > words.MaxLSN || r.head.At < 0 {
+	if r.head.LSN != r.lsn || r.lsn == 0 || r.lsn > types.MaxLSN || r.head.At < 0 {
 		return doubt(r.lsn, "it is of another frame")
 	}
 	r.scratch = r.sum.add(r.scratch, payload)
@@ -110,7 +110,7 @@ func (r *reader) next() (m magic, payload []byte, err error) {
 }
 
 // read hands on the rows of a snapshot that checks; when it does not, some may have been.
-func read(fsys fs.FS, lsn words.LSN, row func([]byte) error, step func() error) (h Head, e end, err error) {
+func read(fsys fs.FS, lsn types.LSN, row func([]byte) error, step func() error) (h Head, e end, err error) {
 	r, err := open(fsys, lsn)
 	if err != nil {
 		return h, e, err
@@ -161,9 +161,9 @@ func (r *reader) whole(payload []byte) error {
 	switch {
 	case len(payload) != endSize, r.off != r.size:
 		return doubt(r.lsn, "it does not end with its end")
-	case u64(payload) != r.sum.rows, words.Root(payload[16:]) != r.sum.chain:
+	case u64(payload) != r.sum.rows, types.Root(payload[16:]) != r.sum.chain:
 		return doubt(r.lsn, "its end is that of another")
 	}
-	r.sum.state = words.Hash64(u64(payload[8:]))
+	r.sum.state = types.Hash64(u64(payload[8:]))
 	return nil
 }

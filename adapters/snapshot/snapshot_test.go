@@ -13,7 +13,7 @@ import (
 	"macronode/adapters/snapshot"
 	"macronode/chaos/world"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // TestComesBack: a snapshot is the state that it was made of, whichever frame it is of.
@@ -31,7 +31,7 @@ func TestComesBack(t *testing.T) {
 		}
 		must(t, snapshot.Same(d, b.head(), &b.state))
 	}
-	for lsn := range words.LSN(60) {
+	for lsn := range types.LSN(60) {
 		b.loaded(t, d, lsn+1)
 	}
 	if all := listed(t, d); len(all) != 60 || all[0] != 60 || all[59] != 1 {
@@ -45,7 +45,7 @@ func TestComesBack(t *testing.T) {
 // TestManyBlocks: one that is larger than a block.
 func TestManyBlocks(t *testing.T) {
 	l := limits()
-	l.Idem.Keys, l.Idem.TTL = 10_000, 1000*time.Hour
+	l.Idempotency.Keys, l.Idempotency.TTL = 10_000, 1000*time.Hour
 	long := newBooks(1)
 	long.state = state.New(l, 1)
 	for range 3000 {
@@ -235,7 +235,7 @@ func TestCrashes(t *testing.T) {
 				b.loaded(t, d, lsn)
 			}
 			saw[len(all) == 2]++
-			must(t, snapshot.Sweep(d, func(words.LSN) bool { return true }))
+			must(t, snapshot.Sweep(d, func(types.LSN) bool { return true }))
 			if names, _ := d.List(); len(names) != len(all) || names[0] != old {
 				t.Fatalf("%q", names)
 			}
@@ -277,7 +277,7 @@ func TestOthersFilesStay(t *testing.T) {
 	if all := listed(t, d); len(all) != 2 || all[0] != 13 {
 		t.Fatalf("%v", all)
 	}
-	must(t, snapshot.Sweep(d, func(lsn words.LSN) bool { return lsn == 13 }))
+	must(t, snapshot.Sweep(d, func(lsn types.LSN) bool { return lsn == 13 }))
 	if names, _ := d.List(); strings.Join(names, " ") != "0000000000000013.snap 12.snap notes x.snap" {
 		t.Fatalf("%q", names)
 	}

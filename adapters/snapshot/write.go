@@ -9,7 +9,7 @@ import (
 
 	"macronode/adapters/fs"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 const dirty = 1 << 20 // bytes that are written before a sync: more at once would hold up others' syncs
@@ -17,7 +17,7 @@ const dirty = 1 << 20 // bytes that are written before a sync: more at once woul
 // Write makes a snapshot: of s, which is as of h, and named and durable when Write
 // returns. Step, if there is one, is called between its blocks and may end it.
 func Write(fsys fs.FS, h Head, s *state.State, step func() error) (bytes int64, err error) {
-	words.Assert(s.LSN == h.LSN && s.At == h.At, "snapshot: a head of another state")
+	types.Assert(s.LSN == h.LSN && s.At == h.At, "snapshot: a head of another state")
 	name := Name(h.LSN)
 	if err := fsys.Remove(name + ".tmp"); err != nil && !errors.Is(err, os.ErrNotExist) { // of a life before
 		return 0, fmt.Errorf("snapshot: remove what is left of %s: %w", name, err)
@@ -81,7 +81,7 @@ func (w *writer) write(h Head, s *state.State) {
 }
 
 func (w *writer) row(b []byte) {
-	words.Assert(rowPrefix+len(b) <= most, "snapshot: a row that no block has room for")
+	types.Assert(rowPrefix+len(b) <= most, "snapshot: a row that no block has room for")
 	if len(w.rows)+rowPrefix+len(b) > most {
 		w.block()
 	}
@@ -121,7 +121,7 @@ func (w *writer) sync(least int64) {
 
 // Sweep removes what is left of snapshots that did not get their name, and the named
 // ones that are not wanted any more.
-func Sweep(fsys fs.FS, wanted func(words.LSN) bool) error {
+func Sweep(fsys fs.FS, wanted func(types.LSN) bool) error {
 	names, err := fsys.List()
 	if err != nil {
 		return fmt.Errorf("snapshot: list: %w", err)

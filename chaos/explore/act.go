@@ -6,7 +6,7 @@ import (
 
 	"macronode/core/event"
 	"macronode/core/node"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // What may happen, each of it alone: between any two the power may go.
@@ -71,7 +71,7 @@ func (w *World) Say(a Action) string {
 		return fmt.Sprintf("client %d asks %v", a.n(), w.next(a.n()))
 	case actHear:
 		m := w.clients[a.n()].mail
-		return fmt.Sprintf("client %d hears %q %v, replayed %v", a.n(), m.Problem.Code(), m.Place, m.Replayed)
+		return fmt.Sprintf("client %d hears %q %v, replayed %v", a.n(), m.Problem.Code(), m.Position, m.Replayed)
 	case actWrite:
 		return fmt.Sprintf("write %v..%v", w.handed.lsn+1, w.last.lsn)
 	case actSync, actFail:
@@ -212,7 +212,7 @@ func (w *World) act(a Action) {
 	case actGone:
 		use := c.gone
 		c.gone = 0
-		w.step(event.Cancel{Ticket: words.NewTicket(uint32(a.n()), use)})
+		w.step(event.Cancel{Ticket: types.NewTicket(uint32(a.n()), use)})
 	case actWrite:
 		w.write()
 	case actSync:
@@ -245,14 +245,14 @@ func (w *World) act(a Action) {
 	case actDrain:
 		w.left.drains--
 		w.began = w.now.Mono
-		w.step(event.Signal{What: event.Drain})
+		w.step(event.Signal{Kind: event.Drain})
 	case actAbort:
 		w.left.aborts--
 		w.h.saw(sawAborted)
-		w.step(event.Signal{What: event.Abort})
+		w.step(event.Signal{Kind: event.Abort})
 	case actUp:
 		w.http.up = true
-		w.step(event.ChildUp{Child: words.ChildHTTP})
+		w.step(event.ServiceUp{Service: types.ServiceHTTP})
 	case actDown:
 		if w.http.wanted {
 			w.left.downs--
@@ -282,7 +282,7 @@ func (w *World) turn(e event.Event) {
 		}
 		for q := p.upto(p.forgot); q != nil && q.lsn > p.before.gone; q = q.before {
 			h.saw(sawForgot)
-			if q.outcome >= 0 && q.at.Plus(h.scope.trail) > p.at {
+			if q.outcome >= 0 && q.at.Add(h.scope.trail) > p.at {
 				h.fail("X8: a key of %v at %d leaves at %d, too early", q.lsn, q.at, p.at)
 			}
 		}
@@ -302,10 +302,10 @@ func (w *World) carry() {
 	for _, r := range h.out.Replies {
 		w.reply(r)
 	}
-	for _, op := range h.out.Childs {
+	for _, op := range h.out.ServiceCommands {
 		w.child(op)
 	}
-	if w.phase() == words.Stopped {
+	if w.phase() == types.Stopped {
 		w.stopped()
 	}
 }
@@ -327,12 +327,12 @@ func (w *World) stopped() {
 }
 
 // child does what the node wants of a part of the shell.
-func (w *World) child(op event.ChildOp) {
+func (w *World) child(op event.ServiceCommand) {
 	switch {
-	case op.Child == words.ChildHTTP && w.h.scope.slow:
-		w.http.wanted = op.What == event.StartChild
-		w.http.killed = op.What == event.KillChild
-	case op.What != event.StartChild:
+	case op.Service == types.ServiceHTTP && w.h.scope.slow:
+		w.http.wanted = op.Verb == event.StartService
+		w.http.killed = op.Verb == event.KillService
+	case op.Verb != event.StartService:
 		w.late.push(word{what: ended, page: w.h.empty})
 	}
 }
@@ -375,14 +375,14 @@ func (w *World) listen(x word) {
 		w.flushed, w.flush = x.page.lsn, w.now.Mono
 		w.step(event.Durable{Upto: x.page.lsn, Bytes: uint64(x.bytes)})
 	case folds:
-		w.step(event.Folded{Upto: x.page.lsn})
+		w.step(event.Applied{Upto: x.page.lsn})
 	case refused:
-		w.step(event.Refused{From: x.page.lsn, Why: event.SyncFailed})
+		w.step(event.FlushFailed{From: x.page.lsn, Fault: event.SyncFailed})
 	case indexed:
 		w.heard = x.page.lsn
 		w.step(event.Indexed{Upto: x.page.lsn})
 	case ended:
-		w.step(event.ChildDown{Child: words.ChildHTTP})
+		w.step(event.ServiceDown{Service: types.ServiceHTTP})
 	}
 }
 
@@ -393,11 +393,11 @@ func (w *World) pass(gone time.Duration) {
 	if gone == 0 && any {
 		gone = time.Duration(max(0, due-w.now.Mono))
 	}
-	w.now.Mono += words.Instant(gone)
-	w.now.Wall += words.Time((gone + time.Millisecond - 1) / time.Millisecond)
+	w.now.Mono += types.Instant(gone)
+	w.now.Wall += types.Time((gone + time.Millisecond - 1) / time.Millisecond)
 	last := w.last
 	w.step(event.Tick{})
-	acted := w.last != last || len(w.h.out.Replies) > 0 || len(w.h.out.Childs) > 0
+	acted := w.last != last || len(w.h.out.Replies) > 0 || len(w.h.out.ServiceCommands) > 0
 	if acted && (!any || due > w.now.Mono) {
 		w.h.fail("a tick acts: at %d, due %d %v", w.now.Mono, due, any)
 	}
@@ -410,9 +410,9 @@ func (w *World) pass(gone time.Duration) {
 }
 
 // phase is where a drain stands.
-func (w *World) phase() words.Phase {
-	var v node.View
-	w.node.View(&v)
+func (w *World) phase() types.Phase {
+	var v node.SpecView
+	w.node.SpecView(&v)
 	return v.Phase
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // The people of a tenant, and how much of everything there may be.
@@ -34,10 +34,10 @@ type books struct {
 
 // paper is a hold.
 type paper struct {
-	id     words.TxID
+	id     types.TxID
 	of     int
 	amount int64
-	until  words.Time
+	until  types.Time
 	open   bool
 }
 
@@ -50,7 +50,7 @@ type kept struct {
 }
 
 // who is whose money a name means; -1: nobody's.
-func who(t words.Tenant, n words.Name) int {
+func who(t types.Tenant, n types.Name) int {
 	for i, p := range people {
 		if string(n.Text) == p {
 			return int(t-1)*len(people) + i
@@ -60,7 +60,7 @@ func who(t words.Tenant, n words.Name) int {
 }
 
 // ref is what became of a ref; nil where there is none.
-func (b *books) ref(t words.Tenant, n words.Name) *kept {
+func (b *books) ref(t types.Tenant, n types.Name) *kept {
 	for i := range maxRefs {
 		if string(n.Text) == fmt.Sprint("ref", i) {
 			return &b.refs[int(t-1)*maxRefs+i]
@@ -70,7 +70,7 @@ func (b *books) ref(t words.Tenant, n words.Name) *kept {
 }
 
 // free is what somebody has that is not held.
-func (b *books) free(at words.Time, of int) int64 {
+func (b *books) free(at types.Time, of int) int64 {
 	rest := b.has[of]
 	for _, p := range b.holds {
 		if p.open && p.of == of && p.until > at {
@@ -80,7 +80,7 @@ func (b *books) free(at words.Time, of int) int64 {
 	return rest
 }
 
-func (b *books) hold(id words.TxID) *paper {
+func (b *books) hold(id types.TxID) *paper {
 	for i := range b.holds {
 		if p := &b.holds[i]; p.open && p.id == id {
 			return p
@@ -90,7 +90,7 @@ func (b *books) hold(id words.TxID) *paper {
 }
 
 // decide says what an operation would come to.
-func (b *books) decide(at words.Time, t words.Tenant, r *event.Item) event.Problem {
+func (b *books) decide(at types.Time, t types.Tenant, r *event.Item) event.Problem {
 	from, amount := who(t, r.From), int64(r.Amount.Lo)
 	if k := b.ref(t, r.Ref); k != nil && k.page != nil {
 		return event.RefUsed
@@ -102,7 +102,7 @@ func (b *books) decide(at words.Time, t words.Tenant, r *event.Item) event.Probl
 		return event.NonceUsed
 	}
 	if amount > most {
-		return event.OverAmount
+		return event.AmountLimitExceeded
 	}
 	switch r.Op {
 	case event.Transfer, event.Burn, event.Hold, event.Capture:
@@ -113,7 +113,7 @@ func (b *books) decide(at words.Time, t words.Tenant, r *event.Item) event.Probl
 	}
 	switch r.Op {
 	case event.Hold:
-		if r.Until <= at {
+		if r.ExpiresAt <= at {
 			return event.BadExpiry
 		}
 		fallthrough
@@ -124,10 +124,10 @@ func (b *books) decide(at words.Time, t words.Tenant, r *event.Item) event.Probl
 	case event.Capture, event.Release:
 		p := b.hold(r.Hold)
 		if p == nil || p.until <= at || p.of != from {
-			return event.HoldState
+			return event.HoldNotActive
 		}
 		if amount > p.amount {
-			return event.OverHold
+			return event.HoldAmountExceeded
 		}
 	default: // an issue or a freeze is always good
 	}
@@ -138,13 +138,13 @@ func (b *books) decide(at words.Time, t words.Tenant, r *event.Item) event.Probl
 // batch, from 1, and nonce the one that is due where the asked one is ahead.
 type verdict struct {
 	why   event.Problem
-	nonce words.Nonce
+	nonce types.Nonce
 	item  uint16
 }
 
 // expects says what a request would come to. That a ref was used by an item of the same
 // batch is another problem: nothing of it stays.
-func (b *books) expects(at words.Time, r *event.Request) (v verdict) {
+func (b *books) expects(at types.Time, r *event.Request) (v verdict) {
 	trial, here := b, &page{}
 	for i, one := range r.Each {
 		if r.Op == event.Batch {
@@ -158,7 +158,7 @@ func (b *books) expects(at words.Time, r *event.Request) (v verdict) {
 				v.why = event.BadRequest
 			}
 			if v.why == event.NonceAhead {
-				v.nonce = words.Nonce(trial.nonce[who(r.Tenant, one.From)] + 1)
+				v.nonce = types.Nonce(trial.nonce[who(r.Tenant, one.From)] + 1)
 			}
 			return v
 		}
@@ -172,7 +172,7 @@ func (b *books) expects(at words.Time, r *event.Request) (v verdict) {
 }
 
 // does an operation, whose outcome is at a place.
-func (b *books) does(p *page, index uint16, t words.Tenant, r *event.Item) {
+func (b *books) does(p *page, index uint16, t types.Tenant, r *event.Item) {
 	from, to, amount := who(t, r.From), who(t, r.To), int64(r.Amount.Lo)
 	switch r.Op {
 	case event.Issue:
@@ -187,7 +187,7 @@ func (b *books) does(p *page, index uint16, t words.Tenant, r *event.Item) {
 	case event.Hold:
 		for i := range b.holds {
 			if !b.holds[i].open {
-				b.holds[i] = paper{words.NewTxID(p.journal, words.Place{LSN: p.lsn, Index: index}), from, amount, r.Until, true}
+				b.holds[i] = paper{types.NewTxID(p.journal, types.Position{LSN: p.lsn, Index: index}), from, amount, r.ExpiresAt, true}
 				break
 			}
 		}
@@ -219,7 +219,7 @@ func (b *books) apply(p *page, index uint16, r *record.Record, asked *event.Item
 }
 
 // agree wants a record to have what the books have.
-func (b *books) agree(at words.Time, r *record.Record) error {
+func (b *books) agree(at types.Time, r *record.Record) error {
 	t := int(r.Tenant - 1)
 	from, to := who(r.Tenant, r.From), who(r.Tenant, r.To)
 	sum := b.burned[t]
@@ -236,22 +236,22 @@ func (b *books) agree(at words.Time, r *record.Record) error {
 			err = e
 		}
 	}
-	said := func(what string, got words.Amount, want int64) {
-		if got != words.Units(uint64(want)) {
+	said := func(what string, got types.Amount, want int64) {
+		if got != types.MinorUnits(uint64(want)) {
 			note(fmt.Errorf("the twin: %s has %v, want %d", what, got, want))
 		}
 	}
-	pays := func() { said(string(r.From.Text), r.FromNow, b.has[from]) }
-	gets := func() { said(string(r.To.Text), r.ToNow, b.has[to]) }
+	pays := func() { said(string(r.From.Text), r.FromBalance, b.has[from]) }
+	gets := func() { said(string(r.To.Text), r.ToBalance, b.has[to]) }
 	if sum != b.issued[t] {
 		note(fmt.Errorf("conservation: %d of %d issued", sum, b.issued[t]))
 	}
 	switch r.Op {
 	case event.Issue:
-		said("all that was issued", r.FromNow, b.issued[t])
+		said("all that was issued", r.FromBalance, b.issued[t])
 		gets()
 	case event.Burn:
-		said("all that was burned", r.ToNow, b.burned[t])
+		said("all that was burned", r.ToBalance, b.burned[t])
 		pays()
 	case event.Transfer:
 		pays()
@@ -259,16 +259,16 @@ func (b *books) agree(at words.Time, r *record.Record) error {
 	case event.Capture:
 		pays()
 		gets()
-		said("what is held", r.HeldNow, held)
+		said("what is held", r.HeldBalance, held)
 	case event.Freeze, event.Unfreeze, event.Batch:
 	default:
-		said("what is held", r.HeldNow, held)
+		said("what is held", r.HeldBalance, held)
 	}
 	return err
 }
 
 // lapse ends a hold whose time is over, and no other.
-func (b *books) lapse(at words.Time, r *record.Record) error {
+func (b *books) lapse(at types.Time, r *record.Record) error {
 	p := b.hold(r.Hold)
 	if p == nil || p.until > at {
 		return fmt.Errorf("a hold lapses: which is not over, or nobody's")

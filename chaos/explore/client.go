@@ -3,7 +3,7 @@ package explore
 import (
 	"macronode/core/event"
 	"macronode/core/node"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A client wants one thing after another, and asks for each until it knows, so often.
@@ -14,8 +14,8 @@ type client struct {
 	use   uint32        // of its ticket; the generation
 	gone  uint32        // the use that it left, of which the node was not told; 0: none
 	asked *page         // how far the index was when it was asked; nil: it was not
-	saw   words.LSN     // the last frame when the node decided
-	since words.Instant // it waits
+	saw   types.LSN     // the last frame when the node decided
+	since types.Instant // it waits
 	want  fact          // of a decision, where its outcome is
 	told  verdict       // else, what it must be told
 	mail  event.Reply   // what has come, and was not read
@@ -31,10 +31,10 @@ const (
 	mailed         // its answer is there
 )
 
-func (c *client) mix(h words.Hash64) words.Hash64 {
+func (c *client) mix(h types.Hash64) types.Hash64 {
 	h = h.Mix(uint64(c.at) | uint64(c.tries)<<8 | uint64(c.state)<<16 | uint64(c.use)<<32).Mix(uint64(c.gone)).Mix(uint64(c.saw)).Mix(uint64(c.since))
 	h = c.want.page.mix(c.asked.mix(h)).Mix(uint64(c.want.index)).Mix(uint64(c.told.why)).Mix(uint64(c.told.nonce)).Mix(uint64(c.told.item))
-	if h = c.mail.Mix(h); c.wish != nil {
+	if h = c.mail.HashInto(h); c.wish != nil {
 		h = h.Mix(uint64(c.wish.key)).Mix(uint64(c.wish.r.Nonce)).Mix(c.wish.r.Amount.Lo)
 	}
 	return h
@@ -64,18 +64,18 @@ func (c *client) ask(w *World, one *wish) {
 		c.tries--
 	}
 	r := one.r
-	r.Ticket = words.NewTicket(w.slot(c), c.use)
+	r.Ticket = types.NewTicket(w.slot(c), c.use)
 	if p := c.asked; p != nil {
-		if r.Upto = p.lsn; p.books.keys[one.key].page != nil {
+		if r.IndexedTo = p.lsn; p.books.keys[one.key].page != nil {
 			k := p.books.keys[one.key]
-			r.Seen = event.Seen{Asked: k.page.of.r.Asked, ID: k.id(), At: k.page.at}
+			r.Prior = event.PriorOutcome{Hash: k.page.of.r.Hash, ID: k.id(), At: k.page.at}
 		}
 		if k := p.books.ref(r.Tenant, r.Ref); k != nil && k.page != nil {
-			r.Used = k.id()
+			r.PriorRef = k.id()
 		}
 	}
 	c.state, c.wish, c.mail, c.since = waiting, one, event.Reply{}, w.now.Mono
-	before, closed := w.last, w.phase() >= words.Draining
+	before, closed := w.last, w.phase() >= types.Draining
 	w.turn(&r)
 	c.saw = w.last.lsn
 	w.expect(c, before)
@@ -98,7 +98,7 @@ func (w *World) expect(c *client, before *page) {
 	k := &before.books.keys[c.wish.key]
 	c.want, c.told = fact{}, verdict{}
 	decided := w.last != before && w.last.outcome >= 0
-	known := k.page != nil && (w.now.Wall < k.page.at.Plus(w.h.scope.ttl) || k.page.lsn > before.gone)
+	known := k.page != nil && (w.now.Wall < k.page.at.Add(w.h.scope.ttl) || k.page.lsn > before.gone)
 	switch {
 	case decided:
 		c.want = fact{w.last, uint16(w.last.outcome)}
@@ -119,17 +119,17 @@ func (c *client) hear(w *World) {
 	done := true
 	switch r.Problem {
 	case event.None:
-		p := w.last.upto(r.Place.LSN)
+		p := w.last.upto(r.Position.LSN)
 		f := &w.facts[one.key]
-		if f.page != nil && *f != (fact{p, r.Place.Index}) && p.at < f.page.at.Plus(h.scope.ttl) {
-			h.fail("X2: key%d was told %v, now %v", one.key, f.page.lsn, r.Place)
+		if f.page != nil && *f != (fact{p, r.Position.Index}) && p.at < f.page.at.Add(h.scope.ttl) {
+			h.fail("X2: key%d was told %v, now %v", one.key, f.page.lsn, r.Position)
 		}
-		*f = fact{p, r.Place.Index}
+		*f = fact{p, r.Position.Index}
 		h.answered(r, p, w.last.gone)
 	case event.IdempotencyConflict:
 		h.saw(sawConflict)
-	case event.Busy, event.Unavailable, event.Unknown, event.InProgress, event.IdempotencyFull, event.LookAgain:
-		if r.Problem == event.LookAgain {
+	case event.Busy, event.Unavailable, event.OutcomeUnknown, event.InProgress, event.IdempotencyCapacity, event.StaleIndexRead:
+		if r.Problem == event.StaleIndexRead {
 			h.saw(sawSentBack)
 		}
 		done = c.tries == 0
@@ -144,10 +144,10 @@ func (c *client) hear(w *World) {
 	}
 }
 
-func (h *house) answered(r event.Reply, p *page, gone words.LSN) {
+func (h *house) answered(r event.Reply, p *page, gone types.LSN) {
 	k := &p.books.keys[p.of.key]
 	switch {
-	case r.Replayed && gone >= r.Place.LSN:
+	case r.Replayed && gone >= r.Position.LSN:
 		h.saw(sawIndexed)
 	case r.Replayed:
 		h.saw(sawReplay)
@@ -193,13 +193,13 @@ func (w *World) reply(r event.Reply) {
 		if r.Problem == event.InProgress {
 			h.saw(sawWait)
 		}
-		if r.Problem == event.Unknown {
+		if r.Problem == event.OutcomeUnknown {
 			h.saw(sawUnknown)
 			if !w.mayGiveUp(c) {
 				h.fail("X6: client %d is given up, without a need", slot)
 			}
 		}
-		if r.Problem == event.Unavailable && w.phase() >= words.Draining {
+		if r.Problem == event.Unavailable && w.phase() >= types.Draining {
 			h.saw(sawTurnedAway)
 		}
 	case r.Problem != event.None:
@@ -213,33 +213,33 @@ func (w *World) reply(r event.Reply) {
 			h.fail("the twin: %v is told %+v, want %+v", c.wish, got, c.told)
 		}
 	default:
-		p := w.folded.upto(r.Place.LSN)
+		p := w.folded.upto(r.Position.LSN)
 		if p == nil {
-			h.fail("X1: told of %v, folded is %v", r.Place, w.folded.lsn)
+			h.fail("X1: told of %v, folded is %v", r.Position, w.folded.lsn)
 			return
 		}
-		if (fact{p, r.Place.Index}) != c.want {
-			h.fail("one outcome: %v is told %v, not what it came to", c.wish, r.Place)
+		if (fact{p, r.Position.Index}) != c.want {
+			h.fail("one outcome: %v is told %v, not what it came to", c.wish, r.Position)
 		}
 	}
 	c.since = 0
-	c.state, c.mail = mailed, event.Reply{Problem: r.Problem, Place: r.Place, Replayed: r.Replayed}
+	c.state, c.mail = mailed, event.Reply{Problem: r.Problem, Position: r.Position, Replayed: r.Replayed}
 }
 
 // mayGiveUp reports that a client may be told that nobody knows: its patience is over,
 // the journal has failed, or a drain does not wait any more.
 func (w *World) mayGiveUp(c *client) bool {
-	var v node.View
-	w.node.View(&v)
+	var v node.SpecView
+	w.node.SpecView(&v)
 	d, now := &w.h.config.Drain, w.now.Mono
-	aborted := w.began > 0 && (w.left.aborts < w.h.scope.aborts || now >= w.began.Plus(d.LameDuck+d.Drain))
-	return v.Failed || aborted || now >= c.since.Plus(w.h.config.Patience)
+	aborted := w.began > 0 && (w.left.aborts < w.h.scope.aborts || now >= w.began.Add(d.LameDuck+d.Drain))
+	return v.Failed || aborted || now >= c.since.Add(w.h.config.CommitTimeout)
 }
 
 // blank problems tell nothing that a crash could take back.
 func blank(p event.Problem) bool {
 	switch p {
-	case event.Busy, event.Unavailable, event.Unknown, event.InProgress, event.IdempotencyFull, event.LookAgain:
+	case event.Busy, event.Unavailable, event.OutcomeUnknown, event.InProgress, event.IdempotencyCapacity, event.StaleIndexRead:
 		return true
 	default:
 		return false

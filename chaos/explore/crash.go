@@ -3,7 +3,7 @@ package explore
 import (
 	"macronode/core/event"
 	"macronode/core/node"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // crashes are the ways in which it may end now. Power takes what is not safe, a kill
@@ -15,7 +15,7 @@ func (w *World) crashes(to []Action) []Action {
 	if w.wrote == w.safe && !w.failing && w.life == alive {
 		upto = w.last.lsn
 	}
-	ways := func(a act, from words.LSN) {
+	ways := func(a act, from types.LSN) {
 		for n := from; n <= upto; n++ {
 			for bits := range 4 {
 				torn, lost := bits&1 == 1, bits&2 == 2
@@ -62,7 +62,7 @@ func (w *World) crash(a Action) {
 		h.saw(sawAgain)
 	}
 	before := w.last
-	stays := w.last.upto(words.LSN(a.n()))
+	stays := w.last.upto(types.LSN(a.n()))
 	if a.kind() == actPower {
 		w.left.powers--
 		w.tail = uint8(max(stays.lsn, w.safe.lsn) - w.safe.lsn)
@@ -120,27 +120,27 @@ func (w *World) boot() {
 			return
 		}
 	}
-	w.node = node.New(h.config, st, w.now.Mono, words.NewDice(1))
+	w.node = node.New(h.config, st, w.now.Mono, types.NewRand(1))
 	w.life, w.folded, w.flushed = alive, w.wrote, w.wrote.lsn
-	found := event.Recovery{Journal: 9, Tail: uint32(w.tail)}
+	found := event.Recovery{Journal: 9, TailFrames: uint32(w.tail)}
 	if w.cut {
-		found.Cut = 7
+		found.CutBytes = 7
 	}
 	w.tail, w.cut = 0, false
-	w.step(event.Boot{Found: found})
+	w.step(event.Recovered{Recovery: found})
 	if w.indexing() {
 		w.heard = w.table.lsn
 		w.step(event.Indexed{Upto: w.table.lsn})
 	}
 	if !st.Keys.Bootstrapped() {
-		w.step(&event.Enrol{Ticket: words.NewTicket(9, 1), Key: boss})
+		w.step(&event.CreateKey{Ticket: types.NewTicket(9, 1), Key: boss})
 	}
 	if h.scope.tenants > 1 {
-		w.step(&event.Enrol{Ticket: words.NewTicket(9, 2), Caller: boss.ID, Tenant: boss.Tenant, Key: other})
+		w.step(&event.CreateKey{Ticket: types.NewTicket(9, 2), Caller: boss.ID, Tenant: boss.Tenant, Key: other})
 	}
-	for c := range words.Children {
-		if c != words.ChildHTTP || !h.scope.slow {
-			w.step(event.ChildUp{Child: c})
+	for c := range types.NumServices {
+		if c != types.ServiceHTTP || !h.scope.slow {
+			w.step(event.ServiceUp{Service: c})
 		}
 	}
 }

@@ -18,7 +18,7 @@ package explore
 import (
 	"fmt"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // An Action is one thing that may happen next, as its system numbers them.
@@ -31,7 +31,7 @@ type System[S any] interface {
 	Do(a Action) error            // the rule that a broke, if any
 	Check() error                 // asked once of each state
 	Rest() error                  // asked of a state in which nothing may happen any more
-	Hash() words.Hash64           // of all that decides what may follow, and whether it is right
+	Hash() types.Hash64           // of all that decides what may follow, and whether it is right
 	CopyTo(dst *S)                // reuses dst's memory
 	Say(a Action) string          // what a is, for people; asked before it is done
 }

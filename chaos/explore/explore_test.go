@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // grid is a toy: so many walkers, each of so many steps; where they must not meet is a
@@ -42,7 +42,7 @@ func (g *grid) Do(a Action) error {
 	case g.does == "breaks":
 		return fmt.Errorf("met: at %v", g.at)
 	case g.does == "panics":
-		words.Assert(false, "met")
+		types.Assert(false, "met")
 	}
 	return nil
 }
@@ -61,8 +61,8 @@ func (g *grid) Rest() error {
 	return nil
 }
 
-func (g *grid) Hash() words.Hash64 {
-	h := words.Hash64(0).Mix(uint64(g.at[0])).Mix(uint64(g.at[1]))
+func (g *grid) Hash() types.Hash64 {
+	h := types.Hash64(0).Mix(uint64(g.at[0])).Mix(uint64(g.at[1]))
 	if g.blind {
 		return h
 	}
@@ -137,11 +137,11 @@ func TestABlindHashLosesBugs(t *testing.T) {
 // full it is.
 func TestDeepIsShallow(t *testing.T) {
 	s := newSeen(700)
-	d := words.NewDice(1)
-	keys := make([]words.Hash64, 700)
+	d := types.NewRand(1)
+	keys := make([]types.Hash64, 700)
 	slots := make([]int, len(keys))
 	for i := range keys {
-		keys[i] = words.Hash64(d.Below(1<<62))<<1 | 1
+		keys[i] = types.Hash64(d.Uint64n(1<<62))<<1 | 1
 		slot, was := s.open(keys[i])
 		if slots[i] = slot; was != fresh || s.full() {
 			t.Fatalf("key %d is %d, full %v", i, was, s.full())

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // errRound is a schedule that comes back to where it was, and so may never end.
@@ -67,7 +67,7 @@ func play[S any, P System[S]](start P, log []Action) (f *Failure) {
 	if did.Err = s.Check(); did.Err != nil {
 		return did
 	}
-	met := map[words.Hash64]bool{s.Hash(): true}
+	met := map[types.Hash64]bool{s.Hash(): true}
 	may := s.Enabled(nil)
 	for _, a := range log {
 		if !slices.Contains(may, a) {

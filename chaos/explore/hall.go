@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"time"
 
-	"macronode/core/admit"
 	"macronode/core/event"
+	"macronode/core/gateway/admission"
+	"macronode/core/gateway/quota"
 	"macronode/core/node"
-	"macronode/core/quota"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A Hall is the node and those who come to its gate: the shell's slots, the ways to the node
@@ -30,12 +30,12 @@ import (
 type Hall struct {
 	p      *Party
 	node   *node.Node
-	now    words.Now
+	now    types.Now
 	guests [hallGuests]hallGuest
 	uses   [hallSlots]uint32
 	free   uint8     // slots, a bit each
 	rings  [2][]int8 // guests whose arrivals are on their way, of strangers and of the others
-	ends   []words.Ticket
+	ends   []types.Ticket
 	had    [2]uint8 // of the quotas: of the tenant, and of the strangers' peer
 	left   hallBudget
 	broke  error
@@ -56,9 +56,9 @@ type hallGuest struct {
 	slot  uint8
 	use   uint32
 	heard bool // one that left: its verdict has come, so its end is on its way
-	since words.Instant
-	until words.Instant // it is to be told by then
-	keeps words.Instant // its permit is its own until then
+	since types.Instant
+	until types.Instant // it is to be told by then
+	keeps types.Instant // its permit is its own until then
 }
 
 type hallState uint8
@@ -75,16 +75,16 @@ const (
 // Party is who comes to a hall, and what it is like.
 type Party struct {
 	asks    [hallGuests]uint8 // of each guest; the first two are of a tenant, the others strangers
-	limits  admit.Limits
+	limits  admission.Limits
 	quotas  []quota.Rule
 	left    hallBudget
-	changes []event.Gate
+	changes []event.Policy
 	config  node.Config
 	out     event.Effects
 	Saw     [hallSights]uint64
-	said    [hallSlots]event.Verdict // in the step at hand
-	one     event.Arrive
-	end     event.Settle
+	said    [hallSlots]event.Decision // in the step at hand
+	one     event.Admit
+	end     event.Finish
 }
 
 // A hallSight is what a party is there to show.
@@ -115,9 +115,9 @@ func (s hallSight) String() string {
 }
 
 // hallLimits are so many permits, and room for one of each class behind them, or two.
-func hallLimits(permits, each int) admit.Limits {
-	l := admit.Limits{Places: hallSlots, Quantum: 1 << 10, Weights: [words.Classes]uint64{4, 2, 1}, Least: 512, Wait: 20 * time.Millisecond, Grace: time.Second, Routes: []int{0}}
-	l.Facets[words.Money] = admit.Facet{Permits: permits, Queue: 2 * each, Class: [words.Classes]int{0, each, each}, Flow: each}
+func hallLimits(permits, each int) admission.Limits {
+	l := admission.Limits{Places: hallSlots, Quantum: 1 << 10, Weights: [types.NumClasses]uint64{4, 2, 1}, Least: 512, Wait: 20 * time.Millisecond, Grace: time.Second, Routes: []int{0}}
+	l.Facets[types.FacetWallet] = admission.Facet{Permits: permits, Queue: 2 * each, PerClass: [types.NumClasses]int{0, each, each}, PerFlow: each}
 	return l
 }
 
@@ -125,14 +125,14 @@ func hallLimits(permits, each int) admit.Limits {
 func OpenHall(p *Party) *Hall {
 	h := newHouse(Plan{})
 	p.config = h.config
-	p.config.Vouch, p.config.Sweep, p.config.Drain.LameDuck = 24*time.Hour, 24*time.Hour, 0
-	p.config.Admit, p.config.Quotas, p.config.Subjects, p.config.Pace = p.limits, p.quotas, quota.Limits{Peers: 2, Keys: 2, Tenants: 2}, 0
-	w := &Hall{p: p, now: words.Now{Mono: 1, Wall: begin, Synced: true}, free: 1<<hallSlots - 1}
+	p.config.HeartbeatInterval, p.config.SweepInterval, p.config.Drain.LameDuck = 24*time.Hour, 24*time.Hour, 0
+	p.config.Admission, p.config.Quotas, p.config.QuotaLimits, p.config.MaxPacingDelay = p.limits, p.quotas, quota.Limits{Peers: 2, Keys: 2, Tenants: 2}, 0
+	w := &Hall{p: p, now: types.Now{Mono: 1, Wall: begin, Synced: true}, free: 1<<hallSlots - 1}
 	w.node = w.fresh()
-	w.step(event.Boot{Found: event.Recovery{Journal: 9}})
-	w.step(&event.Enrol{Ticket: words.NewTicket(9, 1), Key: boss})
-	for c := range words.Children {
-		w.step(event.ChildUp{Child: c})
+	w.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
+	w.step(&event.CreateKey{Ticket: types.NewTicket(9, 1), Key: boss})
+	for c := range types.NumServices {
+		w.step(event.ServiceUp{Service: c})
 	}
 	p.Saw, w.left = [hallSights]uint64{}, p.left
 	for i := range w.guests {
@@ -142,7 +142,7 @@ func OpenHall(p *Party) *Hall {
 }
 
 func (w *Hall) fresh() *node.Node {
-	return node.New(w.p.config, state.New(w.p.config.State, 1), 1, words.NewDice(1))
+	return node.New(w.p.config, state.New(w.p.config.State, 1), 1, types.NewRand(1))
 }
 
 // CopyTo overwrites dst, reusing its memory.
@@ -159,11 +159,11 @@ func (w *Hall) CopyTo(dst *Hall) {
 }
 
 // Hash is of all that decides what follows.
-func (w *Hall) Hash() words.Hash64 {
+func (w *Hall) Hash() types.Hash64 {
 	h := w.node.Hash().Mix(uint64(w.now.Mono)).Mix(uint64(w.free))
 	for i := range w.guests {
 		g := &w.guests[i]
-		h = h.Mix(uint64(g.asks) | uint64(g.pc)<<8 | uint64(g.slot)<<16 | uint64(g.use)<<32).Mix(uint64(g.since)).Mix(uint64(g.until)).Mix(uint64(g.keeps)).MixBit(g.heard)
+		h = h.Mix(uint64(g.asks) | uint64(g.pc)<<8 | uint64(g.slot)<<16 | uint64(g.use)<<32).Mix(uint64(g.since)).Mix(uint64(g.until)).Mix(uint64(g.keeps)).MixBool(g.heard)
 	}
 	for _, ring := range w.rings {
 		h = h.Mix(uint64(len(ring)))
@@ -193,7 +193,7 @@ func (w *Hall) fail(format string, args ...any) {
 func (w *Hall) Check() error {
 	var s event.Status
 	w.node.Status(&s)
-	out, queued, due := uint32(0), uint32(0), words.Instant(0)
+	out, queued, due := uint32(0), uint32(0), types.Instant(0)
 	for i := range w.guests {
 		g := &w.guests[i]
 		switch {
@@ -205,16 +205,16 @@ func (w *Hall) Check() error {
 			out++
 		}
 	}
-	if n := s.Out[words.Money]; n != out {
+	if n := s.Permits[types.FacetWallet]; n != out {
 		return fmt.Errorf("H2: %d permits are out, and %d who have one", n, out)
 	}
-	if n := s.Queued[words.Money][words.Authed] + s.Queued[words.Money][words.Anon]; n != queued {
+	if n := s.Queued[types.FacetWallet][types.ClassAuthed] + s.Queued[types.FacetWallet][types.ClassAnon]; n != queued {
 		return fmt.Errorf("H1: %d wait, and %d are queued", queued, n)
 	}
 	if at, any := w.node.Due(); queued > 0 && (!any || at > due) {
 		return fmt.Errorf("H1: somebody waits until %d, and the node is due at %d, %v", due, at, any)
 	}
-	if s.Phase >= words.Draining && queued > 0 {
+	if s.Phase >= types.Draining && queued > 0 {
 		return fmt.Errorf("H6: %d wait while it is draining", queued)
 	}
 	return w.node.Check()
@@ -228,8 +228,8 @@ func (w *Hall) Rest() error {
 		}
 	}
 	var s event.Status
-	if w.node.Status(&s); s.Out != [words.Facets]uint32{} || w.free != 1<<hallSlots-1 {
-		return fmt.Errorf("H7: out %v, free slots %b", s.Out, w.free)
+	if w.node.Status(&s); s.Permits != [types.NumFacets]uint32{} || w.free != 1<<hallSlots-1 {
+		return fmt.Errorf("H7: out %v, free slots %b", s.Permits, w.free)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // What may happen in a hall, each of it alone.
@@ -60,9 +60,9 @@ func (w *Hall) Enabled(to []Action) []Action {
 			add(hallTwice, i)
 		}
 	}
-	if due, any := w.node.Due(); any && due < w.now.Mono.Plus(time.Minute) && w.left.passes > 0 {
+	if due, any := w.node.Due(); any && due < w.now.Mono.Add(time.Minute) && w.left.passes > 0 {
 		add(hallPass, 0)
-	} else if any && due < w.now.Mono.Plus(time.Minute) && len(to) == 0 { // or who waits would wait for ever
+	} else if any && due < w.now.Mono.Add(time.Minute) && len(to) == 0 { // or who waits would wait for ever
 		add(hallPass, 0)
 	}
 	if w.left.jumps > 0 {
@@ -116,7 +116,7 @@ func (w *Hall) Do(a Action) error {
 		w.comes(i)
 	case hallEnd:
 		g.pc = ending
-		w.ends = append(w.ends, words.NewTicket(uint32(g.slot), g.use))
+		w.ends = append(w.ends, types.NewTicket(uint32(g.slot), g.use))
 	case hallLeave:
 		w.left.leaves--
 		g.pc = gone
@@ -134,15 +134,15 @@ func (w *Hall) Do(a Action) error {
 		w.step(event.Tick{})
 	case hallJump:
 		w.left.jumps--
-		w.now.Mono = w.now.Mono.Plus(3 * time.Second)
+		w.now.Mono = w.now.Mono.Add(3 * time.Second)
 		w.step(event.Tick{})
 	case hallDrain:
 		w.left.drains--
-		w.step(event.Signal{What: event.Drain})
+		w.step(event.Signal{Kind: event.Drain})
 	case hallChange, hallActs:
 		w.left.changes--
 		gate := w.p.changes[len(w.p.changes)-a.n()]
-		w.step(&event.Renew{Gate: gate})
+		w.step(&event.ApplyPolicy{Policy: gate})
 	}
 	return w.broke
 }
@@ -155,19 +155,19 @@ func (w *Hall) coming(i int) bool {
 // comes is an arrival that reaches the node.
 func (w *Hall) comes(i int) {
 	g, in := &w.guests[i], &w.p.one
-	*in = event.Arrive{Ticket: words.NewTicket(uint32(g.slot), g.use), Class: words.Authed, Tenant: boss.Tenant, Key: boss.ID, Bytes: 100, Patience: time.Second}
+	*in = event.Admit{Ticket: types.NewTicket(uint32(g.slot), g.use), Class: types.ClassAuthed, Tenant: boss.Tenant, Key: boss.ID, DeclaredBytes: 100, TimeLeft: time.Second}
 	if stranger(i) {
-		in.Class, in.Tenant, in.Key = words.Anon, 0, 0
+		in.Class, in.Tenant, in.Key = types.ClassAnon, 0, 0
 		in.Peer[7] = 9
 	}
 	if g.pc == entering {
 		g.pc = queueing
 	}
-	g.until, g.keeps = w.now.Mono.Plus(w.p.config.Admit.Wait), w.now.Mono.Plus(in.Patience+w.p.config.Admit.Grace)
+	g.until, g.keeps = w.now.Mono.Add(w.p.config.Admission.Wait), w.now.Mono.Add(in.TimeLeft+w.p.config.Admission.Grace)
 	var s event.Status
 	w.node.Status(&s)
 	slot := g.slot
-	w.p.said[slot] = event.Verdict{}
+	w.p.said[slot] = event.Decision{}
 	w.step(in)
 	g.slot = slot // of one who was refused, and is outside
 	w.judges(i, &s)
@@ -183,11 +183,11 @@ func (w *Hall) waits(i int) bool {
 func (w *Hall) settles(n int) {
 	t := w.ends[n]
 	w.ends = append(w.ends[:n], w.ends[n+1:]...)
-	w.p.end = event.Settle{Ticket: t, Bytes: 100}
+	w.p.end = event.Finish{Ticket: t, Bytes: 100}
 	mine := false
 	for i := range w.guests {
 		g := &w.guests[i]
-		if words.NewTicket(uint32(g.slot), g.use) != t || g.pc != ending && !(g.pc == gone && g.heard) {
+		if types.NewTicket(uint32(g.slot), g.use) != t || g.pc != ending && !(g.pc == gone && g.heard) {
 			continue
 		}
 		if mine = true; g.keeps <= w.now.Mono {
@@ -216,10 +216,10 @@ func (w *Hall) step(e event.Event) {
 	out.Reset()
 	w.node.Step(w.now, e, out)
 	w.node.Status(&after)
-	if after.Taken > before.Taken {
+	if after.PermitsRevoked > before.PermitsRevoked {
 		w.p.Saw[hallTaken]++
 	}
-	for _, v := range out.Verdicts {
+	for _, v := range out.Decisions {
 		w.told(v, e, after.Phase)
 	}
 	if len(out.Frames) > 0 {
@@ -228,28 +228,28 @@ func (w *Hall) step(e event.Event) {
 			d.Upto, d.Bytes = f.LSN, d.Bytes+uint64(f.Len)
 		}
 		w.step(d)
-		w.step(event.Folded{Upto: d.Upto})
+		w.step(event.Applied{Upto: d.Upto})
 	}
 }
 
 // told is a verdict.
-func (w *Hall) told(v event.Verdict, in event.Event, phase words.Phase) {
+func (w *Hall) told(v event.Decision, in event.Event, phase types.Phase) {
 	i := slices.IndexFunc(w.guests[:], func(g hallGuest) bool {
-		return g.pc != outside && words.NewTicket(uint32(g.slot), g.use) == v.Ticket
+		return g.pc != outside && types.NewTicket(uint32(g.slot), g.use) == v.Ticket
 	})
 	if i < 0 || !w.waits(i) || w.guests[i].heard {
-		w.fail("H1: %v is told %v, and does not wait", v.Ticket, v.Why)
+		w.fail("H1: %v is told %v, and does not wait", v.Ticket, v.Reason)
 		return
 	}
 	g := &w.guests[i]
-	if w.now.Mono > g.until && v.Why == event.Admitted {
+	if w.now.Mono > g.until && v.Reason == event.Admitted {
 		w.fail("H1: guest %d goes at %d, and was to be told by %d", i, w.now.Mono, g.until)
 	}
 	w.sees(g, v, in)
-	if v.Why == event.Admitted && phase >= words.Draining {
+	if v.Reason == event.Admitted && phase >= types.Draining {
 		w.fail("H6: guest %d goes while it is draining", i)
 	}
-	if a, ok := in.(*event.Arrive); v.Why != event.Admitted && !(ok && a.Ticket == v.Ticket) { // it waited, and has it back
+	if a, ok := in.(*event.Admit); v.Reason != event.Admitted && !(ok && a.Ticket == v.Ticket) { // it waited, and has it back
 		if w.had[0]--; stranger(i) {
 			w.had[0]++
 			w.had[1]--
@@ -257,7 +257,7 @@ func (w *Hall) told(v event.Verdict, in event.Event, phase words.Phase) {
 	}
 	w.p.said[g.slot] = v
 	switch {
-	case v.Why != event.Admitted:
+	case v.Reason != event.Admitted:
 		w.leavesFor(g)
 	case g.pc == gone:
 		g.heard = true
@@ -269,23 +269,23 @@ func (w *Hall) told(v event.Verdict, in event.Event, phase words.Phase) {
 
 // judges holds what one who came was told, or that he waits, to how things stood.
 func (w *Hall) judges(i int, before *event.Status) {
-	of, mine, gate := 0, w.quota(words.OfTenant), w.gate()
+	of, mine, gate := 0, w.quota(types.ScopeTenant), w.gate()
 	if stranger(i) {
-		of, mine = 1, w.quota(words.OfPeer)
+		of, mine = 1, w.quota(types.ScopePeer)
 	}
-	class, f := words.Authed-words.Class(-of), &gate.Facets[words.Money]
-	why, free := w.p.said[w.guests[i].slot].Why, int(before.Out[words.Money]) < f.Permits
-	paced := len(w.p.quotas) > 0 && w.p.quotas[0].Scope == words.OfInstance
-	queued := before.Queued[words.Money]
-	right := map[event.Why]bool{
-		event.Admitted:   mine == 0 || uint64(w.had[of]) < mine,
-		event.OverQuota:  mine > 0 && uint64(w.had[of]) >= mine,
-		event.OverPace:   paced,
-		event.QueueFull:  queued[words.Authed]+queued[words.Anon] >= uint32(f.Queue),
-		event.ClassFull:  queued[class] >= uint32(f.Class[class]),
-		event.FlowFull:   queued[class] >= uint32(f.Flow),
-		event.NoWeight:   gate.Weights[class] == 0,
-		event.NotServing: before.Phase >= words.Draining,
+	class, f := types.ClassAuthed-types.Class(-of), &gate.Facets[types.FacetWallet]
+	why, free := w.p.said[w.guests[i].slot].Reason, int(before.Permits[types.FacetWallet]) < f.Permits
+	paced := len(w.p.quotas) > 0 && w.p.quotas[0].Scope == types.ScopeInstance
+	queued := before.Queued[types.FacetWallet]
+	right := map[event.RejectReason]bool{
+		event.Admitted:            mine == 0 || uint64(w.had[of]) < mine,
+		event.RejectQuotaExceeded: mine > 0 && uint64(w.had[of]) >= mine,
+		event.RejectPacingTimeout: paced,
+		event.RejectQueueFull:     queued[types.ClassAuthed]+queued[types.ClassAnon] >= uint32(f.Queue),
+		event.RejectClassLimit:    queued[class] >= uint32(f.PerClass[class]),
+		event.RejectFlowLimit:     queued[class] >= uint32(f.PerFlow),
+		event.RejectClassDisabled: gate.Weights[class] == 0,
+		event.RejectNotServing:    before.Phase >= types.Draining,
 	}[why]
 	if !right {
 		w.fail("H4: guest %d is told %v: had %v, queued %v, phase %v", i, why, w.had, queued, before.Phase)
@@ -303,15 +303,15 @@ func (w *Hall) judges(i int, before *event.Status) {
 }
 
 // gate is what is applied.
-func (w *Hall) gate() event.Gate {
+func (w *Hall) gate() event.Policy {
 	if n := len(w.p.changes) - int(w.left.changes); n > 0 {
 		return w.p.changes[n-1]
 	}
-	return w.p.config.Applied()
+	return w.p.config.Policy()
 }
 
 // quota is the burst of the rule of a scope; 0: there is none.
-func (w *Hall) quota(of words.Scope) uint64 {
+func (w *Hall) quota(of types.QuotaScope) uint64 {
 	for _, r := range w.p.quotas {
 		if r.Scope == of {
 			return r.Burst
@@ -321,24 +321,24 @@ func (w *Hall) quota(of words.Scope) uint64 {
 }
 
 // sees notes what a verdict shows.
-func (w *Hall) sees(g *hallGuest, v event.Verdict, in event.Event) {
+func (w *Hall) sees(g *hallGuest, v event.Decision, in event.Event) {
 	saw := func(s hallSight, is bool) {
 		if is {
 			w.p.Saw[s]++
 		}
 	}
-	_, arrives := in.(*event.Arrive)
-	_, changes := in.(*event.Renew)
-	saw(hallGoes, v.Why == event.Admitted && v.Waited == 0)
-	saw(hallWaited, v.Why == event.Admitted && !arrives)
-	saw(hallMore, v.Why == event.Admitted && changes)
-	saw(hallFull, v.Why == event.ClassFull || v.Why == event.FlowFull || v.Why == event.QueueFull)
-	saw(hallUsed, v.Why == event.OverQuota)
-	saw(hallPaced, v.Why == event.OverPace)
-	saw(hallLate, v.Why == event.WaitedLong)
-	saw(hallShut, v.Why == event.NotServing && !arrives)
-	saw(hallClosed, v.Why == event.NotServing && arrives)
+	_, arrives := in.(*event.Admit)
+	_, changes := in.(*event.ApplyPolicy)
+	saw(hallGoes, v.Reason == event.Admitted && v.Waited == 0)
+	saw(hallWaited, v.Reason == event.Admitted && !arrives)
+	saw(hallMore, v.Reason == event.Admitted && changes)
+	saw(hallFull, v.Reason == event.RejectClassLimit || v.Reason == event.RejectFlowLimit || v.Reason == event.RejectQueueFull)
+	saw(hallUsed, v.Reason == event.RejectQuotaExceeded)
+	saw(hallPaced, v.Reason == event.RejectPacingTimeout)
+	saw(hallLate, v.Reason == event.RejectQueueTimeout)
+	saw(hallShut, v.Reason == event.RejectNotServing && !arrives)
+	saw(hallClosed, v.Reason == event.RejectNotServing && arrives)
 	saw(hallLeft, g.pc == gone)
-	saw(hallLeftGo, g.pc == gone && v.Why == event.Admitted)
-	saw(hallUnserved, v.Why == event.NoWeight && changes)
+	saw(hallLeftGo, g.pc == gone && v.Reason == event.Admitted)
+	saw(hallUnserved, v.Reason == event.RejectClassDisabled && changes)
 }

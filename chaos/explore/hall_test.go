@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/quota"
-	"macronode/core/words"
+	"macronode/core/gateway/quota"
+	"macronode/core/types"
 )
 
 // perHour is a quota of so many an hour.
-func perHour(scope words.Scope, many uint64, classes quota.Classes) quota.Rule {
+func perHour(scope types.QuotaScope, many uint64, classes quota.ClassSet) quota.Rule {
 	return quota.Rule{Scope: scope, Rate: many, Every: time.Hour, Burst: many, Classes: classes}
 }
 
@@ -20,14 +20,14 @@ func halls() map[string]struct {
 	party Party
 	want  []hallSight
 } {
-	keyed, strange := perHour(words.OfTenant, 2, quota.Of(words.Internal, words.Authed)), perHour(words.OfPeer, 1, quota.Of(words.Anon))
-	pace := quota.Rule{Scope: words.OfInstance, Rate: 100, Every: time.Second, Burst: 1, Classes: quota.All}
-	gate := func(permits int, anon uint64) event.Gate {
+	keyed, strange := perHour(types.ScopeTenant, 2, quota.ClassSetOf(types.ClassInternal, types.ClassAuthed)), perHour(types.ScopePeer, 1, quota.ClassSetOf(types.ClassAnon))
+	pace := quota.Rule{Scope: types.ScopeInstance, Rate: 100, Every: time.Second, Burst: 1, Classes: quota.AllClasses}
+	gate := func(permits int, anon uint64) event.Policy {
 		l := hallLimits(permits, 1)
-		l.Weights[words.Anon] = anon
-		g := event.Gate{Version: uint64(10*permits) + anon, Quantum: l.Quantum, Weights: l.Weights, Wait: l.Wait, Routes: l.Routes}
+		l.Weights[types.ClassAnon] = anon
+		g := event.Policy{Version: uint64(10*permits) + anon, Quantum: l.Quantum, Weights: l.Weights, MaxWait: l.Wait, Routes: l.Routes}
 		for f := range l.Facets {
-			g.Facets[f] = event.FacetRoom(l.Facets[f])
+			g.Facets[f] = event.FacetLimits(l.Facets[f])
 		}
 		return g
 	}
@@ -42,7 +42,7 @@ func halls() map[string]struct {
 			[]hallSight{hallGoes, hallWaited, hallFull, hallLate, hallTaken, hallLost, hallAgain, hallStale, hallLeft, hallLeftGo}},
 		"the pace of the instance": {Party{asks: [hallGuests]uint8{2, 1, 1, 0}, limits: hallLimits(2, 2), quotas: []quota.Rule{pace}, left: hallBudget{passes: 2, drains: 1}},
 			[]hallSight{hallGoes, hallWaited, hallShut, hallClosed, hallPaced}},
-		"a gate that is changed": {Party{asks: [hallGuests]uint8{2, 1, 1, 0}, limits: hallLimits(1, 1), left: hallBudget{changes: 2, leaves: 1, passes: 1}, changes: []event.Gate{gate(2, 1), gate(1, 0)}},
+		"a gate that is changed": {Party{asks: [hallGuests]uint8{2, 1, 1, 0}, limits: hallLimits(1, 1), left: hallBudget{changes: 2, leaves: 1, passes: 1}, changes: []event.Policy{gate(2, 1), gate(1, 0)}},
 			[]hallSight{hallGoes, hallWaited, hallFull, hallLate, hallLeft, hallUnserved, hallMore}},
 	}
 }

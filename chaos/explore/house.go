@@ -4,17 +4,17 @@ import (
 	"fmt"
 	"time"
 
-	"macronode/core/drain"
 	"macronode/core/event"
-	"macronode/core/idem"
-	"macronode/core/ledger"
+	"macronode/core/idempotency"
+	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
 // boss is the key that everybody comes with.
-var boss = event.Key{ID: 77, Tenant: words.DefaultTenant, Hash: [32]byte{1}, Scopes: event.AllScopes, Boot: true}
+var boss = event.Key{ID: 77, Tenant: types.DefaultTenant, Hash: [32]byte{1}, Scopes: event.AllScopes, Bootstrap: true}
 
 // other is the key that the second tenant comes with.
 var other = event.Key{ID: 78, Tenant: 2, Hash: [32]byte{2}, Scopes: event.AllScopes}
@@ -40,12 +40,12 @@ func (w *wish) String() string {
 
 func operation(i *event.Item) string {
 	s := i.Op.String()
-	for _, n := range [...]words.Name{i.From, i.To} {
+	for _, n := range [...]types.Name{i.From, i.To} {
 		if len(n.Text) > 0 {
 			s += " " + string(n.Text)
 		}
 	}
-	if !i.Amount.Zero() {
+	if !i.Amount.IsZero() {
 		s += fmt.Sprintf(" %v", i.Amount)
 	}
 	if i.Nonce > 0 {
@@ -169,12 +169,12 @@ func newHouse(s Plan) *house {
 	s.ttl, s.trail, s.tenants = or(s.ttl, time.Hour), or(s.trail, 2*second), or(s.tenants, 1)
 	l := state.Limits{
 		Ledger: ledger.Limits{Accounts: 3 * s.tenants, Holdings: 3 * s.tenants, Assets: s.tenants, Tenants: s.tenants, TenantAccounts: 3, TenantHoldings: 3, TenantAssets: 1,
-			Holds: maxHolds, TenantHolds: maxHolds, Items: 2, Amount: words.Units(most), Day: words.Units(1000), IssueDay: words.Units(1000)},
-		Idem: idem.Limits{Keys: s.keys, Share: s.keys, Tenants: s.tenants, TTL: s.ttl, Trail: s.trail},
-		Keys: 2*s.tenants - 1, // the last one is for the first key again
+			Holds: maxHolds, TenantHolds: maxHolds, MaxBatchItems: 2, MaxAmount: types.MinorUnits(most), MaxDailyDebit: types.MinorUnits(1000), MaxDailyIssue: types.MinorUnits(1000)},
+		Idempotency: idempotency.Limits{Keys: s.keys, PerTenant: s.keys, Tenants: s.tenants, TTL: s.ttl, MinRetention: s.trail},
+		Keys:        2*s.tenants - 1, // the last one is for the first key again
 	}
-	c := node.Config{State: l, Held: s.held, Waiters: s.waiters, Backlog: 1 << 20, Reserve: 1 << 10, Patience: or(s.patience, 3*second),
-		Stall: second / 5, Fail: 5 * second, Vouch: or(s.vouch, second), Sweep: second, Start: 30 * second,
+	c := node.Config{State: l, MaxHeldReplies: s.held, MaxReplayWaiters: s.waiters, MaxUnsyncedBytes: 1 << 20, MinFreeBytes: 1 << 10, CommitTimeout: or(s.patience, 3*second),
+		StallThreshold: second / 5, SyncTimeout: 5 * second, HeartbeatInterval: or(s.vouch, second), SweepInterval: second, StartTimeout: 30 * second,
 		Drain: drain.Times{LameDuck: second / 2, Drain: 3 * second, Abort: second}}
 	if s.rash {
 		c.Drain.Abort = 0
@@ -197,7 +197,7 @@ func newHouse(s Plan) *house {
 
 // of is a wish about the hold that a fact tells of.
 func (h *house) of(w *wish, f fact) *wish {
-	id := words.NewTxID(f.page.journal, words.Place{LSN: f.page.lsn, Index: f.index})
+	id := types.NewTxID(f.page.journal, types.Position{LSN: f.page.lsn, Index: f.index})
 	for _, known := range h.wishes {
 		if known.key == w.key && known.r.Op == w.r.Op && known.r.Hold == id {
 			return known
@@ -218,7 +218,7 @@ func (h *house) wish(w *wish) *wish {
 	}
 	one.r.Seal(nil)
 	for _, known := range h.wishes {
-		if known.r.Asked == one.r.Asked && known.key == one.key {
+		if known.r.Hash == one.r.Hash && known.key == one.key {
 			return known
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // drainPlan is what Drain knows of: every request is a new one, nobody leaves, no frame
@@ -20,10 +20,10 @@ const unit = 100 * time.Millisecond
 // drainTeller tells a life to Drain.
 type drainTeller struct {
 	steps []told
-	base  words.LSN // before the life
+	base  types.LSN // before the life
 	was   event.Status
 	http  string        // as the node knows it
-	entry words.Instant // the phase at hand began
+	entry types.Instant // the phase at hand began
 	gone  int           // units since then
 	asks  int
 	cur   [2]int
@@ -48,7 +48,7 @@ func (t *drainTeller) may(w *World, a Action) bool {
 	case actAsk:
 		return !t.fell && (t.http == "up" || len(t.steps) == 0)
 	case actWrite:
-		return !t.fell && s.Folded == s.Durable && w.folded == w.safe && w.late.count == 0
+		return !t.fell && s.Applied == s.Durable && w.folded == w.safe && w.late.count == 0
 	case actDown:
 		return w.http.wanted || w.http.killed || !waits
 	case actDrain:
@@ -57,7 +57,7 @@ func (t *drainTeller) may(w *World, a Action) bool {
 		return true
 	case actPass:
 		due, _ := w.node.Due()
-		return !t.fell && due < w.now.Mono.Plus(10*second) // or a frame with nothing but the time comes
+		return !t.fell && due < w.now.Mono.Add(10*second) // or a frame with nothing but the time comes
 	default:
 		return !t.fell
 	}
@@ -75,7 +75,7 @@ func (t *drainTeller) before(w *World, a Action) {
 	w.node.Status(&t.was)
 }
 
-var ranks = map[words.Phase]int{words.LameDuck: 1, words.Draining: 2, words.Aborting: 3, words.Stopped: 4}
+var ranks = map[types.Phase]int{types.LameDuck: 1, types.Draining: 2, types.Aborting: 3, types.Stopped: 4}
 
 func (t *drainTeller) after(w *World, a Action) {
 	var s event.Status
@@ -85,12 +85,12 @@ func (t *drainTeller) after(w *World, a Action) {
 		t.passes(w)
 	}
 	t.happens(w, a, &s)
-	for _, op := range w.h.out.Childs {
-		if op.Child != words.ChildHTTP || a.kind() == actWrite || a.kind() == actSync || a.kind() == actFold || a.kind() == actHear || a.kind() == actDown {
+	for _, op := range w.h.out.ServiceCommands {
+		if op.Service != types.ServiceHTTP || a.kind() == actWrite || a.kind() == actSync || a.kind() == actFold || a.kind() == actHear || a.kind() == actDown {
 			continue
 		}
 		switch {
-		case op.What == event.StartChild:
+		case op.Verb == event.StartService:
 			t.tell("Restart")
 			t.http = "starting"
 		case t.http != "down":
@@ -101,7 +101,7 @@ func (t *drainTeller) after(w *World, a Action) {
 	if len(t.steps) == told {
 		return
 	}
-	t.tell("See", s.Phase.String(), int(s.LSN-t.base), int(s.Durable-t.base), int(s.Folded-t.base), int(s.Held), s.Ready, s.Reads, s.Writes)
+	t.tell("See", s.Phase.String(), int(s.LSN-t.base), int(s.Durable-t.base), int(s.Applied-t.base), int(s.HeldReplies), s.Ready, s.Reads, s.Writes)
 }
 
 // passes is the time that has gone by in a phase, in whole units.
@@ -109,7 +109,7 @@ func (t *drainTeller) passes(w *World) {
 	if ranks[t.was.Phase] == 0 {
 		return
 	}
-	for n := int((w.now.Mono - t.entry) / words.Instant(unit)); t.gone < n; t.gone++ {
+	for n := int((w.now.Mono - t.entry) / types.Instant(unit)); t.gone < n; t.gone++ {
 		t.tell("Pass")
 	}
 }
@@ -121,7 +121,7 @@ func (t *drainTeller) happens(w *World, a Action, s *event.Status) {
 		t.asks++
 		k := t.asks
 		t.tell("Send", k)
-		t.cur[a.n()], t.held[k] = k, s.Held > t.was.Held || s.LSN > t.was.LSN
+		t.cur[a.n()], t.held[k] = k, s.HeldReplies > t.was.HeldReplies || s.LSN > t.was.LSN
 		t.tell("Enter", k, t.held[k])
 	case actUp:
 		t.tell("Up")
@@ -136,10 +136,10 @@ func (t *drainTeller) happens(w *World, a Action, s *event.Status) {
 		t.hears(s)
 	default:
 	}
-	if s.Ailing.Has(words.Stalled) && !t.was.Ailing.Has(words.Stalled) {
+	if s.DegradedBy.Has(types.JournalStalled) && !t.was.DegradedBy.Has(types.JournalStalled) {
 		t.tell("Stall")
 	}
-	if failed := s.Ailing.Has(words.JournalFailed) && !t.was.Ailing.Has(words.JournalFailed); failed {
+	if failed := s.DegradedBy.Has(types.JournalFailed) && !t.was.DegradedBy.Has(types.JournalFailed); failed {
 		t.tell("Fail")
 		clear(t.held) // one batch after the other: whoever waits, waits for what is lost
 	}
@@ -158,7 +158,7 @@ func (t *drainTeller) hears(s *event.Status) {
 	switch {
 	case t.word == durable && s.Durable > t.was.Durable:
 		t.tell("Sync", int(s.Durable-t.base))
-	case t.word == folds && s.Folded > t.was.Folded:
+	case t.word == folds && s.Applied > t.was.Applied:
 		t.tell("Fold")
 	case t.word == ended && t.http == "ending":
 		t.tell("Ended")

@@ -4,7 +4,7 @@ import (
 	"macronode/core/event"
 	"macronode/core/node"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // walletPlan is what Wallet knows of: no holds, no batches, no keys that are over.
@@ -45,7 +45,7 @@ func frames(p *page) (n int) {
 	return n
 }
 
-func (w *World) framesTo(lsn words.LSN) int {
+func (w *World) framesTo(lsn types.LSN) int {
 	if p := w.last.upto(lsn); p != nil {
 		return frames(p)
 	}
@@ -62,7 +62,7 @@ func (t *walletTeller) before(w *World, a Action) {
 func (t *walletTeller) ask(i int) (client int) {
 	t.asks++
 	t.cur[i] = t.asks
-	one, side := &t.wish.r, func(n words.Name) string {
+	one, side := &t.wish.r, func(n types.Name) string {
 		if len(n.Text) == 0 {
 			return "nobody"
 		}
@@ -85,8 +85,8 @@ func (t *walletTeller) after(w *World, a Action) {
 	if a.kind() == actAsk {
 		t.decided(w, a.n())
 	}
-	var v node.View
-	w.node.View(&v)
+	var v node.SpecView
+	w.node.SpecView(&v)
 	if n := w.framesTo(v.Durable); n > t.durable {
 		t.tell("Sync", n)
 		t.durable = n
@@ -126,8 +126,8 @@ func (t *walletTeller) decided(w *World, i int) {
 		for range w.last.outcome + 1 {
 			rest, _ = record.Next(rest, &r)
 		}
-		if t.held[k] = frames(w.last); r.Kind == record.Moved {
-			t.tell("Moved", k, int(r.Seq), int(r.FromNow.Lo), int(r.ToNow.Lo))
+		if t.held[k] = frames(w.last); r.Kind == record.Posted {
+			t.tell("Moved", k, int(r.Seq), int(r.FromBalance.Lo), int(r.ToBalance.Lo))
 		} else {
 			t.tell("Refused", k, map[event.Problem]string{event.NonceUsed: "used", event.InsufficientFunds: "short"}[r.Problem], int(r.Nonce))
 		}
@@ -146,7 +146,7 @@ func (t *walletTeller) heard(w *World, i int) {
 	case blank(m.Problem):
 		t.tell("Patience", k)
 	case m.Problem == event.None:
-		t.tell("Leave", k, "record", w.framesTo(m.Place.LSN), 0)
+		t.tell("Leave", k, "record", w.framesTo(m.Position.LSN), 0)
 	case m.Problem == event.NonceAhead:
 		t.tell("Leave", k, "ahead", 0, int(c.told.nonce))
 	default:

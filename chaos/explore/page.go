@@ -7,9 +7,9 @@ import (
 
 	"macronode/core/digest"
 	"macronode/core/event"
-	"macronode/core/receipt"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // A page is a frame with all that came before it: a journal is its last page. The
@@ -18,30 +18,30 @@ import (
 type page struct {
 	before   *page // nil: of an empty journal
 	children []*page
-	lsn      words.LSN
-	at       words.Time
+	lsn      types.LSN
+	at       types.Time
 	body     []byte
-	hash     words.Hash64 // of all bytes up to here
-	state    words.Hash64 // what outlives the process, as the node that wrote it had it
-	root     words.Root
-	journal  words.JournalID
+	hash     types.Hash64 // of all bytes up to here
+	state    types.Hash64 // what outlives the process, as the node that wrote it had it
+	root     types.Root
+	journal  types.JournalID
 	books    books // after it
 	outcome  int   // the index of the record that a key keeps; -1: there is none
 	of       *wish
-	forgot   words.LSN // keys that left, by this page
-	gone     words.LSN // and by all up to it
+	forgot   types.LSN // keys that left, by this page
+	gone     types.LSN // and by all up to it
 	lapsed   bool
 	records  uint16
 	bad      error
 }
 
 // id is the place of the outcome.
-func (k kept) id() words.TxID {
-	return words.NewTxID(k.page.journal, words.Place{LSN: k.page.lsn, Index: k.index})
+func (k kept) id() types.TxID {
+	return types.NewTxID(k.page.journal, types.Position{LSN: k.page.lsn, Index: k.index})
 }
 
 // upto is the page with an LSN, p or one before it; nil when there is none.
-func (p *page) upto(lsn words.LSN) *page {
+func (p *page) upto(lsn types.LSN) *page {
 	for ; p != nil && p.lsn > lsn; p = p.before {
 	}
 	if p == nil || p.lsn != lsn {
@@ -55,7 +55,7 @@ func (p *page) has(one *page) bool { return p.upto(one.lsn) == one }
 
 // next is the page that follows p with a body, and judges it when it is new. That a
 // journal was written before tells what the node must have in memory now.
-func (h *house) next(p *page, body []byte, lsn words.LSN, state words.Hash64) *page {
+func (h *house) next(p *page, body []byte, lsn types.LSN, state types.Hash64) *page {
 	for _, c := range p.children {
 		if bytes.Equal(c.body, body) {
 			if c.state != state {
@@ -80,7 +80,7 @@ func (h *house) next(p *page, body []byte, lsn words.LSN, state words.Hash64) *p
 
 // judge reads a page as a stranger would, and holds each record against the books.
 func (h *house) judge(p *page) error {
-	head, rest, err := record.Whole(p.body)
+	head, rest, err := record.OpenWhole(p.body)
 	switch {
 	case err != nil:
 		return fmt.Errorf("frame %v: %w", p.lsn, err)
@@ -95,23 +95,23 @@ func (h *house) judge(p *page) error {
 		var r record.Record
 		rest, _ = record.Next(rest, &r)
 		switch {
-		case r.Kind == record.Booted:
+		case r.Kind == record.Started:
 			p.journal = r.Journal
-		case r.Kind == record.Forgot:
+		case r.Kind == record.KeysForgotten:
 			p.forgot, p.gone = r.Upto, r.Upto
-		case r.Kind == record.Lapsed:
+		case r.Kind == record.HoldExpired:
 			p.lapsed = true
 			err = p.books.lapse(p.at, &r)
-		case r.Keyed() && len(items) > 0:
+		case r.IsOutcome() && len(items) > 0:
 			err = h.item(p, i, &r, &items[0])
 			items = items[1:]
-		case r.Keyed():
+		case r.IsOutcome():
 			if err = h.keyed(p, i, &r); r.Kind == record.Batched && r.Problem == event.None {
 				items = p.of.r.Items
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %v at %v", err, r.Kind, words.Place{LSN: p.lsn, Index: i})
+			return fmt.Errorf("%w: %v at %v", err, r.Kind, types.Position{LSN: p.lsn, Index: i})
 		}
 	}
 	if len(items) > 0 {
@@ -124,7 +124,7 @@ func (h *house) judge(p *page) error {
 func (h *house) item(p *page, index uint16, r *record.Record, asked *event.Item) error {
 	want := p.books.decide(p.at, r.Tenant, asked)
 	switch {
-	case want != r.Problem || (want == event.None) != (r.Kind != record.Refused):
+	case want != r.Problem || (want == event.None) != (r.Kind != record.Rejected):
 		return fmt.Errorf("the twin: an item of %v is %q, want %q", p.of, r.Problem.Code(), want.Code())
 	case want != event.None:
 		return nil
@@ -138,7 +138,7 @@ func (h *house) keyed(p *page, index uint16, r *record.Record) error {
 		return fmt.Errorf("one step: a second outcome")
 	}
 	for _, one := range h.wishes {
-		if bytes.Equal(one.r.Key.Text, r.Key.Text) && one.r.Asked == r.Asked && one.r.Tenant == r.Tenant {
+		if bytes.Equal(one.r.Key.Text, r.Key.Text) && one.r.Hash == r.Hash && one.r.Tenant == r.Tenant {
 			p.of = one
 		}
 	}
@@ -146,13 +146,13 @@ func (h *house) keyed(p *page, index uint16, r *record.Record) error {
 		return fmt.Errorf("nobody asked: key %s", r.Key.Text)
 	}
 	k := &p.books.keys[p.of.key]
-	if k.page != nil && p.at < k.page.at.Plus(h.scope.ttl) {
+	if k.page != nil && p.at < k.page.at.Add(h.scope.ttl) {
 		return fmt.Errorf("one outcome: key %s has one at %v, in its time", r.Key.Text, k.page.lsn)
 	}
 	v := p.books.expects(p.at, &p.of.r)
 	want := v.why
 	batch := r.Kind == record.Batched
-	if want != r.Problem || (want == event.None) == (r.Kind == record.Refused) && !batch || batch && v.item > 0 && r.Items+1 != v.item {
+	if want != r.Problem || (want == event.None) == (r.Kind == record.Rejected) && !batch || batch && v.item > 0 && r.Items+1 != v.item {
 		return fmt.Errorf("the twin: %v is %q, want %q", p.of, r.Problem.Code(), want.Code())
 	}
 	if want != event.None && !stays(want) {
@@ -175,7 +175,7 @@ func (h *house) keyed(p *page, index uint16, r *record.Record) error {
 // stays reports that a key keeps a problem for ever: asked again, it is no other.
 func stays(p event.Problem) bool {
 	switch p {
-	case event.OverAmount, event.InsufficientFunds, event.NonceUsed, event.HoldState, event.NotBeneficiary, event.OverHold, event.RefUsed:
+	case event.AmountLimitExceeded, event.InsufficientFunds, event.NonceUsed, event.HoldNotActive, event.NotBeneficiary, event.HoldAmountExceeded, event.RefUsed:
 		return true
 	default:
 		return false

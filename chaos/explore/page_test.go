@@ -5,7 +5,7 @@ import (
 
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // TestPagesAreJudged: a frame that is not what was asked, or not what comes of it, is
@@ -17,41 +17,41 @@ func TestPagesAreJudged(t *testing.T) {
 	pay, over := h.scripts[0][0], h.scripts[0][1]
 	said := func(of *wish, kind record.Kind, p event.Problem, fromNow, toNow uint64) record.Record {
 		i := &of.r.Item
-		r := record.Record{Kind: kind, Op: i.Op, Tenant: 1, Caller: boss.ID, Key: of.r.Key, Asked: of.r.Asked, Problem: p}
-		if kind == record.Moved {
+		r := record.Record{Kind: kind, Op: i.Op, Tenant: 1, Caller: boss.ID, Key: of.r.Key, Hash: of.r.Hash, Problem: p}
+		if kind == record.Posted {
 			r.From, r.To, r.Asset, r.Amount, r.Nonce = i.From, i.To, i.Asset, i.Amount, i.Nonce
-			r.Seq, r.FromNow, r.ToNow, r.Spent = 3, words.Units(fromNow), words.Units(toNow), i.Amount
+			r.Seq, r.FromBalance, r.ToBalance, r.DebitedToday = 3, types.MinorUnits(fromNow), types.MinorUnits(toNow), i.Amount
 		}
 		return r
 	}
-	good := said(pay, record.Moved, event.None, 2, 3)
-	other := said(pay, record.Moved, event.None, 2, 3)
-	other.Asked = words.Asked{1}
-	stranger := said(pay, record.Moved, event.None, 2, 3)
+	good := said(pay, record.Posted, event.None, 2, 3)
+	other := said(pay, record.Posted, event.None, 2, 3)
+	other.Hash = types.RequestHash{1}
+	stranger := said(pay, record.Posted, event.None, 2, 3)
 	stranger.Tenant = 2
-	id := words.NewTxID(last.journal, words.Place{LSN: last.lsn})
+	id := types.NewTxID(last.journal, types.Position{LSN: last.lsn})
 	for what, c := range map[string]struct {
-		lsn     words.LSN
-		at      words.Time
+		lsn     types.LSN
+		at      types.Time
 		records []record.Record
 		rule    string
 	}{
 		"a payment":                          {last.lsn + 1, begin, []record.Record{good}, ""},
-		"a refusal":                          {last.lsn + 1, begin, []record.Record{said(over, record.Refused, event.InsufficientFunds, 0, 0)}, ""},
+		"a refusal":                          {last.lsn + 1, begin, []record.Record{said(over, record.Rejected, event.InsufficientFunds, 0, 0)}, ""},
 		"a frame of nothing":                 {last.lsn + 1, begin, nil, ""},
 		"a gap":                              {last.lsn + 2, begin, nil, "frame order"},
 		"an earlier time":                    {last.lsn + 1, begin - 1, nil, "time goes back"},
-		"money from nowhere":                 {last.lsn + 1, begin, []record.Record{said(pay, record.Moved, event.None, 2, 4)}, "the twin"},
-		"money that stays":                   {last.lsn + 1, begin, []record.Record{said(pay, record.Moved, event.None, 5, 3)}, "the twin"},
-		"more than there is":                 {last.lsn + 1, begin, []record.Record{said(over, record.Moved, event.None, 0, 9)}, "the twin"},
-		"a refusal for nothing":              {last.lsn + 1, begin, []record.Record{said(pay, record.Refused, event.InsufficientFunds, 0, 0)}, "the twin"},
-		"a refusal for another reason":       {last.lsn + 1, begin, []record.Record{said(over, record.Refused, event.NonceUsed, 0, 0)}, "the twin"},
+		"money from nowhere":                 {last.lsn + 1, begin, []record.Record{said(pay, record.Posted, event.None, 2, 4)}, "the twin"},
+		"money that stays":                   {last.lsn + 1, begin, []record.Record{said(pay, record.Posted, event.None, 5, 3)}, "the twin"},
+		"more than there is":                 {last.lsn + 1, begin, []record.Record{said(over, record.Posted, event.None, 0, 9)}, "the twin"},
+		"a refusal for nothing":              {last.lsn + 1, begin, []record.Record{said(pay, record.Rejected, event.InsufficientFunds, 0, 0)}, "the twin"},
+		"a refusal for another reason":       {last.lsn + 1, begin, []record.Record{said(over, record.Rejected, event.NonceUsed, 0, 0)}, "the twin"},
 		"what nobody asked":                  {last.lsn + 1, begin, []record.Record{other}, "nobody asked"},
 		"another tenant's":                   {last.lsn + 1, begin, []record.Record{stranger}, "nobody asked"},
 		"two outcomes":                       {last.lsn + 1, begin, []record.Record{good, good}, "one step"},
-		"a hold that ends before its time":   {last.lsn + 1, begin, []record.Record{{Kind: record.Lapsed, Tenant: 1, Seq: 3, Hold: id}}, "a hold lapses"},
-		"a hold that is over":                {last.lsn + 1, begin + 1000, []record.Record{{Kind: record.Lapsed, Tenant: 1, Seq: 3, Hold: id}}, ""},
-		"a hold that nobody ever opened":     {last.lsn + 1, begin + 1000, []record.Record{{Kind: record.Lapsed, Tenant: 1, Seq: 3, Hold: words.NewTxID(9, words.Place{LSN: 1})}}, "a hold lapses"},
+		"a hold that ends before its time":   {last.lsn + 1, begin, []record.Record{{Kind: record.HoldExpired, Tenant: 1, Seq: 3, Hold: id}}, "a hold lapses"},
+		"a hold that is over":                {last.lsn + 1, begin + 1000, []record.Record{{Kind: record.HoldExpired, Tenant: 1, Seq: 3, Hold: id}}, ""},
+		"a hold that nobody ever opened":     {last.lsn + 1, begin + 1000, []record.Record{{Kind: record.HoldExpired, Tenant: 1, Seq: 3, Hold: types.NewTxID(9, types.Position{LSN: 1})}}, "a hold lapses"},
 		"a first outcome, for the next case": {last.lsn + 1, begin + 1, []record.Record{good}, ""},
 	} {
 		body := record.Begin(nil, c.lsn, c.at)
@@ -69,7 +69,7 @@ func TestPagesAreJudged(t *testing.T) {
 			t.Errorf("%s: the same journal, and two states", what)
 		}
 		h.err = nil
-		if c.rule == "" && len(c.records) > 0 && c.records[0].Keyed() { // and once more
+		if c.rule == "" && len(c.records) > 0 && c.records[0].IsOutcome() { // and once more
 			again := record.Begin(nil, c.lsn+1, c.at+1)
 			again, _ = record.Add(again, 0, &c.records[0])
 			if q := h.next(p, again, c.lsn+1, 9); q.bad == nil || rule(q.bad) != "one outcome" {

@@ -5,17 +5,17 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // begin is when every world begins.
-const begin = words.Time(1_700_000_000_000)
+const begin = types.Time(1_700_000_000_000)
 
 func ask(key int, op event.Op, from, to string, amount, nonce uint64) wish {
 	w := wish{key: key}
 	w.r.Key.Text = fmt.Appendf(nil, "key%d", key)
-	w.r.Item = event.Item{Op: op, From: words.Name{Text: []byte(from)}, To: words.Name{Text: []byte(to)}, Asset: words.Name{Text: []byte("EUR/2")},
-		Amount: words.Units(amount), Nonce: words.Nonce(nonce)}
+	w.r.Item = event.Item{Op: op, From: types.Name{Text: []byte(from)}, To: types.Name{Text: []byte(to)}, Asset: types.Name{Text: []byte("EUR/2")},
+		Amount: types.MinorUnits(amount), Nonce: types.Nonce(nonce)}
 	return w
 }
 
@@ -31,7 +31,7 @@ func burn(key int, from string, amount, nonce uint64) wish {
 
 func hold(key int, from string, amount, nonce uint64, until time.Duration) wish {
 	w := ask(key, event.Hold, from, "", amount, nonce)
-	w.r.Until = begin.Plus(until)
+	w.r.ExpiresAt = begin.Add(until)
 	return w
 }
 
@@ -43,7 +43,7 @@ func capture(key, of int, from, to string, amount uint64) wish {
 
 func freeze(key int, of string) wish {
 	w := ask(key, event.Freeze, of, "", 0, 0)
-	w.r.Asset = words.Name{}
+	w.r.Asset = types.Name{}
 	return w
 }
 

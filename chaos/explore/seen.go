@@ -1,6 +1,6 @@
 package explore
 
-import "macronode/core/words"
+import "macronode/core/types"
 
 // seen is the states that were met, by 63 bits of their hashes. The last bit says that
 // a state is on the way to the one at hand: to meet it again is to go round.
@@ -31,7 +31,7 @@ func newSeen(room int) seen {
 func (s *seen) full() bool { return s.count > s.room }
 
 // open notes a state, which is on the way from now on, if it is a fresh one.
-func (s *seen) open(h words.Hash64) (slot int, was meeting) {
+func (s *seen) open(h types.Hash64) (slot int, was meeting) {
 	key := uint64(h) | 1 // so none is 0, which is a free slot
 	mask := len(s.slots) - 1
 	for slot = int(key>>20) & mask; s.slots[slot] != 0; slot = (slot + 1) & mask {

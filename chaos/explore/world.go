@@ -7,7 +7,7 @@ import (
 	"macronode/core/event"
 	"macronode/core/node"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A World is the node and all that stands around it, each at its place on the way of a
@@ -35,7 +35,7 @@ type World struct {
 	h    *house
 	node *node.Node // of this world alone; of no meaning unless it is alive
 
-	now     words.Now
+	now     types.Now
 	life    life
 	last    *page // frames that the node has emitted
 	handed  *page // of them, those that the journal was given
@@ -49,15 +49,15 @@ type World struct {
 	tail    uint8 // frames that it left beyond those that were safe
 
 	mark, table *page // what the index has; what it has for ever
-	heard       words.LSN
+	heard       types.LSN
 	clients     [2]client
 	facts       [maxKeys]fact
 	left        budget
 	http        door
-	began       words.Instant // the drain; 0: it has not
-	flushed     words.LSN     // as far as the node has heard
-	flush       words.Instant // what comes after that began to be flushed
-	emitted     words.Instant // the last frame
+	began       types.Instant // the drain; 0: it has not
+	flushed     types.LSN     // as far as the node has heard
+	flush       types.Instant // what comes after that began to be flushed
+	emitted     types.Instant // the last frame
 }
 
 type life uint8
@@ -119,7 +119,7 @@ func (q *queue) pop() word {
 
 func (q *queue) full() bool { return int(q.count) == len(q.words) }
 
-func (q *queue) mix(h words.Hash64) words.Hash64 {
+func (q *queue) mix(h types.Hash64) types.Hash64 {
 	h = h.Mix(uint64(q.count))
 	for _, w := range q.words[:q.count] {
 		h = w.page.mix(h.Mix(uint64(w.what)).Mix(uint64(w.bytes)))
@@ -127,7 +127,7 @@ func (q *queue) mix(h words.Hash64) words.Hash64 {
 	return h
 }
 
-func (p *page) mix(h words.Hash64) words.Hash64 {
+func (p *page) mix(h types.Hash64) types.Hash64 {
 	if p == nil {
 		return h.Mix(1)
 	}
@@ -165,9 +165,9 @@ func Open(s Plan) *World {
 }
 
 func (h *house) world() *World {
-	w := &World{h: h, now: words.Now{Mono: 1, Wall: begin, Synced: true}, last: h.empty, handed: h.empty, wrote: h.empty,
+	w := &World{h: h, now: types.Now{Mono: 1, Wall: begin, Synced: true}, last: h.empty, handed: h.empty, wrote: h.empty,
 		safe: h.empty, folded: h.empty, mark: h.empty, table: h.empty}
-	w.node = node.New(h.config, h.fresh(), 1, words.NewDice(1))
+	w.node = node.New(h.config, h.fresh(), 1, types.NewRand(1))
 	return w
 }
 
@@ -198,7 +198,7 @@ func (w *World) settle() {
 func (w *World) CopyTo(dst *World) {
 	n := dst.node
 	if *dst = *w; n == nil {
-		n = node.New(w.h.config, w.h.fresh(), 1, words.NewDice(1))
+		n = node.New(w.h.config, w.h.fresh(), 1, types.NewRand(1))
 	}
 	if dst.node = n; w.life == alive {
 		w.node.CopyTo(n)
@@ -206,16 +206,16 @@ func (w *World) CopyTo(dst *World) {
 }
 
 // Hash is of all that decides what follows.
-func (w *World) Hash() words.Hash64 {
-	h := words.Hash64(w.life)
+func (w *World) Hash() types.Hash64 {
+	h := types.Hash64(w.life)
 	if w.life == alive {
 		h = h.Mix(uint64(w.node.Hash()))
 	}
-	h = h.Mix(uint64(w.now.Mono)).Mix(uint64(w.now.Wall)).MixBit(w.now.Synced)
+	h = h.Mix(uint64(w.now.Mono)).Mix(uint64(w.now.Wall)).MixBool(w.now.Synced)
 	for _, p := range [...]*page{w.last, w.handed, w.wrote, w.safe, w.folded, w.mark, w.table} {
 		h = p.mix(h)
 	}
-	h = w.folds.mix(w.late.mix(h)).MixBit(w.failing).MixBit(w.cut).Mix(uint64(w.tail)).Mix(uint64(w.heard))
+	h = w.folds.mix(w.late.mix(h)).MixBool(w.failing).MixBool(w.cut).Mix(uint64(w.tail)).Mix(uint64(w.heard))
 	for i := range w.clients {
 		h = w.clients[i].mix(h)
 	}
@@ -225,7 +225,7 @@ func (w *World) Hash() words.Hash64 {
 	l := &w.left
 	h = h.Mix(uint64(l.powers) | uint64(l.kills)<<8 | uint64(l.fails)<<16 | uint64(l.leaves)<<24 | uint64(l.passes)<<32 |
 		uint64(l.jumps)<<40 | uint64(l.tables)<<48 | uint64(l.drains)<<56).Mix(uint64(l.aborts) | uint64(l.downs)<<8)
-	return h.MixBit(w.http.up).MixBit(w.http.wanted).MixBit(w.http.killed).Mix(uint64(w.began)).
+	return h.MixBool(w.http.up).MixBool(w.http.wanted).MixBool(w.http.killed).Mix(uint64(w.began)).
 		Mix(uint64(w.flushed)).Mix(uint64(w.flush)).Mix(uint64(w.emitted))
 }
 
@@ -247,7 +247,7 @@ func (w *World) Check() error {
 	if w.life != alive {
 		return nil
 	}
-	if w.http.wanted && w.phase() >= words.Draining {
+	if w.http.wanted && w.phase() >= types.Draining {
 		return fmt.Errorf("X7: the door is closed, and the listener was not asked to end")
 	}
 	if err := w.waits(); err != nil {
@@ -263,11 +263,11 @@ func (w *World) Check() error {
 
 // waits wants an end of everything that waits to be in sight.
 func (w *World) waits() error {
-	var v node.View
-	w.node.View(&v)
+	var v node.SpecView
+	w.node.SpecView(&v)
 	c := &w.h.config
 	due, any := w.node.Due()
-	by := func(what string, at words.Instant) error {
+	by := func(what string, at types.Instant) error {
 		if !any || due > at {
 			return fmt.Errorf("X9: %s ends by %d, and the node is due at %d, %v", what, at, due, any)
 		}
@@ -275,26 +275,26 @@ func (w *World) waits() error {
 	}
 	err := error(nil)
 	outstanding, writes := w.flushed < w.last.lsn && !v.Failed, !v.Failed && !v.Stalled
-	if v.Stalled && (!outstanding && !v.Failed || w.now.Mono < w.flush.Plus(c.Stall)) {
+	if v.Stalled && (!outstanding && !v.Failed || w.now.Mono < w.flush.Add(c.StallThreshold)) {
 		err = fmt.Errorf("X10: stalled at %d, of a flush that began at %d", w.now.Mono, w.flush)
 	}
 	if outstanding {
-		err = errors.Join(err, by("a flush", w.flush.Plus(c.Fail)))
+		err = errors.Join(err, by("a flush", w.flush.Add(c.SyncTimeout)))
 	}
 	if outstanding && !v.Stalled {
-		err = errors.Join(err, by("a flush without a stall", w.flush.Plus(c.Stall)))
+		err = errors.Join(err, by("a flush without a stall", w.flush.Add(c.StallThreshold)))
 	}
 	for i := range w.clients {
 		if one := &w.clients[i]; one.state == waiting {
-			err = errors.Join(err, by("a client's patience", one.since.Plus(c.Patience)))
+			err = errors.Join(err, by("a client's patience", one.since.Add(c.CommitTimeout)))
 		}
 	}
 	if w.flushed == w.last.lsn && w.last.records > 0 && writes {
-		err = errors.Join(err, by("the last frame's silence", w.emitted.Plus(c.Vouch)))
+		err = errors.Join(err, by("the last frame's silence", w.emitted.Add(c.HeartbeatInterval)))
 	}
 	for i := range w.last.books.holds {
 		if p := &w.last.books.holds[i]; p.open && p.until <= w.now.Wall && writes {
-			err = errors.Join(err, by("a hold that is over", w.now.Mono.Plus(c.Sweep)))
+			err = errors.Join(err, by("a hold that is over", w.now.Mono.Add(c.SweepInterval)))
 		}
 	}
 	return err
@@ -321,7 +321,7 @@ func (w *World) ends() error {
 	if h.err != nil {
 		return h.err
 	}
-	if after := s.now.Mono - w.began; s.life != over || after > words.Instant(d.LameDuck+d.Drain+d.Abort) {
+	if after := s.now.Mono - w.began; s.life != over || after > types.Instant(d.LameDuck+d.Drain+d.Abort) {
 		return fmt.Errorf("X7: a drain without end: after %d ns the life is %d", after, s.life)
 	}
 	return nil

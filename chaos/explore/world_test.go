@@ -5,7 +5,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"macronode/ci/flip"
+	"macronode/ci/hashcoverage"
 	"macronode/core/event"
 )
 
@@ -31,9 +31,9 @@ func busy(t *testing.T) *World {
 // TestHashForgetsNothing: of a world. Its node's hash is held to the same in core/node.
 func TestHashForgetsNothing(t *testing.T) {
 	w := busy(t)
-	flip.Every(t, w, w.Hash,
+	hashcoverage.Every(t, w, w.Hash,
 		"h: what all worlds of a scope share", "node: held to it in its own room",
-		"last: a page, see below", "handed: a page", "wrote: a page", "safe: a page", "folded: a page", "mark: a page", "table: a page",
+		"last: a page, see below", "handed: a page", "wrote: a page", "safe: a page", "folded: a page", "savepointRows: a page", "table: a page",
 		"late.words[].page: a page", "folds.words[].page: a page", "late.count: a length, see below", "folds.count: a length",
 		"clients[].want.page: a page", "clients[].asked: a page", "clients[].wish: see below", "facts[].page: a page")
 }
@@ -78,7 +78,7 @@ func TestHashSeesPages(t *testing.T) {
 		"a batch":     func(w *World) { w.folds.pop() },
 		"a wish":      func(w *World) { w.clients[1].wish = w.h.wishes[1] },
 		"no wish":     func(w *World) { w.clients[0].wish = nil },
-		"the node":    func(w *World) { w.node.Step(w.now, event.Room{Free: 0}, &w.h.out) },
+		"the node":    func(w *World) { w.node.Step(w.now, event.DiskFree{Bytes: 0}, &w.h.out) },
 		"its life":    func(w *World) { w.life = dead },
 	} {
 		var again World

@@ -11,7 +11,7 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A process cannot be given another wall clock while it runs; that is what chaos/sim has
@@ -83,8 +83,8 @@ func (h *house) lived(away time.Duration) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	arena := record.Begin(nil, 1, words.Time(time.Now().Add(away).UnixMilli()))
-	arena, _ = record.Add(arena, 0, &record.Record{Kind: record.Booted, Journal: 7})
+	arena := record.Begin(nil, 1, types.Time(time.Now().Add(away).UnixMilli()))
+	arena, _ = record.Add(arena, 0, &record.Record{Kind: record.Started, Journal: 7})
 	_, err = j.Write(arena, []event.Frame{{LSN: 1, Len: uint32(len(arena))}})
 	_, failed := j.Sync()
 	if err := errors.Join(err, failed, j.Close()); err != nil {

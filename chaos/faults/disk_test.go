@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"macronode/adapters/contract"
 	"macronode/adapters/fs"
+	"macronode/adapters/fstest"
 	"macronode/chaos/faults"
 )
 
@@ -24,7 +24,7 @@ const hands = "MACRONODE_TEST_DISK"
 // TestContract: a disk without trouble is a directory like any other.
 func TestContract(t *testing.T) {
 	if dir := os.Getenv(hands); dir != "" {
-		contract.FS(t, func(t *testing.T) fs.FS {
+		fstest.FS(t, func(t *testing.T) fs.FS {
 			dir, err := os.MkdirTemp(dir, "")
 			if err != nil {
 				t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 	"macronode/chaos/kill"
 	"macronode/chaos/mutants"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 var bugs = flag.Bool("bugs", false, "see the certificate refuse binaries that have bugs: builds one each")
@@ -26,7 +26,7 @@ type bug struct {
 func put(file, was, now string) mutants.Edit { return mutants.Edit{File: file, Old: was, New: now} }
 
 func broken() []bug {
-	const journal, follower, node = "adapters/journalfile/journal.go", "adapters/follower/follower.go", "core/node/node.go"
+	const journal, follower, node = "adapters/journalfile/journal.go", "adapters/readmodel/follower.go", "core/node/node.go"
 	return []bug{
 		{"answered before it is written", []mutants.Edit{
 			put(journal, "\t\"sync/atomic\"\n", "\t\"sync/atomic\"\n\t\"time\"\n"),
@@ -34,7 +34,7 @@ func broken() []bug {
 				"file, at := j.file, j.size\n\ttime.AfterFunc(50*time.Millisecond, func() { _, _ = file.WriteAt(buf, at) })\n\tif err := error(nil); err != nil {"),
 		}, 4, "was answered, and"},
 		{"keys forgotten at recovery", []mutants.Edit{ // it would not start a third time: a key that is there twice is broken
-			put(node, "\t\"macronode/core/event\"\n", "\t\"macronode/core/event\"\n\t\"macronode/core/idem\"\n"),
+			put(node, "\t\"macronode/core/event\"\n", "\t\"macronode/core/event\"\n\t\"macronode/core/idempotency\"\n"),
 			put(node, "\tseed := dice\n", "\tseed := dice\n\ts.Idem = idem.New(c.State.Idem, words.Hash64(seed.Below(1<<62)))\n"),
 		}, 2, "has a record where no answer says so"},
 		{"balances without what is held", []mutants.Edit{
@@ -69,7 +69,7 @@ func TestBugs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, all, dice := &kill.Node{Binary: binary, Data: t.TempDir()}, clients(16), words.NewDice(*seed)
+		n, all, dice := &kill.Node{Binary: binary, Data: t.TempDir()}, clients(16), types.NewRand(*seed)
 		for range b.lives {
 			start(t, n)
 			if err := underLoad(t, n, all, &dice); err != nil {

@@ -11,14 +11,14 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/chaos/recall"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
 // began is when the clients' time began; all of them have one clock.
 var began = time.Now()
 
-func now() words.Instant { return words.Instant(time.Since(began)) }
+func now() types.Instant { return types.Instant(time.Since(began)) }
 
 // A Certificate says what was certified.
 type Certificate struct {
@@ -37,7 +37,7 @@ func Certify(data string, all []*Client) (Certificate, error) {
 	for _, c := range all {
 		for _, op := range c.said.Ops() {
 			if op.Kind == history.Read {
-				op.Place = found.Seen(words.DefaultTenant, c.saw[op.Key])
+				op.Place = found.Seen(types.DefaultTenant, c.saw[op.Key])
 			}
 			ops = append(ops, op)
 		}

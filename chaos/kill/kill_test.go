@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"macronode/chaos/kill"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 var (
@@ -30,7 +30,7 @@ func TestKill(t *testing.T) {
 	}
 	n := &kill.Node{Binary: binary, Data: t.TempDir()}
 	all := clients(16)
-	dice := words.NewDice(*seed)
+	dice := types.NewRand(*seed)
 	held := make([]int, len(all))
 	for life := range *kills + 1 {
 		start(t, n)
@@ -86,13 +86,13 @@ func clients(n uint32) (all []*kill.Client) {
 
 // underLoad ends a life of n: it is killed while all clients ask, some of whom were
 // answered.
-func underLoad(t *testing.T, n *kill.Node, all []*kill.Client, dice *words.Dice) error {
+func underLoad(t *testing.T, n *kill.Node, all []*kill.Client, dice *types.Rand) error {
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- kill.Together(ctx, n, all) }()
 	awaitFolded(t, n, folded(t, n)+3*uint64(len(all)))
-	time.Sleep(time.Duration(dice.Below(180)) * time.Millisecond) // the moment is what is drawn here
+	time.Sleep(time.Duration(dice.Uint64n(180)) * time.Millisecond) // the moment is what is drawn here
 	n.Kill()
 	return <-done
 }

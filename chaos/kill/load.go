@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"macronode/chaos/twin"
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
@@ -42,12 +42,12 @@ type Client struct {
 	Cut     error // a request that was sent and got no answer
 
 	said *history.Recorder[ask, string]
-	saw  map[history.Key]words.Seq // each read, the last movement that it says it saw
+	saw  map[history.Key]types.Seq // each read, the last movement that it says it saw
 }
 
 // NewClient has an account of its own. Its number is nobody else's.
 func NewClient(number uint32) *Client {
-	return &Client{name: fmt.Sprintf("client:%d", number), said: history.NewRecorder[ask, string](number), saw: map[history.Key]words.Seq{}}
+	return &Client{name: fmt.Sprintf("client:%d", number), said: history.NewRecorder[ask, string](number), saw: map[history.Key]types.Seq{}}
 }
 
 func (c *Client) next() *Answer {
@@ -164,7 +164,7 @@ func (c *Client) look(ctx context.Context, n *Node) error {
 	if err != nil {
 		return &odd{fmt.Sprintf("%s: %v: %s", account, err, answer)}
 	}
-	c.said.Return(op, now(), words.Place{}, b.String()) // of which place Certify finds out
+	c.said.Return(op, now(), types.Position{}, b.String()) // of which place Certify finds out
 	c.saw[op] = b.Seq
 	if c.lost {
 		c.nonce, c.lost = b.Next-1, false

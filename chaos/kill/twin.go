@@ -8,7 +8,7 @@ import (
 
 	"macronode/chaos/recall"
 	"macronode/chaos/twin"
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/ledger"
 )
 
@@ -26,11 +26,11 @@ func newTwin(found *recall.Memory) reader {
 	much := new(big.Int).Lsh(big.NewInt(1), 100)
 	return reader{twin.New(ledger.Limits{Tenants: room, Accounts: room, Holdings: room, Assets: room,
 		Holds: room, TenantAccounts: room, TenantHoldings: room, TenantAssets: room, TenantHolds: room, AccountHolds: room,
-		HoldFor: words.HoldFor.Milliseconds(), Amount: much, Day: much, IssueDay: much, Supply: much}, found.Journal, found.Time)}
+		HoldFor: types.MaxHoldDuration.Milliseconds(), Amount: much, Day: much, IssueDay: much, Supply: much}, found.Journal, found.Time)}
 }
 
 // Step asks the twin.
-func (w reader) Step(at words.Place, q *ask) (answer string, changed bool) {
+func (w reader) Step(at types.Position, q *ask) (answer string, changed bool) {
 	parsed := q.parse()
 	return w.Twin.Step(at, &parsed)
 }
@@ -39,7 +39,7 @@ func (w reader) Step(at words.Place, q *ask) (answer string, changed bool) {
 type item struct {
 	Op, From, To, Asset, Ref string
 	Amount                   string `json:"amount_minor"`
-	Nonce                    words.Nonce
+	Nonce                    types.Nonce
 	Expires                  string `json:"expires_at"`
 }
 
@@ -47,14 +47,14 @@ type item struct {
 func (q *ask) parse() twin.Ask {
 	switch q.path {
 	case balancePath:
-		return twin.Ask{Kind: twin.Look, Tenant: words.DefaultTenant, Items: []twin.Item{{From: q.body, Asset: "EUR/2"}}}
+		return twin.Ask{Kind: twin.Look, Tenant: types.DefaultTenant, Items: []twin.Item{{From: q.body, Asset: "EUR/2"}}}
 	case "/v1/batch":
 		var asked struct {
 			Atomic bool
 			Items  []item
 		}
 		parse(q.body, &asked)
-		a := twin.Ask{Kind: twin.Batch, Tenant: words.DefaultTenant, Atomic: asked.Atomic}
+		a := twin.Ask{Kind: twin.Batch, Tenant: types.DefaultTenant, Atomic: asked.Atomic}
 		for _, i := range asked.Items {
 			a.Items = append(a.Items, i.asked())
 		}
@@ -69,10 +69,10 @@ func (q *ask) parse() twin.Ask {
 	}
 	if len(parts) == 5 { // /v1/holds/{hold_id}/capture
 		hold, err := twin.ParseHold(parts[3])
-		words.Assert(err == nil, "a hold that is none")
+		types.Assert(err == nil, "a hold that is none")
 		i.Hold = hold
 	}
-	return twin.Ask{Kind: twin.Single, Tenant: words.DefaultTenant, Items: []twin.Item{i}}
+	return twin.Ask{Kind: twin.Single, Tenant: types.DefaultTenant, Items: []twin.Item{i}}
 }
 
 // asked is i in the twin's words.
@@ -80,13 +80,13 @@ func (i item) asked() twin.Item {
 	a := twin.Item{Op: i.Op, From: i.From, To: i.To, Asset: i.Asset, Ref: i.Ref, Amount: i.Amount, Nonce: i.Nonce}
 	if i.Expires != "" {
 		until, err := time.Parse(time.RFC3339, i.Expires)
-		words.Assert(err == nil, "a time that is none")
-		a.Until = words.Time(until.UnixMilli())
+		types.Assert(err == nil, "a time that is none")
+		a.Until = types.Time(until.UnixMilli())
 	}
 	return a
 }
 
 // parse reads what a client of ours wrote.
 func parse(body string, into any) {
-	words.Assert(json.Unmarshal([]byte(body), into) == nil, "a client that writes no JSON")
+	types.Assert(json.Unmarshal([]byte(body), into) == nil, "a client that writes no JSON")
 }

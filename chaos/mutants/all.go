@@ -5,17 +5,17 @@ import "slices"
 // The checks that mutants are held against.
 const (
 	sim      = "./chaos/sim TestSeeds"
-	stories  = "./core/node TestStories"
-	ledger   = "./core/ledger"
-	idem     = "./core/idem"
+	stories  = "./core/node TestTranscripts"
+	ledger   = "./core/wallet/ledger"
+	idem     = "./core/idempotency"
 	record   = "./core/record"
-	rendered = "./core/receipt"
+	rendered = "./core/wallet/receipt"
 	state    = "./core/state"
 	table    = "./core/table"
 	clock    = "./core/clock"
 	journal  = "./adapters/journalfile"
 
-	ledgerTwin = "./core/ledger TestAgrees$"
+	ledgerTwin = "./core/wallet/ledger TestAgrees$"
 	steps      = "./chaos/trace TestLegal"
 )
 
@@ -30,101 +30,101 @@ func one(name, holds, file, was, now string, kills ...string) Mutant {
 }
 
 func money() []Mutant {
-	const decide, apply = "core/ledger/decide.go", "core/ledger/apply.go"
+	const decide, apply = "core/wallet/ledger/decide.go", "core/wallet/ledger/apply.go"
 	return []Mutant{
 		one("nonce at least for exactly", "M2", decide, "case asked > next:", "case false:", ledger, sim, "./chaos/explore TestScopes/same"),
 		one("used nonce accepted", "M2: ron-wallet nonce rollback", decide, "case asked < next:", "case false:", ledger, sim, "./chaos/explore TestScopes/a_kill"),
 		one("nonce not used by a debit", "M2", apply, "a.nonce = nonce", "a.nonce = nonce - 1", ledger, sim, "./chaos/explore TestScopes/same"),
 		one("no look at the funds", "M1: a balance below nothing", decide, "if s.from.available().Less(r.Amount) {", "if false {", ledger, sim, "./chaos/explore TestScopes/same"),
-		one("issue beyond the supply", "M1", decide, "if !fits || words.MaxSupply().Less(issued) {", "if !fits {", ledgerTwin, "./core/ledger TestCeilings$"),
-		one("day that never ends", "day ceiling", decide, "if day != at.Day() {", "if day == 0 {", ledgerTwin, "./core/ledger TestCeilings$"),
-		one("credit lost where the account is new", "M1", apply, "v.balance = r.ToNow\n", "if !v.balance.Zero() {\n\t\tv.balance = r.ToNow\n\t}\n", ledger, sim, "./chaos/explore TestScopes/same"),
-		one("burn that leaves no trace", "M1", apply, "kind.burned = r.ToNow", "", ledger, sim, "./chaos/explore TestScopes/a_kill"),
-		one("tenant over its accounts", "M4", decide, "credits(r.Op) && !s.knownTo && (l.accounts.Room() == 0 || int(t.accounts) >= l.limits.TenantAccounts)", "credits(r.Op) && !s.knownTo && l.accounts.Room() == 0", ledgerTwin, "./core/ledger TestTenants$"),
-		one("hash without the day's spending", "state hash", "core/ledger/rows.go", "h = v.spent.Mix(v.balance.Mix(h)).Mix(uint64(v.day))", "h = v.balance.Mix(h).Mix(uint64(v.day))", "./core/ledger TestHashForgetsNothing$", "./core/ledger TestHistoriesAreApart$"),
+		one("issue beyond the supply", "M1", decide, "if !fits || types.MaxSupply().Less(issued) {", "if !fits {", ledgerTwin, "./core/wallet/ledger TestCeilings$"),
+		one("day that never ends", "day ceiling", decide, "if day != at.Day() {", "if day == 0 {", ledgerTwin, "./core/wallet/ledger TestCeilings$"),
+		one("credit lost where the account is new", "M1", apply, "v.balance = r.ToBalance\n", "if !v.balance.Zero() {\n\t\tv.balance = r.ToBalance\n\t}\n", ledger, sim, "./chaos/explore TestScopes/same"),
+		one("burn that leaves no trace", "M1", apply, "kind.burned = r.ToBalance", "", ledger, sim, "./chaos/explore TestScopes/a_kill"),
+		one("tenant over its accounts", "M4", decide, "credits(r.Op) && !s.knownTo && (l.accounts.Room() == 0 || int(t.accounts) >= l.limits.TenantAccounts)", "credits(r.Op) && !s.knownTo && l.accounts.Room() == 0", ledgerTwin, "./core/wallet/ledger TestTenants$"),
+		one("hash without the day's spending", "state hash", "core/wallet/ledger/rows.go", "h = v.debitedToday.HashInto(v.balance.HashInto(h)).Mix(uint64(v.day))", "h = v.balance.HashInto(h).HashInto(uint64(v.day))", "./core/wallet/ledger TestHashForgetsNothing$", "./core/wallet/ledger TestHistoriesAreApart$"),
 	}
 }
 
 func held() []Mutant {
-	const decide, apply, rows, holds = "core/ledger/decide.go", "core/ledger/apply.go", "core/ledger/rows.go", "core/ledger/holds.go"
+	const decide, apply, rows, holds = "core/wallet/ledger/decide.go", "core/wallet/ledger/apply.go", "core/wallet/ledger/rows.go", "core/wallet/ledger/holds.go"
 	return []Mutant{
-		one("what is held is paid all the same", "M6: litellm-40002", rows, "rest, _ := v.balance.Minus(v.held)", "rest := v.balance", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
-		one("captured a millisecond too late", "a hold that is due is never captured", decide, "s.hold.until <= at", "s.hold.until < at", "./core/ledger TestAgreesOnAll$", "./core/ledger TestLapses$"),
-		one("a wrong beneficiary is reported as a hold that has ended", "a refused capture names its cause", decide, "return event.NotBeneficiary", "return event.HoldState", ledger, sim),
-		one("captured for anybody", "to is the beneficiary where one was named", decide, "return v.to == words.ID{} || v.to == to", "return true", ledger, sim),
-		one("captured of anybody", "a hold is its holder's, of its asset", decide, "s.active = s.knownFrom && s.knownAsset && s.hold.of == of", "s.active = s.knownFrom && s.knownAsset", "./core/ledger TestAgreesOnAll$", "./core/ledger TestHolds$", steps),
+		one("what is held is paid all the same", "M6: litellm-40002", rows, "rest, _ := v.balance.Sub(v.held)", "rest := v.balance", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
+		one("captured a millisecond too late", "a hold that is due is never captured", decide, "s.hold.expiresAt <= at", "s.hold.expiresAt < at", "./core/wallet/ledger TestAgreesOnAll$", "./core/wallet/ledger TestLapses$"),
+		one("a wrong beneficiary is reported as a hold that has ended", "a refused capture names its cause", decide, "return event.NotBeneficiary", "return event.HoldNotActive", ledger, sim),
+		one("captured for anybody", "to is the beneficiary where one was named", decide, "return v.to == types.NameHash{} || v.to == to", "return true", ledger, sim),
+		one("captured of anybody", "a hold is its holder's, of its asset", decide, "s.holdActive = s.knownFrom && s.knownAsset && s.hold.holding == of", "s.holdActive = s.knownFrom && s.knownAsset", "./core/wallet/ledger TestAgreesOnAll$", "./core/wallet/ledger TestHolds$", steps),
 		one("captured of a frozen account", "nothing leaves a frozen account", decide, "event.Transfer, event.Burn, event.Hold, event.Capture:\n", "event.Transfer, event.Burn, event.Hold:\n", ledger, sim),
-		one("paid and still held", "blnk-315: all legs or none", apply, "l.ended(r, &t)\n\t\tfrom := pair", "from := pair", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
-		one("let go of what is paid alone", "the rest is available at once", decide, "r.HeldNow, whole = s.from.held.Minus(s.hold.amount)", "r.HeldNow, whole = s.from.held.Minus(r.Amount)", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
-		one("due and still held", "a hold that is due is never counted", "core/ledger/ledger.go", "if over.until > now {", "if true {", ledgerTwin, "./core/ledger TestLapses$"),
-		one("the last hold lapses first", "M8", holds, "\t\th.sink(at)\n", "", ledger, sim),
-		one("account's holds as they came", "M7", holds, "h.less(place, before)", "false", ledger, sim),
-		one("taken back, and nobody's neighbour", "M7: all or nothing", holds, "h.link(place, c.link.before, c.link.after)", "h.links[place].before, h.links[place].after = c.link.before, c.link.after", "./core/ledger TestAgreesOnAll$", "./core/ledger TestBatches$"),
-		one("batch that keeps what it moved", "all or nothing", "core/ledger/ledger.go", "l.holdings.Undo()", "l.holdings.Keep()", ledger, stories, sim),
-		one("changes taken back from the first on", "all or nothing", "core/table/table.go", "for i := len(t.log) - 1; i >= 0; i-- {", "for i := range t.log {", table, ledger),
+		one("paid and still held", "blnk-315: all legs or none", apply, "l.closeHold(r, &t)\n\t\tfrom := holdingKey", "from := holdingKey", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
+		one("let go of what is paid alone", "the rest is available at once", decide, "r.HeldBalance, whole = s.from.held.Sub(s.hold.amount)", "r.HeldBalance, whole = s.from.held.Sub(r.MaxAmount)", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
+		one("due and still held", "a hold that is due is never counted", "core/wallet/ledger/ledger.go", "if over.expiresAt > now {", "if true {", ledgerTwin, "./core/wallet/ledger TestLapses$"),
+		one("the last hold lapses first", "M8", holds, "\t\th.siftDown(at)\n", "", ledger, sim),
+		one("account's holds as they came", "M7", holds, "h.before(place, before)", "false", ledger, sim),
+		one("taken back, and nobody's neighbour", "M7: all or nothing", holds, "h.link(place, c.link.before, c.link.after)", "h.links[place].before, h.links[place].after = c.link.before, c.link.after", "./core/wallet/ledger TestAgreesOnAll$", "./core/wallet/ledger TestBatches$"),
+		one("batch that keeps what it moved", "all or nothing", "core/wallet/ledger/ledger.go", "l.holdings.Undo()", "l.holdings.Commit()", ledger, stories, sim),
+		one("changes taken back from the first on", "all or nothing", "core/table/table.go", "for i := len(t.undoLog) - 1; i >= 0; i-- {", "for i := range t.undoLog {", table, ledger),
 		one("place given twice", "T3", "core/table/pool.go", "place, p.free = p.free[n-1], p.free[:n-1]", "place = p.free[n-1]", table, ledger),
-		one("loaded and no longer frozen", "what is restored is the same", "core/ledger/dump.go", "a.frozen = frozen == 1", "", ledger, sim),
+		one("loaded and no longer frozen", "what is restored is the same", "core/wallet/ledger/dump.go", "a.frozen = frozen == 1", "", ledger, sim),
 	}
 }
 
 func keys() []Mutant {
-	const file = "core/idem/idem.go"
+	const file = "core/idempotency/idem.go"
 	return []Mutant{
-		one("key of another tenant", "one key, one outcome, within its tenant", file, "return k.Name.Mix(k.Tenant.Mix(h))", "return k.Name.Mix(h)", "./core/idem TestHashForgetsNothing$", "./core/idem TestWindowsAreApart$"),
-		one("key that asks for something else", "422", file, "if found && s.Asked != asked {", "if false {", idem, stories, sim, "./chaos/explore TestScopes/same"),
-		one("key that leaves early", "never before its time", file, "if lsn > indexed || s.At.Plus(w.limits.Trail) > at || !needless {", "if lsn > indexed || !needless {", idem, sim, "./chaos/explore TestScopes/an_index"),
-		one("key that never leaves", "the window ends at its time", file, "if lsn > indexed || s.At.Plus(w.limits.Trail) > at || !needless {", "if needless = true; needless {", idem, stories, sim, "./chaos/explore TestScopes/an_index"),
-		one("key that leaves before the index has it", "derived state never decides alone", file, "if lsn > indexed || s.At.Plus", "if s.At.Plus", idem, sim, "./chaos/explore TestScopes/an_index"),
-		one("index that was asked too early", "F: one compare keeps a key to one effect", file, "return upto >= w.forgot || !refs && !w.Aged(at)", "return true", idem, stories, sim, "./chaos/explore TestScopes/an_index"),
-		one("index one frame behind", "F", file, "return upto >= w.forgot ||", "return upto+1 >= w.forgot ||", idem, stories, "./chaos/explore TestScopes/keys_that_leave"),
-		one("ref that nobody looked up", "a ref is for ever", file, "|| !refs && !w.Aged(at)", "|| !w.Aged(at)", idem, sim),
-		one("old key that is over its time", "ron-wallet phantom receipt", file, "was.ID.Place().LSN > 0 && w.lives(was.At, at)", "was.ID.Place().LSN > 0", idem, "./chaos/explore TestScopes/keys_that_are_over"),
-		one("ref that nobody asks for", "ref_used", "core/node/request.go", "if len(item.Ref.Text) > 0 {\n\t\tn.rec.Used", "if false {\n\t\tn.rec.Used", stories, sim),
-		one("ref of what was refused", "a refusal uses no ref", "core/node/request.go", "n.rec.Kind, n.rec.Problem, n.rec.Ref = record.Refused, why, words.Name{}", "n.rec.Kind, n.rec.Problem = record.Refused, why", sim, stories),
-		one("batch that is not taken back", "all or nothing", "core/node/request.go", "n.undo(d, out)", "_ = d\n\t\tn.state.Keep()", stories, sim),
+		one("key of another tenant", "one key, one outcome, within its tenant", file, "return k.Name.HashInto(k.Tenant.HashInto(h))", "return k.Name.HashInto(h)", "./core/idempotency TestHashForgetsNothing$", "./core/idempotency TestWindowsAreApart$"),
+		one("key that asks for something else", "422", file, "if found && s.Hash != asked {", "if false {", idem, stories, sim, "./chaos/explore TestScopes/same"),
+		one("key that leaves early", "never before its time", file, "if lsn > indexed || s.At.Add(w.limits.MinRetention) > at || !needless {", "if lsn > indexed || !needless {", idem, sim, "./chaos/explore TestScopes/an_index"),
+		one("key that never leaves", "the window ends at its time", file, "if lsn > indexed || s.At.Add(w.limits.MinRetention) > at || !needless {", "if needless = true; needless {", idem, stories, sim, "./chaos/explore TestScopes/an_index"),
+		one("key that leaves before the index has it", "derived state never decides alone", file, "if lsn > indexed || s.At.Add", "if s.At.Add", idem, sim, "./chaos/explore TestScopes/an_index"),
+		one("index that was asked too early", "F: one compare keeps a key to one effect", file, "return upto >= w.forgottenTo || !refs && !w.MayHaveForgotten(at)", "return true", idem, stories, sim, "./chaos/explore TestScopes/an_index"),
+		one("index one frame behind", "F", file, "return upto >= w.forgottenTo ||", "return upto+1 >= w.forgottenTo ||", idem, stories, "./chaos/explore TestScopes/keys_that_leave"),
+		one("ref that nobody looked up", "a ref is for ever", file, "|| !refs && !w.MayHaveForgotten(at)", "|| !w.MayHaveForgotten(at)", idem, sim),
+		one("old key that is over its time", "ron-wallet phantom receipt", file, "was.ID.Position().LSN > 0 && w.isLive(was.At, at)", "was.ID.Position().LSN > 0", idem, "./chaos/explore TestScopes/keys_that_are_over"),
+		one("ref that nobody asks for", "ref_used", "core/node/request.go", "if len(item.Ref.Text) > 0 {\n\t\tn.rec.PriorRef", "if false {\n\t\tn.rec.PriorRef", stories, sim),
+		one("ref of what was refused", "a refusal uses no ref", "core/node/request.go", "n.rec.Kind, n.rec.Problem, n.rec.Ref = record.Rejected, why, types.Name{}", "n.rec.Kind, n.rec.Problem = record.Rejected, why", sim, stories),
+		one("batch that is not taken back", "all or nothing", "core/node/request.go", "n.undo(d, out)", "_ = d\n\t\tn.state.Commit()", stories, sim),
 		one("batch that its key forgets", "a batch keeps its answer", "core/state/state.go", "s.batch = r.Kind == record.Batched", "s.batch = false", stories, "./core/state"),
 		one("hold that is over and counts", "a hold that is due is never counted", "core/node/request.go", "for len(item.From.Text) > 0 && n.state", "for false && n.state", stories, sim, "./chaos/explore TestScopes/what_is_held"),
-		one("forgets one frame too many", "I1", file, "if s.ID.Place().LSN > upto {", "if s.ID.Place().LSN > upto+1 {", idem, stories, "./chaos/explore TestScopes/an_index"),
-		one("looked up after the nonce", "ron-wallet refused retry", "core/node/request.go", "case found:\n\t\treply.Place, reply.Replayed = place, true", "case found && place.LSN <= n.folded:\n\t\treply.Place, reply.Replayed = place, true\n\tcase found:\n\t\treply.Problem = event.NonceUsed", stories, sim, "./chaos/explore TestScopes/a_drain$"),
-		one("refusal that its key forgets", "stored refusals", "core/node/request.go", "why := n.judge(at, in, &in.Item)\n\tif !why.Stored() {", "why := n.judge(at, in, &in.Item)\n\tif why != event.None {", stories, "./chaos/explore TestScopes/same"),
-		one("nonce ahead is kept", "a request that overtook its predecessor is not poisoned", "core/event/problem.go", `NonceAhead:          {"nonce_conflict", 409, retry},`, `NonceAhead:          {"nonce_conflict", 409, retry | stored},`, stories, "./core/event", "./chaos/explore TestScopes/same"),
-		one("forgets without a record", "live and recovered state are equal", "core/node/node.go", "n.rec = record.Record{Kind: record.Forgot, Upto: upto}\n\t\tn.begin(now, at, out)\n\t\tn.record(out)\n", "n.state.Idem.Forget(upto)\n", stories, sim, "./chaos/explore TestScopes/keys_that_are_over"),
+		one("forgets one frame too many", "I1", file, "if s.ID.Position().LSN > upto {", "if s.ID.Position().LSN > upto+1 {", idem, stories, "./chaos/explore TestScopes/an_index"),
+		one("looked up after the nonce", "ron-wallet refused retry", "core/node/request.go", "case found:\n\t\treply.Position, reply.Replayed = place, true", "case found && place.LSN <= n.applied:\n\t\treply.Position, reply.Replayed = place, true\n\tcase found:\n\t\treply.Problem = event.NonceUsed", stories, sim, "./chaos/explore TestScopes/a_drain$"),
+		one("refusal that its key forgets", "stored refusals", "core/node/request.go", "why := n.decideItem(at, in, &in.Item)\n\tif !why.Stored() {", "why := n.decideItem(at, in, &in.Item)\n\tif why != event.None {", stories, "./chaos/explore TestScopes/same"),
+		one("nonce ahead is kept", "a request that overtook its predecessor is not poisoned", "core/event/problem.go", `NonceAhead:          {"nonce_conflict", 409, retryable},`, `NonceAhead:          {"nonce_conflict", 409, retryable | stored},`, stories, "./core/event", "./chaos/explore TestScopes/same"),
+		one("forgets without a record", "live and recovered state are equal", "core/node/node.go", "n.rec = record.Record{Kind: record.KeysForgotten, Upto: upto}\n\t\tn.beginFrame(now, at, out)\n\t\tn.addRecord(out)\n", "n.state.Idempotency.Forget(upto)\n", stories, sim, "./chaos/explore TestScopes/keys_that_are_over"),
 	}
 }
 
 func promises() []Mutant {
 	const node, reply = "core/node/node.go", "core/node/reply.go"
 	return []Mutant{
-		one("ack before durable", "nats-7564: After", reply, "if r.After <= n.folded {", "if true {", stories, sim, "./chaos/explore TestScopes/same"),
-		one("ack one frame early", "After", reply, "n.held.At(0).reply.After <= n.folded {", "n.held.At(0).reply.After <= n.folded+1 {", stories, sim, "./chaos/explore TestScopes/same"),
-		one("ack when durable and not folded", "nobody reads less than they were told", reply, "n.held.At(0).reply.After <= n.folded {", "n.held.At(0).reply.After <= n.durable {", sim, "./chaos/explore TestScopes/same"),
-		one("failed flush believed", "nothing from there on is acknowledged", node, "n.ready.Ail(words.JournalFailed, true)\n\tn.giveUp", "n.ready.Ail(words.JournalFailed, false)\n\tn.giveUp", stories, sim, "./chaos/explore TestScopes/keys_that_are_over"),
-		one("expected nonce told too early", "a refusal tells of state too", "core/event/problem.go", `NonceAhead:          {"nonce_conflict", 409, retry},`, `NonceAhead:          {"nonce_conflict", 409, retry | blank},`, sim, "./core/event", "./chaos/explore TestScopes/same"),
-		one("replay does not wait", "After", reply, "case r.Place.LSN > 0 && r.Place.LSN <= n.folded:", "case r.Replayed:", sim, stories, "./chaos/explore TestScopes/clients"),
-		one("nobody vouches for the last frame", "the last acknowledged batch has a successor", "core/node/due.go", "return n.booted && (!n.idle || n.clock.Leads())", "return n.booted && (false && !n.idle || n.clock.Leads())", sim, stories, "./chaos/explore TestScopes/first"),
-		one("patience without end", "a held reply has a deadline", reply, "n.held.At(0).until <= now {", "false {", stories, sim, "./chaos/explore TestScopes/a_drain$"),
-		one("due forgets the vouching frame", "Due", "core/node/due.go", "earlier(n.quiet.Plus(n.config.Vouch), n.vouches())", "", sim, "./chaos/explore TestScopes/first"),
-		one("stall that nobody notices", "a flush that takes too long stops writes", node, "n.flushing.Plus(n.config.Stall) <= now.Mono)", "false)", stories, sim, "./chaos/explore TestScopes/what_is_held"),
-		one("flushes timed from the first of them", "a flush is timed from its own beginning", node, "	n.flushing = now.Mono\n	n.ready.Ail", "	n.ready.Ail", stories, "./chaos/explore TestScopes/what_is_held"),
-		one("backlog without a bound", "bytes that are not durable are bounded", "core/node/request.go", "case n.backlog+uint64(bytes) > n.config.Backlog:", "case false:", stories, "./core/node TestTheBacklogIsBounded$"),
-		one("expires by a doubted clock", "nothing expires by it", node, "if n.clock.Doubted() || !n.ready.Writes()", "if !n.ready.Writes()", stories, "./core/node TestNothingEndsInDoubt$"),
-		one("abort that skips the giving up", "what is given up is told so, and counted", node, "phase >= words.Aborting && !quiet {", "phase == words.Aborting {", stories, "./chaos/explore TestScopes/a_drain"),
-		one("drain takes new work", "D2", "core/drain/drain.go", "return d.phase >= words.Draining }", "return d.phase >= words.Aborting }", stories, "./core/drain", "./chaos/explore TestScopes/a_drain$"),
-		one("drain without end", "D1", "core/drain/drain.go", "(quiet || d.until <= now) {", "quiet {", stories, "./core/drain", "./chaos/explore TestScopes/a_drain$"),
-		one("dead child is ready", "ron-node dead child", "core/ready/ready.go", "r.met.Has(words.NeedHTTP), r.Writes()", "true, r.Writes()", stories, "./core/ready"),
+		one("ack before durable", "nats-7564: After", reply, "if r.After <= n.applied {", "if true {", stories, sim, "./chaos/explore TestScopes/same"),
+		one("ack one frame early", "After", reply, "n.held.At(0).reply.After <= n.applied {", "n.held.At(0).reply.After <= n.applied+1 {", stories, sim, "./chaos/explore TestScopes/same"),
+		one("ack when durable and not folded", "nobody reads less than they were told", reply, "n.held.At(0).reply.After <= n.applied {", "n.held.At(0).reply.After <= n.durable {", sim, "./chaos/explore TestScopes/same"),
+		one("failed flush believed", "nothing from there on is acknowledged", node, "n.readiness.SetDegraded(types.JournalFailed, true)\n\tn.giveUp", "n.readiness.SetDegraded(types.JournalFailed, false)\n\tn.giveUp", stories, sim, "./chaos/explore TestScopes/keys_that_are_over"),
+		one("expected nonce told too early", "a refusal tells of state too", "core/event/problem.go", `NonceAhead:          {"nonce_conflict", 409, retryable},`, `NonceAhead:          {"nonce_conflict", 409, retryable | needsNoDurability},`, sim, "./core/event", "./chaos/explore TestScopes/same"),
+		one("replay does not wait", "After", reply, "case r.Position.LSN > 0 && r.Position.LSN <= n.applied:", "case r.Replayed:", sim, stories, "./chaos/explore TestScopes/clients"),
+		one("nobody vouches for the last frame", "the last acknowledged batch has a successor", "core/node/due.go", "return n.recovered && (!n.lastFrameEmpty || n.clock.Ahead())", "return n.recovered && (false && !n.lastFrameEmpty || n.clock.Ahead())", sim, stories, "./chaos/explore TestScopes/first"),
+		one("patience without end", "a held reply has a deadline", reply, "n.held.At(0).deadline <= now {", "false {", stories, sim, "./chaos/explore TestScopes/a_drain$"),
+		one("due forgets the vouching frame", "Due", "core/node/due.go", "earlier(n.lastFrameAt.Add(n.config.HeartbeatInterval), n.heartbeatDue())", "", sim, "./chaos/explore TestScopes/first"),
+		one("stall that nobody notices", "a flush that takes too long stops writes", node, "n.flushStarted.Add(n.config.StallThreshold) <= now.Mono)", "false)", stories, sim, "./chaos/explore TestScopes/what_is_held"),
+		one("flushes timed from the first of them", "a flush is timed from its own beginning", node, "\tn.flushStarted = now.Mono\n\tn.readiness.SetDegraded", "\tn.readiness.SetDegraded", stories, "./chaos/explore TestScopes/what_is_held"),
+		one("backlog without a bound", "bytes that are not durable are bounded", "core/node/request.go", "case n.backlog+uint64(bytes) > n.config.MaxUnsyncedBytes:", "case false:", stories, "./core/node TestTheBacklogIsBounded$"),
+		one("expires by a doubted clock", "nothing expires by it", node, "if n.clock.Untrusted() || !n.readiness.AcceptsWrites()", "if !n.readiness.AcceptsWrites()", stories, "./core/node TestUntrustedClockExpiresNothing$"),
+		one("abort that skips the giving up", "what is given up is told so, and counted", node, "phase >= types.Aborting && !quiet {", "phase == types.Aborting {", stories, "./chaos/explore TestScopes/a_drain"),
+		one("drain takes new work", "D2", "core/lifecycle/drain/drain.go", "return d.phase >= types.Draining }", "return d.phase >= types.Aborting }", stories, "./core/lifecycle/drain", "./chaos/explore TestScopes/a_drain$"),
+		one("drain without end", "D1", "core/lifecycle/drain/drain.go", "(quiet || d.deadline <= now) {", "quiet {", stories, "./core/lifecycle/drain", "./chaos/explore TestScopes/a_drain$"),
+		one("dead child is ready", "ron-node dead child", "core/lifecycle/readiness/readiness.go", "r.satisfied.Has(types.DependencyHTTP), r.AcceptsWrites()", "true, r.AcceptsWrites()", stories, "./core/lifecycle/readiness"),
 		one("clock goes back", "C1", "core/clock/clock.go", "c.at = max(even-slew, c.wall)", "c.at = c.wall", clock, sim),
-		one("clock believes any leap", "doubt", "core/clock/clock.go", "if behind > Trust || c.doubted && behind > Step {", "if false {", clock, stories),
-		one("clock restarts from the wall", "At is monotone for ever", node, "clock: clock.From(s.At)", "clock: clock.From(0)", sim, "./core/node TestTimeGoesOnAtAStart$"),
+		one("clock believes any leap", "doubt", "core/clock/clock.go", "if behind > MaxTrustedOffset || c.untrusted && behind > MaxStep {", "if false {", clock, stories),
+		one("clock restarts from the wall", "At is monotone for ever", node, "clock: clock.From(s.At)", "clock: clock.From(0)", sim, "./core/node TestTimeContinuesAfterRestart$"),
 		one("batch is a view of the turn's arena", "effects do not outlive their turn", "adapters/loop/loop.go", "b.Arena = append(b.Arena, out.Body(f)...)", "b.Arena = out.Arena", sim, "./adapters/loop TestOrder$"),
-		one("follower folds what is not durable", "reads show what is durable", "adapters/loop/loop.go", "	var upto words.LSN\n	if err == nil {\n", "	var upto words.LSN\n	if err == nil {\n		l.folds <- sealed\n", "./adapters/loop TestOrder$", "./adapters/loop TestAnyOrder$"),
+		one("follower folds what is not durable", "reads show what is durable", "adapters/loop/loop.go", "\tvar upto types.LSN\n\tif err == nil {\n", "\tvar upto types.LSN\n\tif err == nil {\n\t\tl.folds <- sealed\n", "./adapters/loop TestOrder$", "./adapters/loop TestAnyOrder$"),
 		one("copy forgets the ring's head", "CopyTo", "core/table/fifo.go", "dst.seed, dst.sum, dst.head, dst.count, dst.rows = f.seed, f.sum, f.head, f.count, rows", "dst.seed, dst.sum, dst.count, dst.rows = f.seed, f.sum, f.count, rows", table, sim, "./chaos/explore TestScopes/an_index"),
-		one("a copy with the permits of another", "CopyTo", "core/admit/check.go", "\tdst.plain = a.plain\n", "", "./core/admit TestAgrees$", sim),
-		alone("no hall calls anybody, and no story copies a node", one("a copy that calls as before", "CopyTo", "core/node/view.go", "\tn.beyond.CopyTo(&dst.beyond)\n", "", sim)),
-		one("a copy with the answers of another", "CopyTo", "core/node/view.go", "\tn.held.CopyTo(&dst.held)\n", "", sim, "./chaos/explore TestScopes/same"),
+		one("a copy with the permits of another", "CopyTo", "core/gateway/admission/check.go", "\tdst.plain = a.plain\n", "", "./core/gateway/admission TestAgrees$", sim),
+		alone("no hall calls anybody, and no story copies a node", one("a copy that calls as before", "CopyTo", "core/node/status.go", "\tn.upstreams.CopyTo(&dst.upstreams)\n", "", sim)),
+		one("a copy with the answers of another", "CopyTo", "core/node/status.go", "\tn.held.CopyTo(&dst.held)\n", "", sim, "./chaos/explore TestScopes/same"),
 		one("slot freed with a hole", "T1", "core/table/index.go", "if (n-home)&mask >= (n-s)&mask {", "if home > len(x.slots) {", table, stories, sim),
-		one("codec drops a field", "a record is what was decided", "core/record/codec.go", "	c.amount(&r.ToNow)\n	c.amount(&r.Spent)\n", "	c.amount(&r.ToNow)\n	var none words.Amount\n	c.amount(&none)\n", record, sim, "./chaos/explore TestScopes/same"),
+		one("codec drops a field", "a record is what was decided", "core/record/codec.go", "\tc.amount(&r.ToBalance)\n\tc.amount(&r.DebitedToday)\n", "\tc.amount(&r.ToBalance)\n\tvar none types.Amount\n\tc.amount(&none)\n", record, sim, "./chaos/explore TestScopes/same"),
 		one("step changes what it does not record", "recovered state equals the live one", "core/node/frame.go", "n.state.Apply(index, &n.rec)\n", "n.state.Apply(index, &n.rec)\n\tn.state.Boots += uint64(n.rec.Nonce & 1)\n", sim, "./chaos/explore TestScopes/same"),
-		one("roots swapped in the receipt", "golden vectors", "core/receipt/field.go", "p.in.Prev[:])", "p.in.Root[:])", "./core/receipt TestGolden$", "./core/receipt TestReceiptSaysItsRecord$"),
+		one("roots swapped in the receipt", "golden vectors", "core/wallet/receipt/field.go", "p.in.Prev[:])", "p.in.Root[:])", "./core/wallet/receipt TestGolden$", "./core/wallet/receipt TestReceiptSaysItsRecord$"),
 	}
 }
 
@@ -136,7 +136,7 @@ func disk() []Mutant {
 		one("recovered tail is not synced", "what was read back may not be on the disk", dir+"journal.go", "if err := f.Sync(); err != nil {\n\t\treturn errors.Join(failing(event.SyncFailed, \"sync \"+name, err), f.Close())\n\t}\n", "", journal, sim),
 		one("rename without a directory sync", "a name is there after SyncDir", dir+"journal.go", "if err := j.fs.SyncDir(); err != nil {\n\t\treturn errors.Join(failing(event.SyncFailed, \"sync the directory for \"+name, err), f.Close())\n\t}\n", "", journal, sim),
 		one("torn frame kept", "CRC32C", dir+"format.go", "if crc32.Checksum(buf[:end], castagnoli()) != u32(buf[end:]) {", "if false {", "./adapters/journalfile TestDamage$", "./adapters/journalfile TestEveryByte$"),
-		one("chain is not looked at", "J1", dir+"scan.go", "f.Root != words.Root(it.root) {", "false {", "./adapters/journalfile TestBelievesNothing$", "./adapters/journalfile TestAnothersFrame$"),
+		one("chain is not looked at", "J1", dir+"scan.go", "f.Root != types.Root(it.root) {", "false {", "./adapters/journalfile TestBelievesNothing$", "./adapters/journalfile TestAnothersFrame$"),
 		one("tail cut although something vouches for it", "damage before the durable end is said", dir+"scan.go", "if upto > last {", "if false {", journal, sim),
 		one("segment read past its end", "a segment ends where its successor begins", dir+"scan.go", "for s.found.Last+1 < end && !s.over() {", "for !s.over() {", journal, sim),
 		one("failed sync forgotten", "fsyncgate: a journal that failed takes nothing", dir+"journal.go", "\tj.failed = err\n\treturn err\n", "\treturn err\n", journal, sim),

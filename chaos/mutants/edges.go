@@ -30,9 +30,9 @@ func edges() []Mutant {
 		one("listener that reads before the node does", "whoever is not ready says so", api+"httpapi.go", "if asleep(&s) {", "if false {", table, "./adapters/httpapi TestRonGateNobodyIsShedSilently$"),
 		one("key that is over and lets in", "from its expiry on it is nobody's", api+"enter.go", "if k.key.ID == 0 || k.over {", "if k.key.ID == 0 {", "./adapters/httpapi TestAKeyThatIsOverIsNobodys$", "./adapters/httpapi TestAKeyIsMadeAndEnded$"),
 		one("scope that nobody looks at", "every scope that is asked for", api+"enter.go", "if k.key.Scopes&scope != scope {", "if false {", "./adapters/httpapi TestReadsWantTheScope$", "./adapters/httpapi TestWhoMayDoWhat$"),
-		one("asked once, and sent back", "who asks the index too early asks again", looks+"index.go", "r.Problem != event.LookAgain || k.Index == nil {", "true {", "./adapters/loop TestLooksAgain$", "./adapters/loop TestNobodyIsSentAway$"),
+		one("asked once, and sent back", "who asks the index too early asks again", looks+"index.go", "r.Problem != event.StaleIndexRead || k.Index == nil {", "true {", "./adapters/loop TestLooksAgain$", "./adapters/loop TestNobodyIsSentAway$"),
 		one("index that failed, and is believed", "an index that fails decides nothing", looks+"index.go", "				forget(in)\n", "", "./adapters/loop TestLooksAgain$", "./adapters/loop TestNobodyIsSentAway$"),
-		one("failed flush that is folded", "nothing from there on is shown", looks+"loop.go", "Why: l.ports.Fault(err)})\n\t\treturn\n", "Why: l.ports.Fault(err)})\n", "./adapters/loop TestRefused$", "./adapters/loop TestAnyOrder$"),
+		one("failed flush that is folded", "nothing from there on is shown", looks+"loop.go", "Fault: l.ports.Fault(err)})\n\t\treturn\n", "Fault: l.ports.Fault(err)})\n", "./adapters/loop TestRefused$", "./adapters/loop TestAnyOrder$"),
 		one("follower that died, and nobody hears", "answers do not lie", looks+"loop.go", "case err := <-l.lost:\n\t\treturn err\n", "", "./adapters/loop TestFollowerDies$", "./adapters/loop TestAnyOrder$"),
 	}
 }

@@ -3,13 +3,13 @@ package mutants
 // shares are bugs in who may hold permits, and in what a data directory knows of lost frames.
 func shares() []Mutant {
 	const (
-		fair  = "core/fair/share.go"
+		fair  = "core/gateway/drr/share.go"
 		lasts = "adapters/httpapi/lasts.go"
 		shell = "cmd/macronode/"
 
-		agrees = "./core/fair TestAgrees$"
-		use    = "./core/fair TestSharesInUse$"
-		house  = "./core/admit TestShares$"
+		agrees = "./core/gateway/drr TestAgrees$"
+		use    = "./core/gateway/drr TestSharesInUse$"
+		house  = "./core/gateway/admission TestShares$"
 		room   = "./cmd/macronode TestOneStrangerLeavesRoomForOthers$"
 		polls  = "./cmd/macronode TestLongPollsKeepNobodyFromLists$"
 		golden = "./cmd/macronode TestSettingsOfEachKey$"

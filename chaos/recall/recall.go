@@ -4,51 +4,51 @@ package recall
 
 import (
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A Memory is what a journal has of all that was asked.
 type Memory struct {
-	Journal words.JournalID
+	Journal types.JournalID
 	Entries []Entry // in the journal's order
 
-	times map[words.LSN]words.Time
-	moved map[movement]words.Place
+	times map[types.LSN]types.Time
+	moved map[movement]types.Position
 }
 
 // An Entry is a record that an idempotency key asked for, a batch's for all of it; or the
 // end of a hold, which nobody asked for.
 type Entry struct {
-	Place  words.Place
-	Tenant words.Tenant
+	Place  types.Position
+	Tenant types.Tenant
 	Key    string
-	Asked  words.Asked
-	Lapsed words.TxID // the hold that is over; else all zeros
+	Asked  types.RequestHash
+	Lapsed types.TxID // the hold that is over; else all zeros
 }
 
 type movement struct {
-	tenant words.Tenant
-	seq    words.Seq
+	tenant types.Tenant
+	seq    types.Seq
 }
 
 // New has read nothing.
 func New() *Memory {
-	return &Memory{times: map[words.LSN]words.Time{}, moved: map[movement]words.Place{}}
+	return &Memory{times: map[types.LSN]types.Time{}, moved: map[movement]types.Position{}}
 }
 
 // Time is when a frame was begun.
-func (m *Memory) Time(lsn words.LSN) words.Time { return m.times[lsn] }
+func (m *Memory) Time(lsn types.LSN) types.Time { return m.times[lsn] }
 
 // Seen is where the movement stands that a read says it saw. One that is not there stands
 // behind all others.
-func (m *Memory) Seen(t words.Tenant, s words.Seq) words.Place {
+func (m *Memory) Seen(t types.Tenant, s types.Seq) types.Position {
 	if s == 0 {
-		return words.Place{}
+		return types.Position{}
 	}
 	if at, ok := m.moved[movement{t, s}]; ok {
 		return at
 	}
-	return words.Place{LSN: words.MaxLSN}
+	return types.Position{LSN: types.MaxLSN}
 }
 
 // Frame reads the next one.
@@ -64,14 +64,14 @@ func (m *Memory) Frame(s *record.Sealed) error {
 		if rest, err = record.Next(rest, &r); err != nil {
 			return err
 		}
-		e := Entry{Place: words.Place{LSN: s.LSN, Index: index}, Tenant: r.Tenant}
-		if r.Counted() {
+		e := Entry{Place: types.Position{LSN: s.LSN, Index: index}, Tenant: r.Tenant}
+		if r.IsMovement() {
 			m.moved[movement{r.Tenant, r.Seq}] = e.Place
 		}
 		switch {
-		case r.Kind == record.Lapsed:
+		case r.Kind == record.HoldExpired:
 			e.Lapsed = r.Hold
-		case !r.Keyed():
+		case !r.IsOutcome():
 			continue
 		case items > 0:
 			items--
@@ -79,8 +79,8 @@ func (m *Memory) Frame(s *record.Sealed) error {
 		case r.Kind == record.Batched && r.Problem == 0:
 			items = r.Items
 		}
-		if r.Keyed() {
-			e.Key, e.Asked = string(r.Key.Text), r.Asked
+		if r.IsOutcome() {
+			e.Key, e.Asked = string(r.Key.Text), r.Hash
 		}
 		m.Entries = append(m.Entries, e)
 	}

@@ -4,35 +4,35 @@ import (
 	"math/big"
 
 	"macronode/core/event"
-	"macronode/core/idem"
+	"macronode/core/idempotency"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 	meaning "macronode/models/ledger"
 )
 
 // audit holds every durable frame, in order, against what money means.
 type audit struct {
-	last   words.LSN
-	at     words.Time
-	root   words.Root
-	ats    map[words.LSN]words.Time
-	forgot words.LSN
-	keys   map[idem.Key]first // and refs
-	batch  bool               // the frame has one: what follows are its items
-	lapses int                // holds that the frame has ended
-	day    uint32             // on which money moved last
+	last   types.LSN
+	at     types.Time
+	root   types.Root
+	ats    map[types.LSN]types.Time
+	forgot types.LSN
+	keys   map[idempotency.Key]first // and refs
+	batch  bool                      // the frame has one: what follows are its items
+	lapses int                       // holds that the frame has ended
+	day    uint32                    // on which money moved last
 	twin   *meaning.State
-	why    map[words.Place]event.Problem // of what was refused, and kept
+	why    map[types.Position]event.Problem // of what was refused, and kept
 }
 
 // first is where the outcome of a key was recorded.
 type first struct {
-	lsn words.LSN
-	at  words.Time
+	lsn types.LSN
+	at  types.Time
 }
 
 func newAudit() audit {
-	return audit{keys: map[idem.Key]first{}, why: map[words.Place]event.Problem{}, ats: map[words.LSN]words.Time{}, twin: meaning.New(meant())}
+	return audit{keys: map[idempotency.Key]first{}, why: map[types.Position]event.Problem{}, ats: map[types.LSN]types.Time{}, twin: meaning.New(meant())}
 }
 
 // meant is limits, in the twin's words.
@@ -41,11 +41,11 @@ func meant() meaning.Limits {
 	return meaning.Limits{
 		Tenants: l.Tenants, Accounts: l.Accounts, Holdings: l.Holdings, Assets: l.Assets,
 		TenantAccounts: l.TenantAccounts, TenantHoldings: l.TenantHoldings, TenantAssets: l.TenantAssets,
-		Holds: l.Holds, TenantHolds: l.TenantHolds, AccountHolds: words.MaxHolds, HoldFor: words.HoldFor.Milliseconds(),
-		Amount: number(l.Amount), Day: number(l.Day), IssueDay: number(l.IssueDay), Supply: number(words.MaxSupply())}
+		Holds: l.Holds, TenantHolds: l.TenantHolds, AccountHolds: types.MaxHolds, HoldFor: types.MaxHoldDuration.Milliseconds(),
+		Amount: number(l.MaxAmount), Day: number(l.MaxDailyDebit), IssueDay: number(l.MaxDailyIssue), Supply: number(types.MaxSupply())}
 }
 
-func number(a words.Amount) *big.Int {
+func number(a types.Amount) *big.Int {
 	n, _ := new(big.Int).SetString(a.String(), 10)
 	return n
 }
@@ -66,37 +66,37 @@ func (a *audit) frame(w *World, s record.Sealed) {
 			return
 		}
 		r.Identify()
-		a.record(w, h, words.NewTxID(s.Journal, words.Place{LSN: h.LSN, Index: i}), &r)
+		a.record(w, h, types.NewTxID(s.Journal, types.Position{LSN: h.LSN, Index: i}), &r)
 	}
 }
 
-func (a *audit) record(w *World, h record.Head, id words.TxID, r *record.Record) {
+func (a *audit) record(w *World, h record.Header, id types.TxID, r *record.Record) {
 	w.Saw["recorded "+r.Kind.String()]++
 	a.shows(w, h, id, r)
 	if r.Problem != event.None {
-		a.why[id.Place()] = r.Problem
+		a.why[id.Position()] = r.Problem
 	}
-	if r.Kind == record.Forgot {
+	if r.Kind == record.KeysForgotten {
 		a.forget(w, h, r.Upto)
 	}
-	if r.Keyed() && !a.batch {
-		a.once(w, h, idem.Key{Tenant: r.Tenant, Name: r.Key.ID}, r.Key.Text)
+	if r.IsOutcome() && !a.batch {
+		a.once(w, h, idempotency.Key{Tenant: r.Tenant, Name: r.Key.ID}, r.Key.Text)
 		a.batch = r.Kind == record.Batched
 	}
 	if len(r.Ref.Text) > 0 {
-		a.once(w, h, idem.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, r.Ref.Text)
+		a.once(w, h, idempotency.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, r.Ref.Text)
 	}
 	switch {
-	case r.Kind == record.Lapsed:
+	case r.Kind == record.HoldExpired:
 		a.lapsed(w, h, r)
-	case r.Counted():
+	case r.IsMovement():
 		a.moved(w, h, id, r)
 	}
 }
 
 // once: a key has one outcome in its time, a ref one for ever.
-func (a *audit) once(w *World, h record.Head, k idem.Key, text []byte) {
-	if was, ok := a.keys[k]; ok && (k.Ref || was.at.Plus(limits().Idem.TTL) > h.At) {
+func (a *audit) once(w *World, h record.Header, k idempotency.Key, text []byte) {
+	if was, ok := a.keys[k]; ok && (k.Ref || was.at.Add(limits().Idempotency.TTL) > h.At) {
 		w.fail("two-outcomes", "%s has two outcomes, at %v and %v", text, was.lsn, h.LSN)
 	}
 	a.keys[k] = first{h.LSN, h.At}
@@ -104,12 +104,12 @@ func (a *audit) once(w *World, h record.Head, k idem.Key, text []byte) {
 
 // forget: nothing leaves the window before the index has it, nor while a request that
 // asked before that may be on its way.
-func (a *audit) forget(w *World, h record.Head, upto words.LSN) {
+func (a *audit) forget(w *World, h record.Header, upto types.LSN) {
 	if upto > w.promise.indexed {
 		w.fail("forgets-before-indexed", "%v forgets to %v, indexed to %v", h.LSN, upto, w.promise.indexed)
 	}
 	for _, o := range a.keys {
-		if a.forgot < o.lsn && o.lsn <= upto && o.at.Plus(limits().Idem.Trail) > h.At {
+		if a.forgot < o.lsn && o.lsn <= upto && o.at.Add(limits().Idempotency.MinRetention) > h.At {
 			w.fail("forgets-too-early", "%v forgets %v after %d ms", h.LSN, o.lsn, h.At-o.at)
 		}
 	}
@@ -117,7 +117,7 @@ func (a *audit) forget(w *World, h record.Head, upto words.LSN) {
 }
 
 // lapsed: the twin has that hold, and its time is over.
-func (a *audit) lapsed(w *World, h record.Head, r *record.Record) {
+func (a *audit) lapsed(w *World, h record.Header, r *record.Record) {
 	o, ok := a.twin.Hold(r.Hold)
 	if !ok || o.Until > h.At || o.Tenant != r.Tenant {
 		w.fail("lapse-unknown", "%v ends a hold until %d at %d, held %v", h.LSN, o.Until, h.At, ok)
@@ -125,16 +125,16 @@ func (a *audit) lapsed(w *World, h record.Head, r *record.Record) {
 	}
 	a.twin.Lapse(r.Hold)
 	held := a.twin.Kept(0, o.Tenant, o.From, o.Asset)
-	if number(r.HeldNow).Cmp(held) != 0 || a.twin.Seq(r.Tenant) != r.Seq {
-		w.fail("lapse-differs", "%v: the record says %v held and seq %d, the twin %v and %d", h.LSN, r.HeldNow, r.Seq, held, a.twin.Seq(r.Tenant))
+	if number(r.HeldBalance).Cmp(held) != 0 || a.twin.Seq(r.Tenant) != r.Seq {
+		w.fail("lapse-differs", "%v: the record says %v held and seq %d, the twin %v and %d", h.LSN, r.HeldBalance, r.Seq, held, a.twin.Seq(r.Tenant))
 	}
 }
 
 // moved asks the twin to do the same, and to come to the same balances. The twin is
 // asked nothing while a hold of the account is over: whoever decided had ended it.
-func (a *audit) moved(w *World, h record.Head, id words.TxID, r *record.Record) {
+func (a *audit) moved(w *World, h record.Header, id types.TxID, r *record.Record) {
 	o := meaning.Op{At: h.At, Tenant: r.Tenant, Kind: r.Op.String(), From: string(r.From.Text), To: string(r.To.Text),
-		Asset: string(r.Asset.Text), Amount: number(r.Amount), Nonce: r.Nonce, Until: r.Until, Hold: r.Hold}
+		Asset: string(r.Asset.Text), Amount: number(r.Amount), Nonce: r.Nonce, Until: r.ExpiresAt, Hold: r.Hold}
 	if r.Op == event.Hold {
 		o.Hold = id
 	}
@@ -151,16 +151,16 @@ func (a *audit) moved(w *World, h record.Head, id words.TxID, r *record.Record) 
 	ok := a.twin.Seq(r.Tenant) == r.Seq
 	switch r.Op {
 	case event.Issue:
-		ok = ok && number(r.FromNow).Cmp(issued) == 0 && number(r.ToNow).Cmp(toNow) == 0
+		ok = ok && number(r.FromBalance).Cmp(issued) == 0 && number(r.ToBalance).Cmp(toNow) == 0
 	case event.Burn:
-		ok = ok && number(r.FromNow).Cmp(fromNow) == 0 && number(r.ToNow).Cmp(burned) == 0
+		ok = ok && number(r.FromBalance).Cmp(fromNow) == 0 && number(r.ToBalance).Cmp(burned) == 0
 	case event.Transfer:
-		ok = ok && number(r.FromNow).Cmp(fromNow) == 0 && number(r.ToNow).Cmp(toNow) == 0
+		ok = ok && number(r.FromBalance).Cmp(fromNow) == 0 && number(r.ToBalance).Cmp(toNow) == 0
 	case event.Capture:
-		ok = ok && number(r.FromNow).Cmp(fromNow) == 0 && number(r.ToNow).Cmp(toNow) == 0 && number(r.HeldNow).Cmp(held) == 0
+		ok = ok && number(r.FromBalance).Cmp(fromNow) == 0 && number(r.ToBalance).Cmp(toNow) == 0 && number(r.HeldBalance).Cmp(held) == 0
 	case event.Freeze, event.Unfreeze, event.Batch: // move nothing
 	case event.Hold, event.Release:
-		ok = ok && number(r.HeldNow).Cmp(held) == 0
+		ok = ok && number(r.HeldBalance).Cmp(held) == 0
 	}
 	if !ok {
 		w.fail("twin-differs", "%v, %s: the record says %+v, the twin %v and %v, %v held, seq %d", h.LSN, r.Key.Text, r, fromNow, toNow, held, a.twin.Seq(r.Tenant))

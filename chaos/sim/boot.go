@@ -5,16 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"macronode/adapters/follower"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/loop"
+	"macronode/adapters/readmodel"
 	"macronode/chaos/trace"
 	"macronode/chaos/world"
 	"macronode/core/event"
 	"macronode/core/node"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
@@ -101,7 +101,7 @@ func (w *World) recover() (found journalfile.Found, err error) {
 	w.comesUpon(&st, frames)
 	followed := state.New(w.limits, 1)
 	st.CopyTo(&followed)
-	w.fol = follower.New(followed, 8, 4, w.jour.Read)
+	w.fol = readmodel.New(followed, 8, 4, w.jour.Read)
 	w.trace = trace.New(w.config)
 	w.trace.Notes(func(what string) { w.Saw[what]++ })
 	if last := int(w.audit.last); last == 0 || last > len(frames) || frames[last-1].Root != w.audit.root {
@@ -115,7 +115,7 @@ func (w *World) recover() (found journalfile.Found, err error) {
 			w.untraced(err)
 		}
 	}
-	dice := words.NewDice(uint64(w.c.Choose("dice", 1000)))
+	dice := types.NewRand(uint64(w.c.Choose("dice", 1000)))
 	w.node = node.New(w.config, st, w.now.Mono, dice)
 	if w.copied == nil {
 		w.copied = node.New(w.config, state.New(w.limits, 0), 0, dice)
@@ -126,7 +126,7 @@ func (w *World) recover() (found journalfile.Found, err error) {
 // whole is all frames, with those before from, which the start did not read: as they were
 // seen when they became durable, if what was read goes on from there, or else as the journal
 // has them.
-func (w *World) whole(from words.LSN, frames []record.Sealed) ([]record.Sealed, error) {
+func (w *World) whole(from types.LSN, frames []record.Sealed) ([]record.Sealed, error) {
 	if seen := w.said.frames; !w.unlawful && from > 0 && int(from) <= len(seen) && len(frames) > 0 && frames[0].Prev == seen[from-1].Root {
 		return append(slices.Clone(seen[:from]), frames...), nil
 	}
@@ -256,18 +256,18 @@ func (w *World) endLost() {
 
 // begin is a life after what was found.
 func (w *World) begin(found journalfile.Found) {
-	if w.Saw["frames beyond the durable"] += int(found.Recovery.Tail); found.Recovery.Cut > 0 {
+	if w.Saw["frames beyond the durable"] += int(found.Recovery.TailFrames); found.Recovery.CutBytes > 0 {
 		w.Saw["tail cut"]++
 	}
 	last := w.node.LSN()
 	w.recovered(last)
 	w.asleep, w.draining = false, false
-	w.tell(journal, disk, again, "recovered %v, cut %d bytes", last, found.Recovery.Cut)
+	w.tell(journal, disk, again, "recovered %v, cut %d bytes", last, found.Recovery.CutBytes)
 	w.promise.hold(w, last)
 	w.index.crash(w, last)
 	w.next, w.inSync, w.synced, w.late, w.enter = loop.Batch{}, nil, nil, nil, nil
-	w.said.open = map[words.Ticket]history.Key{}
-	w.asked, w.twins, w.childs = map[words.Ticket]*client{}, map[words.Ticket]second{}, [words.Children]bool{}
+	w.said.open = map[types.Ticket]history.Key{}
+	w.asked, w.twins, w.childs = map[types.Ticket]*client{}, map[types.Ticket]second{}, [types.NumServices]bool{}
 	w.clerk.reset()
 	w.clerk.held(w)
 	w.opens()
@@ -278,24 +278,24 @@ func (w *World) begin(found journalfile.Found) {
 		}
 	}
 	w.now.Mono++
-	w.step(event.Boot{Found: found.Recovery}, event.Indexed{Upto: w.index.mark})
+	w.step(event.Recovered{Recovery: found.Recovery}, event.Indexed{Upto: w.index.mark})
 	w.skewed()
 	if !w.fol.Bootstrapped() {
-		w.step(&event.Enrol{Ticket: w.own(), Key: boss})
+		w.step(&event.CreateKey{Ticket: w.own(), Key: boss})
 	}
 	if w.c.Choose("start/slow", 6) == 1 {
 		return
 	}
-	for c := range words.Children {
-		w.step(event.ChildUp{Child: c})
+	for c := range types.NumServices {
+		w.step(event.ServiceUp{Service: c})
 	}
 	w.settle()
 }
 
 // own is a ticket of the node's own: nobody is asked about its reply.
-func (w *World) own() words.Ticket {
+func (w *World) own() types.Ticket {
 	w.ticket++
-	t := words.NewTicket(w.ticket%8, w.ticket)
+	t := types.NewTicket(w.ticket%8, w.ticket)
 	w.promise.left[t] = true
 	return t
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // calm ends all trouble: whoever asks is answered, the last frame has a successor that
@@ -26,8 +26,8 @@ func (w *World) calm() {
 			return
 		}
 		w.beat("calm", func() {
-			for c := range words.Children {
-				w.step(event.ChildUp{Child: c})
+			for c := range types.NumServices {
+				w.step(event.ServiceUp{Service: c})
 			}
 			w.pass(2 * time.Second)
 			w.settle()
@@ -87,9 +87,9 @@ func (w *World) Settled() (stuck []string) {
 	note(w.promise.records > 0, "voucher", "nothing vouches for the last frame")
 	var s event.Status
 	w.node.Status(&s)
-	note(s.LSN != s.Durable || s.Durable != s.Folded, "frame", "last %v, durable %v, folded %v", s.LSN, s.Durable, s.Folded)
-	note(s.Held > 0, "held", "%d replies wait", s.Held)
-	note(!s.Ready, "node", "is %v, unmet %v, ailing %v", s.Phase, s.Unmet, s.Ailing)
+	note(s.LSN != s.Durable || s.Durable != s.Applied, "frame", "last %v, durable %v, folded %v", s.LSN, s.Durable, s.Applied)
+	note(s.HeldReplies > 0, "held", "%d replies wait", s.HeldReplies)
+	note(!s.Ready, "node", "is %v, unmet %v, ailing %v", s.Phase, s.WaitingFor, s.DegradedBy)
 	return stuck
 }
 
@@ -111,13 +111,13 @@ func (w *World) end() {
 		c.insist(w)
 	}
 	began := w.now.Mono
-	w.beat("drain", func() { w.step(event.Signal{What: event.Drain}) })
+	w.beat("drain", func() { w.step(event.Signal{Kind: event.Drain}) })
 	var s event.Status
-	for s.Phase != words.Stopped && w.err == nil {
-		if w.pass(100 * time.Millisecond); w.now.Mono > began.Plus(5*time.Second) {
+	for s.Phase != types.Stopped && w.err == nil {
+		if w.pass(100 * time.Millisecond); w.now.Mono > began.Add(5*time.Second) {
 			w.fail("drain-without-end", "a drain without end: %+v", s)
 		}
-		if w.node.Status(&s); s.Phase == words.Stopped {
+		if w.node.Status(&s); s.Phase == types.Stopped {
 			break
 		}
 		for _, c := range w.clients {

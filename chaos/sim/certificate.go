@@ -8,16 +8,16 @@ import (
 	"macronode/chaos/twin"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
 // testimony is what the clients of a life asked and were told, in their own words. Each
 // word has a moment of its own, so that what was said first is known.
 type testimony struct {
-	moment words.Instant
+	moment types.Instant
 	said   []*history.Recorder[ask, string] // of each client
-	open   map[words.Ticket]history.Key     // asked, not answered
+	open   map[types.Ticket]history.Key     // asked, not answered
 	void   map[history.Key]bool             // told that nothing was decided
 	frames []record.Sealed                  // durable, as the last recovery found them and since
 	untold int                              // outcomes that nobody was told of
@@ -27,12 +27,12 @@ type testimony struct {
 type ask struct {
 	in   *event.Request
 	look twin.Ask
-	seq  words.Seq  // of a look: the last movement that it saw
-	over words.TxID // the end of a hold: nobody's request
+	seq  types.Seq  // of a look: the last movement that it saw
+	over types.TxID // the end of a hold: nobody's request
 }
 
 func newTestimony(clients int) testimony {
-	t := testimony{open: map[words.Ticket]history.Key{}, void: map[history.Key]bool{}}
+	t := testimony{open: map[types.Ticket]history.Key{}, void: map[history.Key]bool{}}
 	for i := range clients {
 		t.said = append(t.said, history.NewRecorder[ask, string](uint32(i+1)))
 	}
@@ -40,7 +40,7 @@ func newTestimony(clients int) testimony {
 }
 
 // now is the next moment.
-func (t *testimony) now() words.Instant {
+func (t *testimony) now() types.Instant {
 	t.moment++
 	return t.moment
 }
@@ -56,11 +56,11 @@ func (t *testimony) returns(r event.Reply, answer []byte) {
 	k, ok := t.open[r.Ticket]
 	delete(t.open, r.Ticket)
 	switch {
-	case !ok || r.Problem == event.Unknown:
+	case !ok || r.Problem == event.OutcomeUnknown:
 	case r.Problem != event.None:
 		t.void[k] = true
 	case answer != nil:
-		t.said[k.Client-1].Return(k, t.now(), r.Place, string(answer))
+		t.said[k.Client-1].Return(k, t.now(), r.Position, string(answer))
 	}
 }
 
@@ -68,23 +68,23 @@ func (t *testimony) returns(r event.Reply, answer []byte) {
 // and nobody said that nothing was decided.
 func (t *testimony) otherwise(of int, r *event.Request) bool {
 	return slices.ContainsFunc(t.said[of].Ops(), func(op history.Op[ask, string]) bool {
-		return op.Kind == history.Write && op.Ask.in.Asked != r.Asked && string(op.Ask.in.Key.Text) == string(r.Key.Text) && !t.void[op.Key]
+		return op.Kind == history.Write && op.Ask.in.Hash != r.Hash && string(op.Ask.in.Key.Text) == string(r.Key.Text) && !t.void[op.Key]
 	})
 }
 
 // looks notes a balance that was read.
 func (t *testimony) looks(of int, account, asset string, b event.Balance) {
-	q := twin.Ask{Kind: twin.Look, Tenant: words.DefaultTenant, Items: []twin.Item{{From: account, Asset: asset}}, At: b.At}
+	q := twin.Ask{Kind: twin.Look, Tenant: types.DefaultTenant, Items: []twin.Item{{From: account, Asset: asset}}, At: b.At}
 	k := t.said[of].Call(t.now(), history.Read, ask{look: q, seq: b.AsOf})
-	told := twin.Balance{Seq: b.AsOf, Amount: b.Amount.String(), Held: b.Held.String(), Available: b.Available.String(), Next: uint64(b.Next)}
-	t.said[of].Return(k, t.now(), words.Place{}, told.String())
+	told := twin.Balance{Seq: b.AsOf, Amount: b.Amount.String(), Held: b.Held.String(), Available: b.Available.String(), Next: uint64(b.NextNonce)}
+	t.said[of].Return(k, t.now(), types.Position{}, told.String())
 }
 
 // looks is what clients read at any time: their own account, and the one that all pay to.
 func (w *World) looks() {
 	of := w.moved % len(w.clients)
 	for _, account := range []string{w.clients[of].account, "shop"} {
-		w.said.looks(of, account, "EUR/2", w.fol.Balance(words.DefaultTenant, []byte(account), []byte("EUR/2")))
+		w.said.looks(of, account, "EUR/2", w.fol.Balance(types.DefaultTenant, []byte(account), []byte("EUR/2")))
 	}
 }
 
@@ -129,13 +129,13 @@ func (t *testimony) certified(m *recall.Memory) string {
 type teller struct{ *twin.Twin }
 
 // Step asks the twin.
-func (w teller) Step(at words.Place, q *ask) (string, bool) {
+func (w teller) Step(at types.Position, q *ask) (string, bool) {
 	a := q.look
 	switch {
 	case q.in != nil:
 		a = requested(q.in)
-	case q.over != words.TxID{}:
-		a = twin.Ask{Kind: twin.Lapse, Tenant: words.DefaultTenant, Items: []twin.Item{{Hold: q.over}}}
+	case q.over != types.TxID{}:
+		a = twin.Ask{Kind: twin.Lapse, Tenant: types.DefaultTenant, Items: []twin.Item{{Hold: q.over}}}
 	}
 	return w.Twin.Step(at, &a)
 }
@@ -155,8 +155,8 @@ func requested(in *event.Request) twin.Ask {
 	}
 	for _, i := range in.Each {
 		item := twin.Item{Op: i.Op.String(), From: string(i.From.Text), To: string(i.To.Text), Asset: string(i.Asset.Text),
-			Ref: string(i.Ref.Text), Nonce: i.Nonce, Until: i.Until, Hold: i.Hold}
-		if !i.Amount.Zero() {
+			Ref: string(i.Ref.Text), Nonce: i.Nonce, Until: i.ExpiresAt, Hold: i.Hold}
+		if !i.Amount.IsZero() {
 			item.Amount = i.Amount.String()
 		}
 		a.Items = append(a.Items, item)

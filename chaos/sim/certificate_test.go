@@ -7,7 +7,7 @@ import (
 
 	"macronode/chaos/recall"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
@@ -62,7 +62,7 @@ func alone(t *testimony, op *history.Op[ask, string]) bool {
 
 // came is how many places the answers of a key stand at.
 func came(t *testimony, key []byte) int {
-	at := map[words.Place]bool{}
+	at := map[types.Position]bool{}
 	for _, op := range some(t, written) {
 		if string(op.Ask.in.Key.Text) == string(key) {
 			at[op.Place] = true
@@ -72,9 +72,9 @@ func came(t *testimony, key []byte) int {
 }
 
 // moved reports that the record at a place has a number among the movements.
-func moved(m *recall.Memory, at words.Place) bool {
-	for seq := words.Seq(1); m.Seen(words.DefaultTenant, seq).LSN < words.MaxLSN; seq++ {
-		if m.Seen(words.DefaultTenant, seq) == at {
+func moved(m *recall.Memory, at types.Position) bool {
+	for seq := types.Seq(1); m.Seen(types.DefaultTenant, seq).LSN < types.MaxLSN; seq++ {
+		if m.Seen(types.DefaultTenant, seq) == at {
 			return true
 		}
 	}
@@ -122,7 +122,7 @@ var spoilers = []spoiler{
 		for i, e := range m.Entries { // whatever moves has a number among the movements that are told
 			told := some(t, func(op *history.Op[ask, string]) bool { return written(op) && op.Place == e.Place })
 			issues := some(t, func(op *history.Op[ask, string]) bool {
-				return op.Kind == history.Write && op.Ask.in.Asked == e.Asked && op.Ask.in.Op == event.Issue
+				return op.Kind == history.Write && op.Ask.in.Hash == e.Asked && op.Ask.in.Op == event.Issue
 			})
 			if len(told) == 0 && len(issues) > 0 && i < len(m.Entries)/2 && moved(m, e.Place) {
 				m.Entries = slices.Delete(m.Entries, i, i+1)

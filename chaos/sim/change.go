@@ -4,28 +4,28 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // changes: somebody puts another gate in the place of the one that is, with one thing in it
 // otherwise. A process that comes later begins with it.
 func (w *World) changes() {
-	g := w.config.Applied()
+	g := w.config.Policy()
 	g.Version++
 	alters[w.c.Choose("change/what", len(alters))](w, &g)
-	takes := w.config.Takes(&g)
+	takes := w.config.CheckPolicy(&g)
 	if takes == nil {
-		w.config = w.config.With(&g)
+		w.config = w.config.WithPolicy(&g)
 	}
 	if takes == nil {
 		w.takesAway(g.Upstreams[0].Endpoints)
 	}
-	w.step(&event.Renew{Gate: g})
+	w.step(&event.ApplyPolicy{Policy: g})
 	var s event.Status
-	if w.node.Status(&s); (s.Gate == g.Version) != (takes == nil) {
-		w.fail("change", "gate %d, which it should take or not: %v; it has %d", g.Version, takes, s.Gate)
+	if w.node.Status(&s); (s.PolicyVersion == g.Version) != (takes == nil) {
+		w.fail("change", "gate %d, which it should take or not: %v; it has %d", g.Version, takes, s.PolicyVersion)
 	}
-	if w.step(event.Reloaded{Failed: takes != nil}); takes != nil {
+	if w.step(event.ConfigReloaded{Failed: takes != nil}); takes != nil {
 		w.Saw["a gate that the node does not take"]++
 	}
 }
@@ -44,35 +44,39 @@ func (w *World) takesAway(left uint16) {
 }
 
 // alters are what may be otherwise.
-var alters = [...]func(*World, *event.Gate){
-	func(w *World, g *event.Gate) { g.Facets[w.facet()].Permits = 1 + w.c.Choose("change/permits", 3) },
-	func(w *World, g *event.Gate) {
+var alters = [...]func(*World, *event.Policy){
+	func(w *World, g *event.Policy) { g.Facets[w.facet()].Permits = 1 + w.c.Choose("change/permits", 3) },
+	func(w *World, g *event.Policy) {
 		f := &g.Facets[w.facet()]
 		f.Queue = 0
-		for c := range f.Class {
-			f.Class[c] = 1 + w.c.Choose("change/queue", 3)
-			f.Queue += f.Class[c]
+		for c := range f.PerClass {
+			f.PerClass[c] = 1 + w.c.Choose("change/queue", 3)
+			f.Queue += f.PerClass[c]
 		}
 	},
-	func(w *World, g *event.Gate) { g.Facets[w.facet()].Flow = 1 + w.c.Choose("change/flow", 2) },
-	func(w *World, g *event.Gate) { g.Facets[w.facet()].FlowPermits = w.c.Choose("change/flow permits", 3) },
-	func(w *World, g *event.Gate) {
+	func(w *World, g *event.Policy) { g.Facets[w.facet()].PerFlow = 1 + w.c.Choose("change/flow", 2) },
+	func(w *World, g *event.Policy) {
+		g.Facets[w.facet()].FlowPermits = w.c.Choose("change/flow permits", 3)
+	},
+	func(w *World, g *event.Policy) {
 		g.Facets[w.facet()].ClassPermits[1+w.c.Choose("change/class permits of", 2)] = w.c.Choose("change/class permits", 3)
 	},
-	func(w *World, g *event.Gate) { g.Weights[words.Anon] = uint64(w.c.Choose("change/weight", 2)) },
-	func(w *World, g *event.Gate) { g.Weights[words.Authed] = uint64(1 + w.c.Choose("change/weight", 5)) },
-	func(w *World, g *event.Gate) { g.Quotas[w.rule(g)].Burst = uint64(1 + w.c.Choose("change/burst", 9)) },
-	func(w *World, g *event.Gate) { q := &g.Quotas[w.rule(g)]; q.Shadow = !q.Shadow },
-	func(w *World, g *event.Gate) { // a rule goes, or comes again and has counted nothing
+	func(w *World, g *event.Policy) { g.Weights[types.ClassAnon] = uint64(w.c.Choose("change/weight", 2)) },
+	func(w *World, g *event.Policy) {
+		g.Weights[types.ClassAuthed] = uint64(1 + w.c.Choose("change/weight", 5))
+	},
+	func(w *World, g *event.Policy) { g.Quotas[w.rule(g)].Burst = uint64(1 + w.c.Choose("change/burst", 9)) },
+	func(w *World, g *event.Policy) { q := &g.Quotas[w.rule(g)]; q.Shadow = !q.Shadow },
+	func(w *World, g *event.Policy) { // a rule goes, or comes again and has counted nothing
 		at := w.rule(g)
 		if g.Quotas[at].Rate == 0 {
 			g.Quotas[at] = event.Quota(gateway(config(), w.narrow).Quotas[at])
-			g.Fresh = 1 << at
+			g.ResetQuotas = 1 << at
 			return
 		}
 		g.Quotas[at] = event.Quota{}
 	},
-	func(w *World, g *event.Gate) { // more of it, or less, comes back in a time, which is longer
+	func(w *World, g *event.Policy) { // more of it, or less, comes back in a time, which is longer
 		at := w.rule(g)
 		q, was := &g.Quotas[at], gateway(config(), w.narrow).Quotas[at]
 		rate, every := was.Rate<<w.c.Choose("change/rate", 3), was.Every*time.Duration(1+w.c.Choose("change/every", 3))
@@ -80,39 +84,39 @@ var alters = [...]func(*World, *event.Gate){
 			q.Rate, q.Every = rate, every
 		}
 	},
-	func(w *World, g *event.Gate) { g.Fresh = 1 << w.rule(g) }, // another, that is the same
-	func(w *World, g *event.Gate) {
+	func(w *World, g *event.Policy) { g.ResetQuotas = 1 << w.rule(g) }, // another, that is the same
+	func(w *World, g *event.Policy) {
 		g.Routes[1+w.c.Choose("change/route", 2)] = w.c.Choose("change/most", 4)
 	},
-	func(w *World, g *event.Gate) {
-		g.Wait = mostWait - time.Duration(w.c.Choose("change/wait", 40))*time.Millisecond
-		g.Pace = 4 * g.Wait
+	func(w *World, g *event.Policy) {
+		g.MaxWait = mostWait - time.Duration(w.c.Choose("change/wait", 40))*time.Millisecond
+		g.MaxPacingDelay = 4 * g.MaxWait
 	},
-	func(w *World, g *event.Gate) { g.Quantum = uint64(1+w.c.Choose("change/quantum", 3)) << 12 },
-	func(w *World, g *event.Gate) {
+	func(w *World, g *event.Policy) { g.Quantum = uint64(1+w.c.Choose("change/quantum", 3)) << 12 },
+	func(w *World, g *event.Policy) {
 		g.Upstreams[0].Endpoints = uint16(1 + w.c.Choose("change/endpoints", 3))
 	},
 }
 
-func (w *World) facet() words.Facet {
-	return words.Facet(w.c.Choose("change/facet", int(words.Facets)))
+func (w *World) facet() types.Facet {
+	return types.Facet(w.c.Choose("change/facet", int(types.NumFacets)))
 }
 
-func (w *World) rule(g *event.Gate) int { return w.c.Choose("change/rule", len(g.Quotas)) }
+func (w *World) rule(g *event.Policy) int { return w.c.Choose("change/rule", len(g.Quotas)) }
 
 // changed notes what a change was to those at the gate.
-func (w *World) changed(in *event.Renew, told []event.Verdict) {
+func (w *World) changed(in *event.ApplyPolicy, told []event.Decision) {
 	for _, v := range told {
-		switch v.Why { //nolint:exhaustive // nobody is told anything else by a change
+		switch v.Reason { //nolint:exhaustive // nobody is told anything else by a change
 		case event.Admitted:
 			w.Saw["a change let somebody go"]++
-		case event.NoWeight:
+		case event.RejectClassDisabled:
 			w.Saw["a change sent somebody away"]++
 		}
 	}
 	_, s := w.trace.Around()
-	for f, n := range s.Out {
-		if s.Gate == in.Gate.Version && int(n) > in.Gate.Facets[f].Permits {
+	for f, n := range s.Permits {
+		if s.PolicyVersion == in.Policy.Version && int(n) > in.Policy.Facets[f].Permits {
 			w.Saw["fewer permits than are out"]++
 		}
 	}

@@ -4,27 +4,27 @@ import (
 	"slices"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A client wants one thing at a time, and asks under one key until it knows.
 type client struct {
 	number    int    // among all
 	account   string // its own; two clients may share one
-	tenant    words.Tenant
+	tenant    types.Tenant
 	mark      string // begins its keys
 	want      *event.Request
 	doubts    bool         // what it wants may be done, and nobody said so
-	out       words.Ticket // asked, not answered; 0 when it is not waiting
-	nonce     words.Nonce  // what it believes to be next
-	told      words.Nonce  // the greatest expected one that it was told
+	out       types.Ticket // asked, not answered; 0 when it is not waiting
+	nonce     types.Nonce  // what it believes to be next
+	told      types.Nonce  // the greatest expected one that it was told
 	keys      int
 	refs      int
 	past      []*event.Request
 	holds     []hold         // that it has opened
 	asking    *event.Request // has read how far the index is, and not yet asked it
 	pass      pass           // at the gate
-	caller    words.KeyID
+	caller    types.KeyID
 	class     Class          // of what it wants
 	aims      bool           // at the goal
 	unused    bool           // its last ref was refused
@@ -36,17 +36,17 @@ type client struct {
 
 // hold is one that somebody was told of.
 type hold struct {
-	id    words.TxID
+	id    types.TxID
 	asset []byte
 	tried bool       // to end it
-	to    words.Name // its beneficiary, if it has one
+	to    types.Name // its beneficiary, if it has one
 }
 
 // people: the third shares its account with the first; the fourth belongs to a
 // tenant that has no key here.
 func people() (all []*client) {
 	for i, account := range []string{"ann", "bob", "ann", "eve"} {
-		tenant := words.DefaultTenant
+		tenant := types.DefaultTenant
 		if account == "eve" {
 			tenant = 2
 		}
@@ -106,7 +106,7 @@ func (c *client) ask(w *World) {
 	if c.asking == nil {
 		in := *c.want
 		in.Items = slices.Clone(c.want.Items)
-		if in.Caller, in.Upto = c.caller, w.index.mark; c.boss {
+		if in.Caller, in.IndexedTo = c.caller, w.index.mark; c.boss {
 			in.Caller = boss.ID
 		}
 		c.asking = &in
@@ -115,20 +115,20 @@ func (c *client) ask(w *World) {
 		}
 	}
 	if !w.admitted(&c.pass, c.arrival()) {
-		if c.pass.why == event.NoWeight { // strangers are not served here
+		if c.pass.why == event.RejectClassDisabled { // strangers are not served here
 			c.want, c.asking, c.doubts = nil, nil, false
 		}
 		return
 	}
 	in := c.asking
 	c.asking = nil
-	if blind := w.c.Choose("blind", 6); blind == 1 || blind > 2 && w.goal.wants(event.LookAgain) {
-		in.Upto = 0
+	if blind := w.c.Choose("blind", 6); blind == 1 || blind > 2 && w.goal.wants(event.StaleIndexRead) {
+		in.IndexedTo = 0
 	} else {
 		w.index.look(in)
 	}
 	w.ticket++
-	in.Ticket = words.NewTicket(uint32(w.ticket%8), w.ticket)
+	in.Ticket = types.NewTicket(uint32(w.ticket%8), w.ticket)
 	c.out, c.sent = in.Ticket, in
 	w.enter, w.asked[in.Ticket] = append(w.enter, in), c
 	if w.story != nil {
@@ -162,7 +162,7 @@ func (w *World) double(c *client, in *event.Request) {
 	again := *in
 	again.Items = slices.Clone(in.Items)
 	w.ticket++
-	again.Ticket = words.NewTicket(uint32(w.ticket%8), w.ticket)
+	again.Ticket = types.NewTicket(uint32(w.ticket%8), w.ticket)
 	w.enter, w.twins[again.Ticket] = append(w.enter, &again), second{&again, c, c.class, p}
 	w.clerk.bar(&again)
 	w.said.calls(c.number, &again)

@@ -6,7 +6,7 @@ import (
 	"macronode/chaos/world"
 	nodeclock "macronode/core/clock"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Effects of faults: what the node did otherwise because of a fault. A probe counts an effect, for
@@ -15,8 +15,8 @@ import (
 // stopped is how the process or the power went, until the next process has recovered.
 type stopped struct {
 	killed  bool
-	written words.LSN      // the last frame that the disk was given
-	durable words.LSN      // the last of them that was synced
+	written types.LSN      // the last frame that the disk was given
+	durable types.LSN      // the last of them that was synced
 	hurts   map[string]int // what the disk lost, by kind
 }
 
@@ -49,7 +49,7 @@ func (w *World) names(op, name string) {
 }
 
 // recovered counts what the end of the last process, or of the power, has cost.
-func (w *World) recovered(last words.LSN) {
+func (w *World) recovered(last types.LSN) {
 	s := w.stop
 	w.stop = stopped{}
 	if s.killed && s.written > s.durable && last >= s.written {
@@ -70,7 +70,7 @@ func (w *World) skewed() {
 	switch w.node.Status(&s); {
 	case by < 0 && s.Offset < -time.Second:
 		w.Saw["began before its journal's time, and the time stands its ground"]++
-	case by > 0 && s.Ailing.Has(words.ClockDoubted):
+	case by > 0 && s.DegradedBy.Has(types.ClockUntrusted):
 		w.Saw["began too far behind the clock to believe it"]++
 	}
 }
@@ -78,11 +78,11 @@ func (w *World) skewed() {
 // staysWithoutSource lets more time pass than a steady clock needs to be believed, if a doubted clock
 // has just lost its source.
 func (w *World) staysWithoutSource() {
-	if _, s := w.trace.Around(); w.now.Synced || !s.Ailing.Has(words.ClockDoubted) {
+	if _, s := w.trace.Around(); w.now.Synced || !s.DegradedBy.Has(types.ClockUntrusted) {
 		return
 	}
 	for range 4 {
-		w.gone(nodeclock.Steady / 2)
+		w.gone(nodeclock.SteadyFor / 2)
 		w.asleep, w.swayed = true, true
 		w.step(event.Tick{})
 		w.measures()
@@ -101,14 +101,14 @@ func (w *World) measures() {
 	case w.rate > 105 && s.Offset > 0: // more than the time may follow
 		w.Saw["the clock is fast, and the time is behind it"]++
 	}
-	if w.now.Synced || !s.Ailing.Has(words.ClockDoubted) {
+	if w.now.Synced || !s.DegradedBy.Has(types.ClockUntrusted) {
 		w.unsourced = 0
 		return
 	}
 	if w.unsourced == 0 {
 		w.unsourced = w.now.Mono
 	}
-	if w.unsourced.Plus(nodeclock.Steady) < w.now.Mono {
+	if w.unsourced.Add(nodeclock.SteadyFor) < w.now.Mono {
 		w.Saw["a clock without its source stays doubted"]++
 	}
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"macronode/adapters/loop"
-	"macronode/core/admit"
 	"macronode/core/event"
+	"macronode/core/gateway/admission"
+	"macronode/core/gateway/quota"
+	"macronode/core/gateway/upstream"
 	"macronode/core/node"
-	"macronode/core/quota"
-	"macronode/core/upstream"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // How the gate of a life is: so wide that nobody minds, or narrow in one way or both.
@@ -40,7 +40,7 @@ const mostWait = 50 * time.Millisecond
 // quotas are small, or so wide that nobody minds: the cost of each unit is a whole number of
 // nanoseconds.
 func quotas(small bool) []quota.Rule {
-	keyed, strangers := quota.Of(words.Internal, words.Authed), quota.Of(words.Anon)
+	keyed, strangers := quota.ClassSetOf(types.ClassInternal, types.ClassAuthed), quota.ClassSetOf(types.ClassAnon)
 	of := func(little, much uint64) uint64 {
 		if small {
 			return little
@@ -50,16 +50,16 @@ func quotas(small bool) []quota.Rule {
 	requests, bytes := func(few uint64) uint64 { return of(few, 1_000_000) }, func(few uint64) uint64 { return of(few, 1_000_000_000) }
 	burst := of(1, 1000)
 	return []quota.Rule{
-		ofInstance - 1:      {Scope: words.OfInstance, Rate: requests(25), Every: time.Second, Burst: 8 * burst, Classes: quota.All},
-		ofPeer - 1:          {Scope: words.OfPeer, Rate: requests(10), Every: time.Second, Burst: 2 * burst, Classes: strangers},
-		ofTenant - 1:        {Scope: words.OfTenant, Rate: requests(20), Every: time.Second, Burst: 4 * burst, Classes: keyed},
-		ofKey - 1:           {Scope: words.OfKey, Unit: words.Bytes, Rate: bytes(20_000), Every: time.Second, Burst: bytes(20_000), Classes: keyed},
-		shadowOfPeer - 1:    {Scope: words.OfPeer, Rate: requests(10), Every: 2 * time.Second, Burst: burst, Classes: strangers, Shadow: true},
-		shadowOfTenant - 1:  {Scope: words.OfTenant, Rate: requests(20), Every: 4 * time.Second, Burst: burst, Classes: keyed, Shadow: true},
-		ofInstanceBytes - 1: {Scope: words.OfInstance, Unit: words.Bytes, Rate: bytes(100_000), Every: time.Second, Burst: bytes(10_000), Classes: quota.All},
-		ofPeerBytes - 1:     {Scope: words.OfPeer, Unit: words.Bytes, Rate: bytes(10_000), Every: time.Second, Burst: bytes(5_000), Classes: strangers},
-		ofRoute - 1:         {Scope: words.OfRoute, Route: 3, Rate: requests(5), Every: time.Second, Burst: 3 * burst, Classes: quota.All},
-		ofRouteBytes - 1:    {Scope: words.OfRoute, Route: 2, Unit: words.Bytes, Rate: bytes(20_000), Every: time.Second, Burst: bytes(20_000), Classes: quota.All},
+		ofInstance - 1:      {Scope: types.ScopeInstance, Rate: requests(25), Every: time.Second, Burst: 8 * burst, Classes: quota.AllClasses},
+		ofPeer - 1:          {Scope: types.ScopePeer, Rate: requests(10), Every: time.Second, Burst: 2 * burst, Classes: strangers},
+		ofTenant - 1:        {Scope: types.ScopeTenant, Rate: requests(20), Every: time.Second, Burst: 4 * burst, Classes: keyed},
+		ofKey - 1:           {Scope: types.ScopeKey, Unit: types.UnitBytes, Rate: bytes(20_000), Every: time.Second, Burst: bytes(20_000), Classes: keyed},
+		shadowOfPeer - 1:    {Scope: types.ScopePeer, Rate: requests(10), Every: 2 * time.Second, Burst: burst, Classes: strangers, Shadow: true},
+		shadowOfTenant - 1:  {Scope: types.ScopeTenant, Rate: requests(20), Every: 4 * time.Second, Burst: burst, Classes: keyed, Shadow: true},
+		ofInstanceBytes - 1: {Scope: types.ScopeInstance, Unit: types.UnitBytes, Rate: bytes(100_000), Every: time.Second, Burst: bytes(10_000), Classes: quota.AllClasses},
+		ofPeerBytes - 1:     {Scope: types.ScopePeer, Unit: types.UnitBytes, Rate: bytes(10_000), Every: time.Second, Burst: bytes(5_000), Classes: strangers},
+		ofRoute - 1:         {Scope: types.ScopeRoute, Route: 3, Rate: requests(5), Every: time.Second, Burst: 3 * burst, Classes: quota.AllClasses},
+		ofRouteBytes - 1:    {Scope: types.ScopeRoute, Route: 2, Unit: types.UnitBytes, Rate: bytes(20_000), Every: time.Second, Burst: bytes(20_000), Classes: quota.AllClasses},
 	}
 }
 
@@ -74,24 +74,24 @@ func door(gate int) loop.Door {
 // gateway is what c has for those who come: the part of a configuration that says who is
 // let in.
 func gateway(c node.Config, gate int) node.Config {
-	l := admit.Limits{Places: door(gate).All(), Quantum: 8 << 10, Weights: [words.Classes]uint64{4, 2, 1}, Least: 512,
+	l := admission.Limits{Places: door(gate).All(), Quantum: 8 << 10, Weights: [types.NumClasses]uint64{4, 2, 1}, Least: 512,
 		Wait: 25 * time.Millisecond, Grace: 200 * time.Millisecond, Routes: []int{0, 2, 1}}
 	for f := range l.Facets {
-		l.Facets[f] = admit.Facet{Permits: l.Places, Queue: 12, Class: [words.Classes]int{4, 4, 4}, Flow: 4}
+		l.Facets[f] = admission.Facet{Permits: l.Places, Queue: 12, PerClass: [types.NumClasses]int{4, 4, 4}, PerFlow: 4}
 		if gate&narrowPermits != 0 {
-			l.Facets[f] = admit.Facet{Permits: 2, Queue: 6, Class: [words.Classes]int{2, 2, 2}, Flow: 1, ClassPermits: [words.Classes]int{2, 2, 1}, FlowPermits: 1}
+			l.Facets[f] = admission.Facet{Permits: 2, Queue: 6, PerClass: [types.NumClasses]int{2, 2, 2}, PerFlow: 1, ClassPermits: [types.NumClasses]int{2, 2, 1}, FlowPermits: 1}
 		}
 	}
 	if gate&narrowPermits != 0 { // one tenant's clients may fill their class
-		l.Facets[words.Money] = admit.Facet{Permits: 2, Queue: 7, Class: [words.Classes]int{2, 3, 2}, Flow: 3}
-		l.Facets[words.Lists] = admit.Facet{Permits: 1, Queue: 8, Class: [words.Classes]int{2, 4, 2}, Flow: 2}
-		l.Facets[words.Streams].Permits = 1 // with those of Beyond, no more than calls
+		l.Facets[types.FacetWallet] = admission.Facet{Permits: 2, Queue: 7, PerClass: [types.NumClasses]int{2, 3, 2}, PerFlow: 3}
+		l.Facets[types.FacetQuery] = admission.Facet{Permits: 1, Queue: 8, PerClass: [types.NumClasses]int{2, 4, 2}, PerFlow: 2}
+		l.Facets[types.Streams].Permits = 1 // with those of Beyond, no more than calls
 	}
-	c.Admit, c.Subjects, c.Pace = l, quota.Limits{Peers: 3, Keys: 64, Tenants: 8}, 5*time.Millisecond
+	c.Admission, c.QuotaLimits, c.MaxPacingDelay = l, quota.Limits{Peers: 3, Keys: 64, Tenants: 8}, 5*time.Millisecond
 	c.Quotas = quotas(gate&smallQuotas != 0)
 	r := upstream.Default(endpoints)
-	r.Eject, r.Out, r.Least, r.Rest, r.Floor, r.Trials = 2, 300*time.Millisecond, 3, 200*time.Millisecond, 2, 1
-	c.Calls, c.Beyond = 3, []upstream.Rules{r, r}
+	r.EjectAfter, r.EjectFor, r.BreakerMinAttempts, r.BreakerOpenFor, r.HalfOpenInFlight, r.HalfOpenSuccesses = 2, 300*time.Millisecond, 3, 200*time.Millisecond, 2, 1
+	c.MaxUpstreamCalls, c.Upstreams = 3, []upstream.Rules{r, r}
 	return c
 }
 
@@ -108,25 +108,25 @@ const (
 type pass struct {
 	is     visit
 	at     uint32 // its slot
-	in     event.Arrive
-	ticket words.Ticket // of one that works
-	why    event.Why    // it was told last
+	in     event.Admit
+	ticket types.Ticket       // of one that works
+	why    event.RejectReason // it was told last
 }
 
 // A GateCell is who came, to which facet, and what he was told.
 type GateCell struct {
-	Class words.Class
-	Facet words.Facet
-	Why   event.Why
+	Class types.Class
+	Facet types.Facet
+	Why   event.RejectReason
 }
 
 func (c GateCell) String() string { return fmt.Sprintf("%v, %v: %v", c.Class, c.Facet, c.Why) }
 
 // GateCells are all there could be.
 func GateCells() (all []GateCell) {
-	for class := range words.Classes {
-		for facet := range words.Facets {
-			for why := range event.Whys {
+	for class := range types.NumClasses {
+		for facet := range types.NumFacets {
+			for why := range event.NumRejectReasons {
 				all = append(all, GateCell{class, facet, why})
 			}
 		}
@@ -136,13 +136,13 @@ func GateCells() (all []GateCell) {
 
 // spot is what stands in a slot, as far as the world saw.
 type spot struct {
-	class words.Class
-	facet words.Facet
+	class types.Class
+	facet types.Facet
 	works bool          // it was told to go
 	told  bool          // and has been handed that: what else it is told is of a part of its bodies
 	asks  bool          // whether such a part may go, and was not handed the word
 	left  bool          // whoever asked does not wait for the verdict
-	until words.Instant // its permit is its own
+	until types.Instant // its permit is its own
 }
 
 // opens is a gate of a new process: nobody is in.
@@ -160,10 +160,10 @@ func (w *World) opens() {
 }
 
 // knock has a request enter. Where all slots of its class are in use, the shell refuses it.
-func (w *World) knock(p *pass, in event.Arrive) {
+func (w *World) knock(p *pass, in event.Admit) {
 	at, ok := w.gate.Enter(in)
 	if !ok {
-		w.gated(in.Class, in.Facet, event.NoSlot)
+		w.gated(in.Class, in.Facet, event.RejectNoSlots)
 		return
 	}
 	*p = pass{is: knocks, at: at, in: in}
@@ -171,11 +171,11 @@ func (w *World) knock(p *pass, in event.Arrive) {
 }
 
 // hears is what a request was told, if it was.
-func (w *World) hears(p *pass) (v event.Verdict, ok bool) {
+func (w *World) hears(p *pass) (v event.Decision, ok bool) {
 	if v, ok = w.gate.Hear(p.at); !ok {
 		return v, false
 	}
-	if p.is, p.ticket, p.why = works, v.Ticket, v.Why; v.Problem != event.None {
+	if p.is, p.ticket, p.why = works, v.Ticket, v.Reason; v.Problem != event.None {
 		p.is = away
 	}
 	return v, true
@@ -184,9 +184,9 @@ func (w *World) hears(p *pass) (v event.Verdict, ok bool) {
 // settles ends a request that works, through which so many bytes went; leaves one that waits.
 func (w *World) settles(p *pass, bytes uint64) {
 	if p.is == works {
-		fate := event.Fate(p.ticket>>32+p.ticket) % event.Fates // of one slot now this, now that
+		fate := event.Completion(p.ticket>>32+p.ticket) % event.NumCompletions // of one slot now this, now that
 		w.gate.Settle(p.ticket, bytes, fate)
-		w.note(w.draining && fate != event.Done, "ended in a drain: "+fate.String())
+		w.note(w.draining && fate != event.CompletionDone, "ended in a drain: "+fate.String())
 		p.is = away
 	}
 }
@@ -200,18 +200,18 @@ func (w *World) leaves(p *pass) {
 }
 
 // gated counts what one was told.
-func (w *World) gated(class words.Class, facet words.Facet, why event.Why) {
+func (w *World) gated(class types.Class, facet types.Facet, why event.RejectReason) {
 	w.GateCells[GateCell{class, facet, why}]++
 	w.Saw["gate: "+why.String()]++
 }
 
 // toldAtGate notes what a step of the node was to those at the gate.
-func (w *World) toldAtGate(in event.Event, told []event.Verdict) {
-	arrives, ok := in.(*event.Arrive)
+func (w *World) toldAtGate(in event.Event, told []event.Decision) {
+	arrives, ok := in.(*event.Admit)
 	if ok {
-		w.places[arrives.Ticket.Slot()].until = w.now.Mono.Plus(max(arrives.Patience, arrives.Keeps) + w.config.Admit.Grace)
+		w.places[arrives.Ticket.Slot()].until = w.now.Mono.Add(max(arrives.TimeLeft, arrives.PermitFor) + w.config.Admission.Grace)
 	}
-	if in, ok := in.(*event.Stream); ok && !slices.ContainsFunc(told, func(v event.Verdict) bool { return v.Ticket == in.Ticket }) {
+	if in, ok := in.(*event.ReserveBytes); ok && !slices.ContainsFunc(told, func(v event.Decision) bool { return v.Ticket == in.Ticket }) {
 		w.Saw["more of a body waits"]++
 	}
 	for _, v := range told {
@@ -219,14 +219,14 @@ func (w *World) toldAtGate(in event.Event, told []event.Verdict) {
 		if p.works { // it is told of a part of its bodies
 			continue
 		}
-		w.places[v.Ticket.Slot()].works = v.Why == event.Admitted
-		if v.Why == event.NotServing && !ok {
+		w.places[v.Ticket.Slot()].works = v.Reason == event.Admitted
+		if v.Reason == event.RejectNotServing && !ok {
 			w.Saw["waited at the gate, and is told to go elsewhere"]++
 		}
-		if v.Why != event.Admitted || p.class == words.Anon || w.narrow == 0 {
+		if v.Reason != event.Admitted || p.class == types.ClassAnon || w.narrow == 0 {
 			continue
 		}
-		if _, s := w.trace.Around(); s.Queued[p.facet][words.Anon] > 0 {
+		if _, s := w.trace.Around(); s.Queued[p.facet][types.ClassAnon] > 0 {
 			w.Saw["who has shown a key goes, and strangers wait"]++
 		}
 	}
@@ -235,7 +235,7 @@ func (w *World) toldAtGate(in event.Event, told []event.Verdict) {
 // verdicts carries what a turn said to who waits at the gate, as the loop does.
 func (w *World) verdicts(stepped []event.Event) {
 	w.gate.Free(stepped)
-	for _, v := range w.out.Verdicts {
+	for _, v := range w.out.Decisions {
 		spot := &w.places[v.Ticket.Slot()]
 		p := *spot
 		if spot.told = true; p.told {
@@ -245,14 +245,14 @@ func (w *World) verdicts(stepped []event.Event) {
 			w.gate.Deliver(v)
 			continue
 		}
-		w.gated(p.class, p.facet, v.Why)
+		w.gated(p.class, p.facet, v.Reason)
 		if p.left {
 			w.Saw["a verdict for who has left"]++
 		}
-		if p.left && v.Why == event.Admitted {
+		if p.left && v.Reason == event.Admitted {
 			w.Saw["a permit for who has left"]++
 		}
-		if v.Why == event.Admitted && v.Waited > 0 {
+		if v.Reason == event.Admitted && v.Waited > 0 {
 			w.Saw["waited for a permit, and got it"]++
 		}
 		if v.Shadow != 0 {
@@ -263,13 +263,13 @@ func (w *World) verdicts(stepped []event.Event) {
 }
 
 // arrival is that of a client: by its key, if it has one here.
-func (c *client) arrival() event.Arrive {
-	in := event.Arrive{Class: words.Authed, Facet: words.Money, Tenant: c.tenant, Key: c.caller, Bytes: 100, Answer: 200, Patience: config().Patience}
+func (c *client) arrival() event.Admit {
+	in := event.Admit{Class: types.ClassAuthed, Facet: types.FacetWallet, Tenant: c.tenant, Key: c.caller, DeclaredBytes: 100, ResponseEstimate: 200, TimeLeft: config().CommitTimeout}
 	if c.boss {
 		in.Key = boss.ID
 	}
 	if c.tenant != boss.Tenant {
-		in.Class, in.Tenant, in.Key = words.Anon, 0, 0
+		in.Class, in.Tenant, in.Key = types.ClassAnon, 0, 0
 	}
 	in.Peer[7] = c.mark[0]
 	return in
@@ -277,7 +277,7 @@ func (c *client) arrival() event.Arrive {
 
 // admitted reports that p may go. It asks, where it has not; in a life without trouble at the
 // gate it is told at once.
-func (w *World) admitted(p *pass, in event.Arrive) bool {
+func (w *World) admitted(p *pass, in event.Admit) bool {
 	if p.is == away {
 		w.knock(p, in)
 		if p.is == knocks && (w.odds.gate == 0 || w.c.Choose("gate/at-once", 3) != 1) {
@@ -286,7 +286,7 @@ func (w *World) admitted(p *pass, in event.Arrive) bool {
 	}
 	if p.is == knocks {
 		if v, ok := w.hears(p); ok && v.Problem != event.None {
-			w.tell(clients, decider, told, "the gate: %v, for %v", v.Problem, v.Why)
+			w.tell(clients, decider, told, "the gate: %v, for %v", v.Problem, v.Reason)
 		}
 	}
 	return p.is == works
@@ -331,10 +331,10 @@ func (w *World) empties() {
 func (w *World) freed() {
 	var s event.Status
 	w.node.Status(&s)
-	if s.Out != [words.Facets]uint32{} || s.Queued != [words.Facets][words.Classes]uint32{} {
-		w.fail("permit-lost", "everybody has left: out %v, queued %v", s.Out, s.Queued)
+	if s.Permits != [types.NumFacets]uint32{} || s.Queued != [types.NumFacets][types.NumClasses]uint32{} {
+		w.fail("permit-lost", "everybody has left: out %v, queued %v", s.Permits, s.Queued)
 	}
-	for c := range words.Classes {
+	for c := range types.NumClasses {
 		if n := w.gate.In(c); n > 0 {
 			w.fail("slot-lost", "everybody has left: %d slots of class %v are in use", n, c)
 		}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 	meaning "macronode/models/ledger"
 )
 
@@ -51,7 +51,7 @@ func (w *World) who() *client {
 	switch {
 	case w.goal.Class == Stranger:
 		return w.clients[3]
-	case w.goal.Class == Barred || w.goal.Class == Again || w.goal.Class == Other || w.goal.wants(event.TooMany):
+	case w.goal.Class == Barred || w.goal.Class == Again || w.goal.Class == Other || w.goal.wants(event.CapacityExceeded):
 		return w.clients[1]
 	}
 	return w.clients[w.c.Choose("goal/who", 3)]
@@ -83,10 +83,10 @@ func (w *World) bend(c *client, in *event.Request) {
 		w.turn(len(w.enter))
 	case event.Unavailable: // it is told to end
 		w.draining = true
-		w.step(event.Signal{What: event.Drain})
+		w.step(event.Signal{Kind: event.Drain})
 		w.pass(config().Drain.LameDuck)
 		w.turn(len(w.enter))
-	case event.Unknown: // nothing is written
+	case event.OutcomeUnknown: // nothing is written
 		for _, other := range w.clients[:2] { // or who is forbidden to ask has nothing to wait for
 			if w.goal.Class == Stranger {
 				other.move(w)
@@ -106,7 +106,7 @@ func (w *World) forget() {
 		w.folds(math.MaxInt)
 		w.table()
 		w.turn(0)
-		w.pass(limits().Idem.TTL/2 + time.Second)
+		w.pass(limits().Idempotency.TTL/2 + time.Second)
 	}
 	w.settle()
 }
@@ -122,7 +122,7 @@ func (c *client) before(w *World) (r event.Item, any bool) {
 	again := (g.Class == Again || g.Class == Other) && len(c.kept(g.Op)) == 0
 	b := w.fol.Balance(c.tenant, []byte(c.account), []byte("EUR/2"))
 	switch {
-	case (g.Class == NonceLow || g.wants(event.NonceUsed)) && b.Next < 2 && !frozen:
+	case (g.Class == NonceLow || g.wants(event.NonceUsed)) && b.NextNonce < 2 && !frozen:
 		return c.pay(w, b, event.Transfer, 1), true
 	case frozen && !ends && !g.wants(event.AccountFrozen):
 		return event.Item{Op: event.Unfreeze, From: name(c.account)}, true
@@ -136,21 +136,21 @@ func (c *client) before(w *World) (r event.Item, any bool) {
 	case g.Class == OldRef && decided(g.Outcome) && !g.wants(event.RefUsed) && !c.unused: // it was refused, and its ref is free
 		c.unused = true
 		c.refs++
-		r = event.Item{Op: event.Burn, From: name(c.account), Asset: name("EUR/2"), Amount: words.Units(39), Nonce: b.Next}
+		r = event.Item{Op: event.Burn, From: name(c.account), Asset: name("EUR/2"), Amount: types.MinorUnits(39), Nonce: b.NextNonce}
 		r.Ref.Text = c.named()
 		return r, true
 	case ends, frozen, g.Class >= Again && g.Class <= Other && !again && !g.once():
 		return r, false
-	case g.wants(event.OverDay) && g.Op != event.Issue && w.spent(c) < 32:
+	case g.wants(event.DailyLimitExceeded) && g.Op != event.Issue && w.spent(c) < 32:
 		return c.pay(w, b, event.Transfer, 9), true
-	case again && g.once() && b.Available.Less(words.Units(30)):
+	case again && g.once() && b.Available.Less(types.MinorUnits(30)):
 		return c.later(w, b), true
-	case g.pays() && !g.wants(event.InsufficientFunds) && b.Available.Less(words.Units(g.need())):
+	case g.pays() && !g.wants(event.InsufficientFunds) && b.Available.Less(types.MinorUnits(g.need())):
 		return c.issue(g.need()), true
-	case g.holds() && c.fresh(&w.goal) < 0 && !g.wants(event.HoldState):
+	case g.holds() && c.fresh(&w.goal) < 0 && !g.wants(event.HoldNotActive):
 		r = c.pay(w, b, event.Hold, g.need()*3/4)
-		if r.Op == event.Hold && g.wants(event.OverHold) {
-			r.Amount = words.Units(1)
+		if r.Op == event.Hold && g.wants(event.HoldAmountExceeded) {
+			r.Amount = types.MinorUnits(1)
 		}
 		if r.Op == event.Hold && g.wants(event.NotBeneficiary) {
 			r.To = name("till")
@@ -162,19 +162,19 @@ func (c *client) before(w *World) (r event.Item, any bool) {
 
 // idles reports that c waits until there is no room: all that it needs it has.
 func (c *client) idles(w *World) bool {
-	return w.goal.wants(event.TooMany) && !w.crowded(w.goal.Op)
+	return w.goal.wants(event.CapacityExceeded) && !w.crowded(w.goal.Op)
 }
 
 // once reports that the goal is to ask again for what was refused for want of money, with a
 // nonce that nobody has used since.
 func (g *goal) once() bool {
 	return (g.Class == Again || g.Class == Other) && g.pays() &&
-		(g.wants(event.OverDay, event.TooMany, event.AccountFrozen) || g.wants(event.None) && g.Class == Other)
+		(g.wants(event.DailyLimitExceeded, event.CapacityExceeded, event.AccountFrozen) || g.wants(event.None) && g.Class == Other)
 }
 
 // holds reports that the goal needs an active hold.
 func (g *goal) holds() bool {
-	return g.Op == event.Capture || g.Op == event.Release || g.Op == event.Batch && g.wants(event.OverHold, event.NotBeneficiary)
+	return g.Op == event.Capture || g.Op == event.Release || g.Op == event.Batch && g.wants(event.HoldAmountExceeded, event.NotBeneficiary)
 }
 
 // need is how much money the goal needs.
@@ -186,20 +186,20 @@ func (g *goal) need() uint64 {
 }
 
 func (c *client) issue(amount uint64) event.Item {
-	return event.Item{Op: event.Issue, To: name(c.account), Asset: name("EUR/2"), Amount: words.Units(amount)}
+	return event.Item{Op: event.Issue, To: name(c.account), Asset: name("EUR/2"), Amount: types.MinorUnits(amount)}
 }
 
 // pay is a payment of c, or the money for it.
 func (c *client) pay(w *World, b event.Balance, op event.Op, amount uint64) event.Item {
-	if b.Available.Less(words.Units(amount)) {
+	if b.Available.Less(types.MinorUnits(amount)) {
 		return c.issue(amount + 3)
 	}
-	r := event.Item{Op: op, From: name(c.account), Asset: name("EUR/2"), Amount: words.Units(amount), Nonce: b.Next}
+	r := event.Item{Op: op, From: name(c.account), Asset: name("EUR/2"), Amount: types.MinorUnits(amount), Nonce: b.NextNonce}
 	switch op {
 	case event.Transfer:
 		r.To = name("shop")
 	case event.Hold:
-		r.Until = w.now.Wall.Plus(time.Hour)
+		r.ExpiresAt = w.now.Wall.Add(time.Hour)
 	default:
 	}
 	return r
@@ -208,7 +208,7 @@ func (c *client) pay(w *World, b event.Balance, op event.Op, amount uint64) even
 // later is what c cannot pay, and will ask again when it can.
 func (c *client) later(w *World, b event.Balance) event.Item {
 	g := &w.goal
-	r := event.Item{Op: g.Op, From: name(c.account), Asset: name("EUR/2"), Amount: words.Units(30), Nonce: b.Next}
+	r := event.Item{Op: g.Op, From: name(c.account), Asset: name("EUR/2"), Amount: types.MinorUnits(30), Nonce: b.NextNonce}
 	switch g.Op {
 	case event.Batch:
 		r.Op = event.Transfer
@@ -216,7 +216,7 @@ func (c *client) later(w *World, b event.Balance) event.Item {
 	case event.Transfer:
 		r.To = name(elsewhere)
 	case event.Hold:
-		r.Until = w.now.Wall.Plus(time.Hour)
+		r.ExpiresAt = w.now.Wall.Add(time.Hour)
 	default:
 	}
 	return r
@@ -228,7 +228,7 @@ const elsewhere = "shy"
 // crowded reports that there is no room for what an operation needs.
 func (w *World) crowded(op event.Op) bool {
 	if op == event.Hold {
-		return w.audit.twin.Holds(words.DefaultTenant) >= limits().Ledger.TenantHolds
+		return w.audit.twin.Holds(types.DefaultTenant) >= limits().Ledger.TenantHolds
 	}
 	return w.audit.twin.Accounts() >= limits().Ledger.TenantAccounts
 }

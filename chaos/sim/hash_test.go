@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"macronode/chaos/world"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 var twice = flag.Int("twice", 60, "how many lives are played twice")
@@ -16,7 +16,7 @@ var twice = flag.Int("twice", 60, "how many lives are played twice")
 type watching struct {
 	world.Chooser
 	w     *World
-	h     words.Hash64
+	h     types.Hash64
 	asked int
 }
 
@@ -33,7 +33,7 @@ func (c *watching) Choose(site string, n int) int {
 	return got
 }
 
-func hashed(t *testing.T, seed uint64) (words.Hash64, int) {
+func hashed(t *testing.T, seed uint64) (types.Hash64, int) {
 	t.Helper()
 	c := &watching{Chooser: Life(seed, 300)}
 	c.w = New(c)

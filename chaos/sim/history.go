@@ -6,7 +6,7 @@ import (
 
 	"macronode/chaos/recall"
 	"macronode/chaos/twin"
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
@@ -39,7 +39,7 @@ func (t *testimony) history(m *recall.Memory) (h past, err error) {
 			switch op := &ops[i]; {
 			case op.Kind == history.Read:
 				look := *op
-				look.Place = m.Seen(words.DefaultTenant, op.Ask.seq)
+				look.Place = m.Seen(types.DefaultTenant, op.Ask.seq)
 				h.ops = append(h.ops, look)
 			case !t.void[op.Key]:
 				key := string(op.Ask.in.Key.Text)
@@ -77,7 +77,7 @@ func outcome(asked []*history.Op[ask, string], e recall.Entry, used map[history.
 	first := history.Never
 	for _, op := range asked {
 		answered := op.Return < history.Never
-		if answered && op.Place != e.Place || used[op.Key] || op.Ask.in.Asked != e.Asked {
+		if answered && op.Place != e.Place || used[op.Key] || op.Ask.in.Hash != e.Asked {
 			continue
 		}
 		first = min(first, op.Call)
@@ -91,7 +91,7 @@ func outcome(asked []*history.Op[ask, string], e recall.Entry, used map[history.
 
 // lost adds what was told and has no record.
 func (t *testimony) lost(h *past, m *recall.Memory) error {
-	places := make(map[words.Place]bool, len(m.Entries))
+	places := make(map[types.Position]bool, len(m.Entries))
 	for _, e := range m.Entries {
 		places[e.Place] = true
 	}

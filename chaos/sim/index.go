@@ -5,26 +5,26 @@ import (
 
 	"macronode/chaos/world"
 	"macronode/core/event"
-	"macronode/core/idem"
+	"macronode/core/idempotency"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // index is what an indexer promises, and no more: it folds durable frames, some time;
 // of what it has folded, a table and its mark become durable together, some time; a
 // crash takes the rest, and sometimes all of it.
 type index struct {
-	seen map[idem.Key]event.Seen // of the frames ≤ mark
-	mark words.LSN
+	seen map[idempotency.Key]event.PriorOutcome // of the frames ≤ mark
+	mark types.LSN
 	kept []kept // what is durable, oldest first: a crash finds the last
 }
 
 type kept struct {
-	seen map[idem.Key]event.Seen
-	mark words.LSN
+	seen map[idempotency.Key]event.PriorOutcome
+	mark types.LSN
 }
 
-func newIndex() index { return index{seen: map[idem.Key]event.Seen{}} }
+func newIndex() index { return index{seen: map[idempotency.Key]event.PriorOutcome{}} }
 
 // fold takes in the next durable frame.
 func (x *index) fold(w *World, s record.Sealed) {
@@ -41,13 +41,13 @@ func (x *index) fold(w *World, s record.Sealed) {
 	for i := range h.Count {
 		rest, _ = record.Next(rest, &r)
 		r.Identify()
-		seen := event.Seen{Asked: r.Asked, ID: words.NewTxID(s.Journal, words.Place{LSN: h.LSN, Index: i}), At: h.At}
-		if r.Keyed() && !batch {
-			x.seen[idem.Key{Tenant: r.Tenant, Name: r.Key.ID}] = seen
+		seen := event.PriorOutcome{Hash: r.Hash, ID: types.NewTxID(s.Journal, types.Position{LSN: h.LSN, Index: i}), At: h.At}
+		if r.IsOutcome() && !batch {
+			x.seen[idempotency.Key{Tenant: r.Tenant, Name: r.Key.ID}] = seen
 			batch = r.Kind == record.Batched
 		}
 		if len(r.Ref.Text) > 0 {
-			x.seen[idem.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}] = seen
+			x.seen[idempotency.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}] = seen
 		}
 	}
 	x.mark = s.LSN
@@ -55,7 +55,7 @@ func (x *index) fold(w *World, s record.Sealed) {
 
 // table makes all that was folded durable.
 func (x *index) table() {
-	copied := make(map[idem.Key]event.Seen, len(x.seen))
+	copied := make(map[idempotency.Key]event.PriorOutcome, len(x.seen))
 	for k, s := range x.seen { //nolint:maporder // a copy
 		copied[k] = s
 	}
@@ -64,7 +64,7 @@ func (x *index) table() {
 
 // crash is the index as the next start finds it: its last table, if the journal still
 // has what that holds. Else, and when it is lost, it is made again from the beginning.
-func (x *index) crash(w *World, last words.LSN) {
+func (x *index) crash(w *World, last types.LSN) {
 	lost := w.c.Choose("index/lost", 4) == 1
 	if lost || len(x.kept) == 0 || x.kept[0].mark > last {
 		w.Saw["index lost"]++
@@ -80,11 +80,11 @@ func (x *index) crash(w *World, last words.LSN) {
 
 // look is what the index says of a request now. How far it had come was read before.
 func (x *index) look(in *event.Request) {
-	in.Seen = x.seen[idem.Key{Tenant: in.Tenant, Name: in.Key.ID}]
+	in.Prior = x.seen[idempotency.Key{Tenant: in.Tenant, Name: in.Key.ID}]
 	for _, item := range in.Each {
-		item.Used = words.TxID{}
+		item.PriorRef = types.TxID{}
 		if len(item.Ref.Text) > 0 {
-			item.Used = x.seen[idem.Key{Tenant: in.Tenant, Name: item.Ref.ID, Ref: true}].ID
+			item.PriorRef = x.seen[idempotency.Key{Tenant: in.Tenant, Name: item.Ref.ID, Ref: true}].ID
 		}
 	}
 }
@@ -126,8 +126,8 @@ func (w *World) folds(most int) {
 
 // later is a frame as the index gets it: one of the last from memory, an older one from the
 // journal.
-func (w *World) later(lsn words.LSN) (record.Sealed, error) {
-	if n := words.LSN(len(w.said.frames)); lsn+8 > n && lsn <= n && !w.unlawful {
+func (w *World) later(lsn types.LSN) (record.Sealed, error) {
+	if n := types.LSN(len(w.said.frames)); lsn+8 > n && lsn <= n && !w.unlawful {
 		return w.said.frames[lsn-1], nil
 	}
 	return w.jour.Read(lsn)

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // item makes up one operation; one that aims has what the goal's class is, and nothing else
@@ -34,19 +34,19 @@ func (c *client) item(w *World, last bool) (r event.Item) {
 		}
 	}
 	r.Asset = name([]string{"EUR/2", "EUR/2", "EUR/2", "EUR/2", "EUR/2", "GBP", "JPY", "XAU"}[w.c.Choose("asset", 8)])
-	if c.aims && !(g.Op == event.Issue && w.goal.wants(event.TooMany)) {
+	if c.aims && !(g.Op == event.Issue && w.goal.wants(event.CapacityExceeded)) {
 		r.Asset = name("EUR/2")
 	}
 	moves := r.Op <= event.Capture
-	r.Amount = words.Units(uint64(1 + w.c.Choose("amount", 9)))
-	if c.aims && w.goal.wants(event.OverDay, event.InsufficientFunds, event.OverHold) {
-		r.Amount = words.Units(9)
+	r.Amount = types.MinorUnits(uint64(1 + w.c.Choose("amount", 9)))
+	if c.aims && w.goal.wants(event.DailyLimitExceeded, event.InsufficientFunds, event.HoldAmountExceeded) {
+		r.Amount = types.MinorUnits(9)
 	}
-	if moves && (aims && (g.Class == Large || g.Class >= Again && w.goal.wants(event.OverAmount)) || !c.aims && w.c.Choose("amount/large", 8) == 1) {
+	if moves && (aims && (g.Class == Large || g.Class >= Again && w.goal.wants(event.AmountLimitExceeded)) || !c.aims && w.c.Choose("amount/large", 8) == 1) {
 		c.special(Large)
-		r.Amount = words.Units(uint64(20 + w.c.Choose("amount/much", 30)))
-		if aims && !w.goal.wants(event.OverAmount) {
-			r.Amount = words.Units(20 + r.Amount.Lo%10) // what may be moved
+		r.Amount = types.MinorUnits(uint64(20 + w.c.Choose("amount/much", 30)))
+		if aims && !w.goal.wants(event.AmountLimitExceeded) {
+			r.Amount = types.MinorUnits(20 + r.Amount.Lo%10) // what may be moved
 		}
 	}
 	c.ref(w, &r, aims)
@@ -63,17 +63,17 @@ func (g Cell) refuser() []event.Op {
 	switch g.Outcome {
 	case event.InsufficientFunds:
 		return []event.Op{event.Transfer, event.Burn, event.Hold}
-	case event.OverHold:
+	case event.HoldAmountExceeded:
 		return []event.Op{event.Capture}
-	case event.HoldState:
+	case event.HoldNotActive:
 		return []event.Op{event.Capture, event.Release}
 	case event.NotBeneficiary:
 		return []event.Op{event.Capture}
 	case event.BadExpiry:
 		return []event.Op{event.Hold}
-	case event.OverDay:
+	case event.DailyLimitExceeded:
 		return []event.Op{event.Issue, event.Transfer, event.Burn}
-	case event.TooMany:
+	case event.CapacityExceeded:
 		return []event.Op{event.Issue, event.Transfer, event.Hold}
 	case event.AccountFrozen:
 		return []event.Op{event.Transfer, event.Burn, event.Hold}
@@ -97,7 +97,7 @@ func (g Cell) featured() []event.Op {
 // ref gives an operation a name of the caller's own: a new one, or one of before.
 func (c *client) ref(w *World, r *event.Item, aims bool) {
 	old := aims && c.refs > 0 && (w.goal.Class == OldRef || w.goal.Class >= Again && w.goal.wants(event.RefUsed))
-	if !old && !(aims && (w.outlives() || w.goal.wants(event.LookAgain))) && w.c.Choose("ref", 5) != 1 {
+	if !old && !(aims && (w.outlives() || w.goal.wants(event.StaleIndexRead))) && w.c.Choose("ref", 5) != 1 {
 		return
 	}
 	if old || !c.aims && w.c.Choose("ref/old", 3) == 1 && c.refs > 0 {
@@ -119,13 +119,13 @@ func (c *client) sides(w *World, r *event.Item, aims bool) {
 	if other == c.account || c.aims && w.goal.Class == Barred && r.Op == event.Capture {
 		other = "shop"
 	}
-	if c.aims && w.goal.wants(event.TooMany) {
+	if c.aims && w.goal.wants(event.CapacityExceeded) {
 		other = elsewhere
 	}
 	r.From = name(c.account)
 	switch r.Op {
 	case event.Issue:
-		r.From, r.To = words.Name{}, name(c.account)
+		r.From, r.To = types.Name{}, name(c.account)
 		r.Amount.Lo += 11
 		return
 	case event.Transfer:
@@ -134,12 +134,12 @@ func (c *client) sides(w *World, r *event.Item, aims bool) {
 		if w.c.Choose("hold/for", 3) == 1 {
 			r.To = name(other)
 		}
-		r.Until = c.until(w)
+		r.ExpiresAt = c.until(w)
 	case event.Capture, event.Release:
 		c.ends(w, r, other)
 		return
 	case event.Freeze, event.Unfreeze:
-		r.Asset, r.Amount = words.Name{}, words.Amount{}
+		r.Asset, r.Amount = types.Name{}, types.Amount{}
 		return
 	case event.Burn, event.Batch: // nobody is paid
 	}
@@ -173,14 +173,14 @@ func (c *client) sides(w *World, r *event.Item, aims bool) {
 }
 
 // until is the end of a hold: soon, later, or so far ahead that it may as well have none.
-func (c *client) until(w *World) words.Time {
+func (c *client) until(w *World) types.Time {
 	long := []int{9_000, 60_000, 1000}[w.c.Choose("hold/long", 3)]
-	r := w.now.Wall.Plus(time.Duration(w.c.Choose("hold/until", long)) * time.Millisecond)
+	r := w.now.Wall.Add(time.Duration(w.c.Choose("hold/until", long)) * time.Millisecond)
 	if c.aims && !w.goal.wants(event.BadExpiry) {
-		return r.Plus(10 * time.Second)
+		return r.Add(10 * time.Second)
 	}
 	if long == 1000 {
-		r = r.Plus(words.HoldFor + time.Hour)
+		r = r.Add(types.MaxHoldDuration + time.Hour)
 	}
 	return r
 }
@@ -188,14 +188,14 @@ func (c *client) until(w *World) words.Time {
 // ends fills in which hold is captured or released.
 func (c *client) ends(w *World, r *event.Item, other string) {
 	which := len(c.holds) - 1 - w.c.Choose("hold/which", min(4, len(c.holds)))
-	if fresh := c.fresh(&w.goal); c.aims && fresh >= 0 && !w.goal.wants(event.HoldState) {
+	if fresh := c.fresh(&w.goal); c.aims && fresh >= 0 && !w.goal.wants(event.HoldNotActive) {
 		which = fresh
 	}
 	h := &c.holds[which]
 	h.tried = true
-	r.Hold, r.Asset = h.id, words.Name{Text: h.asset}
+	r.Hold, r.Asset = h.id, types.Name{Text: h.asset}
 	if r.Op == event.Release {
-		r.Amount = words.Amount{}
+		r.Amount = types.Amount{}
 		return
 	}
 	if c.aims && w.goal.wants(event.NotBeneficiary) {
@@ -205,6 +205,6 @@ func (c *client) ends(w *World, r *event.Item, other string) {
 		return
 	}
 	if r.To = name(other); len(h.to.Text) > 0 && w.c.Choose("hold/another", 4) != 1 {
-		r.To = words.Name{Text: h.to.Text}
+		r.To = types.Name{Text: h.to.Text}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"macronode/chaos/world"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // summed makes a snapshot, unless the disks have it otherwise, and holds every one that is
@@ -58,7 +58,7 @@ func (w *World) snapshot() {
 }
 
 // behind reads the journal beside the node.
-func (w *World) behind(h snapshot.Head, upto words.LSN, each func([]record.Sealed) error) error {
+func (w *World) behind(h snapshot.Head, upto types.LSN, each func([]record.Sealed) error) error {
 	_, err := journalfile.Reading{From: place(h), Upto: upto, Each: each}.Scan(w.disk)
 	if errors.Is(err, journalfile.ErrApart) {
 		err = errors.Join(snapshot.ErrApart, err)
@@ -72,7 +72,7 @@ func place(h snapshot.Head) journalfile.From {
 
 // open recovers the journal: behind the newest snapshot from which that can be, and with
 // which the state is what it was promised to be then.
-func (w *World) open(st *state.State, each func([]record.Sealed) error) (from words.LSN, found journalfile.Found, err error) {
+func (w *World) open(st *state.State, each func([]record.Sealed) error) (from types.LSN, found journalfile.Found, err error) {
 	all, err := snapshot.List(w.kept)
 	if err != nil {
 		return 0, found, err
@@ -80,7 +80,7 @@ func (w *World) open(st *state.State, each func([]record.Sealed) error) (from wo
 	known := w.known
 	for _, lsn := range append(all, 0) {
 		h, over := snapshot.Head{}, false
-		*st = state.New(w.limits, words.Hash64(w.c.Choose("seed", 100)))
+		*st = state.New(w.limits, types.Hash64(w.c.Choose("seed", 100)))
 		if lsn > 0 {
 			if h, err = snapshot.Load(w.kept, lsn, st, nil); err != nil {
 				w.Saw["snapshot doubted"]++
@@ -89,7 +89,7 @@ func (w *World) open(st *state.State, each func([]record.Sealed) error) (from wo
 			if known = max(known, lsn); st.Hash() != w.promise.hashes[lsn] {
 				w.fail("snapshot-never-seen", "a snapshot of %v, but its hash was never seen", lsn)
 			}
-			over = st.Ledger.Overdue(st.At, new(record.Record))
+			over = st.Ledger.ExpireNextHold(st.At, new(record.Record))
 		}
 		w.jour, found, err = journalfile.Reading{From: place(h), Known: known, Each: each}.Recover(w.disk, 9)
 		if lsn > 0 && errors.Is(err, journalfile.ErrApart) {

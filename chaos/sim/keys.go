@@ -2,26 +2,26 @@ package sim
 
 import (
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // clerk is an API key that the boss makes for one client, and ends again: what was
 // acknowledged of that is true for everybody who comes later.
 type clerk struct {
-	id    words.KeyID
+	id    types.KeyID
 	known bool                   // its making was acknowledged
-	ended map[words.KeyID]bool   // their ends were acknowledged
-	bars  map[words.Ticket]bool  // came with a key that had ended
-	admin map[words.Ticket]admin // asked by the boss
+	ended map[types.KeyID]bool   // their ends were acknowledged
+	bars  map[types.Ticket]bool  // came with a key that had ended
+	admin map[types.Ticket]admin // asked by the boss
 }
 
 type admin func(event.Reply)
 
-func newClerk() clerk { return clerk{id: 100, ended: map[words.KeyID]bool{}} }
+func newClerk() clerk { return clerk{id: 100, ended: map[types.KeyID]bool{}} }
 
 // reset is what a crash leaves: nobody waits any more.
 func (k *clerk) reset() {
-	k.bars, k.admin = map[words.Ticket]bool{}, map[words.Ticket]admin{}
+	k.bars, k.admin = map[types.Ticket]bool{}, map[types.Ticket]admin{}
 }
 
 // keys is a move of the boss.
@@ -34,9 +34,9 @@ func (w *World) keys() {
 			k.id++
 		}
 		id := k.id
-		in := &event.Enrol{Ticket: w.own(), Caller: boss.ID, Tenant: boss.Tenant, Key: event.Key{ID: id, Tenant: boss.Tenant,
-			Scopes: event.AllScopes &^ event.MayAdmin, Label: words.NewLabel("clerk")}}
-		in.Key.Accounts, _ = words.ParsePatterns("bob,sh*")
+		in := &event.CreateKey{Ticket: w.own(), Caller: boss.ID, Tenant: boss.Tenant, Key: event.Key{ID: id, Tenant: boss.Tenant,
+			Scopes: event.AllScopes &^ event.ScopeAdmin, Label: types.NewLabel("clerk")}}
+		in.Key.Accounts, _ = types.ParsePatterns("bob,sh*")
 		w.boss(in.Ticket, in, func(r event.Reply) {
 			if r.Problem == event.None {
 				w.Saw["key made"]++
@@ -45,7 +45,7 @@ func (w *World) keys() {
 		})
 	case w.c.Choose("key/end", 3) == 1:
 		id := k.id
-		in := &event.Revoke{Ticket: w.own(), Caller: boss.ID, Tenant: boss.Tenant, Key: id}
+		in := &event.RevokeKey{Ticket: w.own(), Caller: boss.ID, Tenant: boss.Tenant, Key: id}
 		w.boss(in.Ticket, in, func(r event.Reply) {
 			if r.Problem == event.None {
 				w.Saw["key ended"]++
@@ -55,7 +55,7 @@ func (w *World) keys() {
 	}
 }
 
-func (w *World) boss(t words.Ticket, in event.Event, then admin) {
+func (w *World) boss(t types.Ticket, in event.Event, then admin) {
 	w.clerk.admin[t] = then
 	w.late = append(w.late, in)
 }

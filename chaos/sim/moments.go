@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/idem"
-	"macronode/core/words"
+	"macronode/core/idempotency"
+	"macronode/core/types"
 )
 
 // Moves for moments that chance would rarely come to by itself. They are visitors', so that a
@@ -26,20 +26,20 @@ func (w *World) brink() {
 	if i < 0 {
 		item := c.pay(w, b, event.Hold, 2)
 		if item.Op == event.Hold {
-			item.Until = w.now.Wall.Plus(time.Duration(1+w.c.Choose("brink/for", 5)) * time.Second)
+			item.ExpiresAt = w.now.Wall.Add(time.Duration(1+w.c.Choose("brink/for", 5)) * time.Second)
 		}
 		c.hurries(w, &event.Request{Item: item})
 		return
 	}
 	o, _ := w.audit.twin.Hold(c.holds[i].id)
 	w.gone(max(0, min(time.Minute, time.Duration(o.Until-w.now.Wall)*time.Millisecond)))
-	pay := event.Item{Op: event.Transfer, From: name(c.account), To: name("shop"), Asset: name("EUR/2"), Amount: words.Units(1), Nonce: b.Next}
+	pay := event.Item{Op: event.Transfer, From: name(c.account), To: name("shop"), Asset: name("EUR/2"), Amount: types.MinorUnits(1), Nonce: b.NextNonce}
 	r := &event.Request{Item: pay}
 	switch w.c.Choose("brink/what", 5) {
 	case 0:
 		r.Item = event.Item{Op: event.Release, From: name(c.account), Hold: o.Hold, Asset: name(o.Asset)}
 	case 1:
-		r.Item = event.Item{Op: event.Capture, From: name(c.account), To: name(max(o.To, "shop")), Hold: o.Hold, Asset: name(o.Asset), Amount: words.Units(1)}
+		r.Item = event.Item{Op: event.Capture, From: name(c.account), To: name(max(o.To, "shop")), Hold: o.Hold, Asset: name(o.Asset), Amount: types.MinorUnits(1)}
 	case 2: // the last of them can never be
 		r.Item, r.Atomic, r.Items = event.Item{Op: event.Batch}, true, []event.Item{pay, c.issue(500)}
 	case 3:
@@ -79,7 +79,7 @@ func (c *client) hurries(w *World, r *event.Request) {
 func (w *World) trusts() {
 	if w.odds.clock > 0 {
 		w.swayed = true
-		w.step(event.Signal{What: event.AcceptClock})
+		w.step(event.Signal{Kind: event.AcceptClock})
 	}
 }
 
@@ -96,11 +96,11 @@ func (w *World) finds() {
 	if c.keys == 0 || len(w.clerk.admin) > 0 {
 		return
 	}
-	in := &event.Find{Ticket: w.own(), Caller: boss.ID, Tenant: boss.Tenant, Key: words.Name{Text: c.key(1 + w.c.Choose("find/which", c.keys))}, Upto: w.index.mark}
+	in := &event.FindOutcome{Ticket: w.own(), Caller: boss.ID, Tenant: boss.Tenant, Key: types.Name{Text: c.key(1 + w.c.Choose("find/which", c.keys))}, IndexedTo: w.index.mark}
 	if in.Seal(); w.c.Choose("find/blind", 6) == 1 {
-		in.Upto = 0
+		in.IndexedTo = 0
 	} else {
-		in.Seen = w.index.seen[idem.Key{Tenant: in.Tenant, Name: in.Key.ID}]
+		in.Prior = w.index.seen[idempotency.Key{Tenant: in.Tenant, Name: in.Key.ID}]
 	}
 	text := string(in.Key.Text)
 	known := slices.Clone(w.promise.answers[text])
@@ -112,7 +112,7 @@ func (w *World) foundBy(key string, known []answer, r event.Reply) {
 	var s event.Status
 	w.node.Status(&s)
 	for _, a := range known {
-		if lives := w.audit.ats[a.place.LSN].Plus(limits().Idem.TTL) > s.At; lives && (r.Problem == event.NotFound || r.Problem == event.None && r.Place != a.place) {
+		if lives := w.audit.ats[a.place.LSN].Add(limits().Idempotency.TTL) > s.At; lives && (r.Problem == event.NotFound || r.Problem == event.None && r.Position != a.place) {
 			w.fail("found-otherwise", "%s was told to stand at %v, and is looked up: %+v", key, a.place, r)
 		}
 	}
@@ -120,10 +120,10 @@ func (w *World) foundBy(key string, known []answer, r event.Reply) {
 	case event.None:
 		w.Saw["looked up, and found"]++
 		w.note(len(known) == 0, "looked up, and nobody was told before")
-		w.note(r.Place.LSN <= s.Forgot, "looked up, and the index alone has it")
+		w.note(r.Position.LSN <= s.Forgot, "looked up, and the index alone has it")
 	case event.NotFound:
 		w.Saw["looked up, and nothing is there"]++
-	case event.LookAgain:
+	case event.StaleIndexRead:
 		w.Saw["looked up, and sent back"]++
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A never is cells that nobody can come to, and why. One that is hit all the same is an
@@ -16,21 +16,21 @@ type never struct {
 
 var nevers = []never{
 	{"the node does not say so: its shell does", outcomes(event.Unauthorized, event.PayloadTooLarge, event.UnsupportedMedia, event.NotFound,
-		event.MethodNotAllowed, event.Deadline, event.Internal, event.BadGateway)},
-	{"nobody lives long enough to issue so much", outcomes(event.OverSupply)},
+		event.MethodNotAllowed, event.Timeout, event.Internal, event.BadGateway)},
+	{"nobody lives long enough to issue so much", outcomes(event.SupplyLimitExceeded)},
 
 	// What an operation does not have.
 	{"the operation has no nonce", func(c Cell) bool {
 		return !c.pays() && (c.Class == NonceLow || c.Class == NonceHigh || c.Outcome == event.NonceUsed || c.Outcome == event.NonceAhead)
 	}},
 	{"the operation has no amount", func(c Cell) bool {
-		return c.Op != event.Batch && c.Op > event.Capture && (c.Class == Large || c.Outcome == event.OverAmount)
+		return c.Op != event.Batch && c.Op > event.Capture && (c.Class == Large || c.Outcome == event.AmountLimitExceeded)
 	}},
-	{"nothing leaves the account, or is issued", outcomes(event.OverDay).of(event.Hold, event.Release, event.Freeze, event.Unfreeze)},
-	{"the operation needs no room", outcomes(event.TooMany).of(event.Burn, event.Release)},
+	{"nothing leaves the account, or is issued", outcomes(event.DailyLimitExceeded).of(event.Hold, event.Release, event.Freeze, event.Unfreeze)},
+	{"the operation needs no room", outcomes(event.CapacityExceeded).of(event.Burn, event.Release)},
 	{"nobody pays of what is free", outcomes(event.InsufficientFunds).of(event.Issue, event.Capture, event.Release, event.Freeze, event.Unfreeze)},
-	{"nobody pays of a hold", outcomes(event.OverHold).but(event.Capture, event.Batch)},
-	{"the operation has no hold", outcomes(event.HoldState).but(event.Capture, event.Release, event.Batch)},
+	{"nobody pays of a hold", outcomes(event.HoldAmountExceeded).but(event.Capture, event.Batch)},
+	{"the operation has no hold", outcomes(event.HoldNotActive).but(event.Capture, event.Release, event.Batch)},
 	{"the operation pays no beneficiary", outcomes(event.NotBeneficiary).but(event.Capture, event.Batch)},
 	{"the operation has no end", outcomes(event.BadExpiry).but(event.Hold, event.Batch)},
 	{"nothing leaves the account", outcomes(event.AccountFrozen).of(event.Issue, event.Release, event.Freeze, event.Unfreeze)},
@@ -43,7 +43,7 @@ var nevers = []never{
 	}},
 	{"what is no operation is told so before anything else", func(c Cell) bool { return c.Class == Malformed && c.Outcome != event.BadRequest }},
 	{"the amount is small", func(c Cell) bool {
-		return c.Outcome == event.OverAmount && (c.Class == Plain || c.Class == OldRef || c.Class == NonceLow || c.Class == NonceHigh)
+		return c.Outcome == event.AmountLimitExceeded && (c.Class == Plain || c.Class == OldRef || c.Class == NonceLow || c.Class == NonceHigh)
 	}},
 	{"the nonce is looked at first", func(c Cell) bool {
 		return c.Op != event.Batch && c.Class == NonceLow && decided(c.Outcome) && c.Outcome != event.NonceUsed
@@ -61,10 +61,10 @@ var nevers = []never{
 		return c.Class == Other && c.Outcome == event.None && (c.Op == event.Capture || c.Op == event.Release)
 	}},
 	{"what was kept of it comes before that", func(c Cell) bool {
-		return (c.Class == Again || c.Class == Other) && c.Op == event.Capture && (c.Outcome == event.OverDay || c.Outcome == event.TooMany)
+		return (c.Class == Again || c.Class == Other) && c.Op == event.Capture && (c.Outcome == event.DailyLimitExceeded || c.Outcome == event.CapacityExceeded)
 	}},
 	{"what was done has its rows", func(c Cell) bool {
-		return (c.Class == Again || c.Class == Other) && c.Outcome == event.TooMany && (c.Op == event.Issue || c.Op == event.Freeze || c.Op == event.Unfreeze)
+		return (c.Class == Again || c.Class == Other) && c.Outcome == event.CapacityExceeded && (c.Op == event.Issue || c.Op == event.Freeze || c.Op == event.Unfreeze)
 	}},
 
 	// Who asks.
@@ -72,11 +72,11 @@ var nevers = []never{
 		return c.Class == Stranger && (c.Op == event.Capture || c.Op == event.Release)
 	}},
 	{"a stranger is told nothing of what is inside", func(c Cell) bool {
-		return c.Class == Stranger && !slices.Contains([]event.Problem{event.BadRequest, event.Forbidden, event.Busy, event.Unknown, event.Unavailable}, c.Outcome)
+		return c.Class == Stranger && !slices.Contains([]event.Problem{event.BadRequest, event.Forbidden, event.Busy, event.OutcomeUnknown, event.Unavailable}, c.Outcome)
 	}},
 	{"the key is no administrator's, and that is looked at first", func(c Cell) bool {
 		return c.Class == Barred && (c.Op == event.Freeze || c.Op == event.Unfreeze) &&
-			!slices.Contains([]event.Problem{event.BadRequest, event.Forbidden, event.Busy, event.Unknown, event.Unavailable}, c.Outcome)
+			!slices.Contains([]event.Problem{event.BadRequest, event.Forbidden, event.Busy, event.OutcomeUnknown, event.Unavailable}, c.Outcome)
 	}},
 }
 
@@ -92,7 +92,7 @@ func (c Cell) Never() string {
 
 // Never says why a cell of the gate is empty for ever; nothing, of one that can be filled.
 func (c GateCell) Never() string {
-	if c.Why == event.NoWeight && c.Class != words.Anon {
+	if c.Why == event.RejectClassDisabled && c.Class != types.ClassAnon {
 		return "who has shown a key is served"
 	}
 	return ""
@@ -106,7 +106,7 @@ func (c Cell) pays() bool {
 // decided reports that an outcome says how money stands: the others say that nothing was
 // decided, or that it is not known.
 func decided(p event.Problem) bool {
-	return !slices.Contains([]event.Problem{event.IdempotencyFull, event.InProgress, event.Busy, event.Unavailable, event.LookAgain, event.Unknown}, p)
+	return !slices.Contains([]event.Problem{event.IdempotencyCapacity, event.InProgress, event.Busy, event.Unavailable, event.StaleIndexRead, event.OutcomeUnknown}, p)
 }
 
 // cells are some of them.

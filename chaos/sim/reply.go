@@ -7,7 +7,7 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/chaos/world"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // reply is what comes back for a ticket.
@@ -53,11 +53,11 @@ func (w *World) reply(r event.Reply) {
 		w.tell(clients, decider, told, "%s: %s", c.want.Key.Text, answers(r))
 	}
 	w.counts(c, c.sent, c.class, r)
-	if w.asleep && r.Problem == event.Unknown {
+	if w.asleep && r.Problem == event.OutcomeUnknown {
 		w.Saw["woke from a pause and gave up"]++
 	}
 	switch r.Problem {
-	case event.LookAgain:
+	case event.StaleIndexRead:
 		w.Saw["sent back to look again"]++
 		return
 	case event.None:
@@ -67,10 +67,10 @@ func (w *World) reply(r event.Reply) {
 			c.nonce, c.told = r.Nonce, max(c.told, r.Nonce)
 		}
 		c.want = nil
-	case event.Unknown:
+	case event.OutcomeUnknown:
 		c.doubts = true
 		return
-	case event.Busy, event.Unavailable, event.InProgress, event.IdempotencyFull:
+	case event.Busy, event.Unavailable, event.InProgress, event.IdempotencyCapacity:
 		return // it asks again, under the same key
 	case event.Forbidden:
 		c.forbidden(w, r)
@@ -100,7 +100,7 @@ func (c *client) forbidden(w *World, r event.Reply) {
 // here, because the node's own is what is on trial.
 func blank(p event.Problem) bool {
 	switch p {
-	case event.Busy, event.Unavailable, event.Unknown, event.InProgress, event.IdempotencyFull, event.LookAgain, event.BadRequest:
+	case event.Busy, event.Unavailable, event.OutcomeUnknown, event.InProgress, event.IdempotencyCapacity, event.StaleIndexRead, event.BadRequest:
 		return true
 	default:
 		return false
@@ -115,14 +115,14 @@ func (w *World) again(two second, r event.Reply) {
 	if r.Problem != event.None {
 		return
 	}
-	answer, _, _, err := w.fol.Render(nil, r.Place)
+	answer, _, _, err := w.fol.Render(nil, r.Position)
 	if err == nil {
 		w.said.returns(r, answer)
 		w.promise.told(w, want, r, answer)
 		return
 	}
 	if !w.unread(err) {
-		w.fail("no-answer", "no answer at %v: %v", r.Place, err)
+		w.fail("no-answer", "no answer at %v: %v", r.Position, err)
 	}
 }
 
@@ -138,7 +138,7 @@ func (w *World) unread(err error) bool {
 // This list is written out as well.
 func lasts(p event.Problem) bool {
 	switch p {
-	case event.OverAmount, event.OverSupply, event.InsufficientFunds, event.NonceUsed, event.RefUsed, event.HoldState, event.NotBeneficiary, event.OverHold:
+	case event.AmountLimitExceeded, event.SupplyLimitExceeded, event.InsufficientFunds, event.NonceUsed, event.RefUsed, event.HoldNotActive, event.NotBeneficiary, event.HoldAmountExceeded:
 		return true
 	default:
 		return false
@@ -153,18 +153,18 @@ func (c *client) comesAgain() bool {
 
 // learn reads an answer, which is true for ever.
 func (c *client) learn(w *World, r event.Reply) {
-	answer, status, owner, err := w.fol.Render(nil, r.Place)
+	answer, status, owner, err := w.fol.Render(nil, r.Position)
 	if err != nil && w.unread(err) {
 		return // nobody was told
 	}
 	if err != nil || owner != c.tenant {
-		w.fail("no-answer", "no answer at %v for tenant %d: %s", r.Place, owner, answer)
+		w.fail("no-answer", "no answer at %v for tenant %d: %s", r.Position, owner, answer)
 		return
 	}
 	if r.Replayed {
 		w.Saw["replayed"]++
 	}
-	if r.Replayed && r.Place.LSN <= w.audit.forgot {
+	if r.Replayed && r.Position.LSN <= w.audit.forgot {
 		w.Saw["replayed of the index"]++
 	}
 	w.said.returns(r, answer)
@@ -177,12 +177,12 @@ func (c *client) learn(w *World, r event.Reply) {
 	}
 	_, c.nonce = w.balance(c.account, "EUR/2")
 	if c.want.Op == event.Hold && status == 200 {
-		c.holds = append(c.holds, hold{id: words.NewTxID(w.jour.ID(), r.Place), asset: c.want.Asset.Text, to: c.want.To})
+		c.holds = append(c.holds, hold{id: types.NewTxID(w.jour.ID(), r.Position), asset: c.want.Asset.Text, to: c.want.To})
 	}
 	c.want = nil
 }
 
-func (w *World) balance(account, asset string) (words.Amount, words.Nonce) {
-	b := w.fol.Balance(words.DefaultTenant, []byte(account), []byte(asset))
-	return b.Amount, b.Next
+func (w *World) balance(account, asset string) (types.Amount, types.Nonce) {
+	b := w.fol.Balance(types.DefaultTenant, []byte(account), []byte(asset))
+	return b.Amount, b.NextNonce
 }

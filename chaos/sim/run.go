@@ -8,17 +8,17 @@ import (
 	"strings"
 
 	"macronode/chaos/world"
+	"macronode/core/gateway/quota"
 	"macronode/core/node"
-	"macronode/core/quota"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // New is a world that begins with an empty disk. All that happens in it is what c
 // answers.
 func New(c world.Chooser) *World {
-	w := &World{c: c, disk: world.NewDisk(), kept: world.NewDisk(), now: words.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}, Saw: map[string]int{}, Cells: map[Cell]int{}, GateCells: map[GateCell]int{},
-		asked: map[words.Ticket]*client{}, twins: map[words.Ticket]second{}, rate: even}
+	w := &World{c: c, disk: world.NewDisk(), kept: world.NewDisk(), now: types.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}, Saw: map[string]int{}, Cells: map[Cell]int{}, GateCells: map[GateCell]int{},
+		asked: map[types.Ticket]*client{}, twins: map[types.Ticket]second{}, rate: even}
 	w.disk.Hurt, w.disk.Told, w.made = w.hurt, w.names, map[string]int{}
 	w.clients, w.index, w.clerk = people(), newIndex(), newClerk()
 	w.said = newTestimony(len(w.clients))
@@ -48,8 +48,8 @@ func Steps() []string { return []string{"move", "calm"} }
 type Failure struct {
 	Rule string // its short name, which stays the same however small the run is made
 	Says string
-	Move int       // after so many of the life's moves
-	View node.View // of the node then
+	Move int           // after so many of the life's moves
+	View node.SpecView // of the node then
 }
 
 func (f *Failure) Error() string {
@@ -95,7 +95,7 @@ func (w *World) live() {
 	w.config, w.narrow = gateway(config(), w.odds.gate), w.odds.gate
 	w.limits = limits()
 	if w.odds.gate > 0 && w.c.Choose("gate/unserved", 6) == 1 {
-		w.config.Admit.Weights[words.Anon] = 0
+		w.config.Admission.Weights[types.ClassAnon] = 0
 	}
 	for i := ofInstanceBytes - 1; i < len(w.config.Quotas); i++ {
 		if w.odds.gate == 0 || w.c.Choose("gate/rule", 2) != 1 {
@@ -103,7 +103,7 @@ func (w *World) live() {
 		}
 	}
 	if w.odds.gate > 0 && w.c.Choose("gate/all-keys", 3) == 1 { // one tenant may have all there are
-		w.limits.Idem.Share = w.limits.Idem.Keys
+		w.limits.Idempotency.PerTenant = w.limits.Idempotency.Keys
 		w.config.State = w.limits
 	}
 	if w.c.Choose("checks", 4) != 0 {
@@ -149,7 +149,7 @@ func (w *World) fail(rule, format string, args ...any) {
 	}
 	w.err = &Failure{Rule: rule, Says: fmt.Sprintf(format, args...), Move: w.moved}
 	if w.node != nil {
-		w.node.View(&w.err.View)
+		w.node.SpecView(&w.err.View)
 	}
 	w.tell(decider, nobody, wrong, "%s", rule)
 }

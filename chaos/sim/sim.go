@@ -12,46 +12,46 @@ import (
 	"fmt"
 	"time"
 
-	"macronode/adapters/follower"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/loop"
+	"macronode/adapters/readmodel"
 	"macronode/chaos/trace"
 	"macronode/chaos/world"
-	"macronode/core/drain"
 	"macronode/core/event"
-	"macronode/core/idem"
-	"macronode/core/ledger"
+	"macronode/core/idempotency"
+	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
 // Limits are small, so that every one of them is met.
 func limits() state.Limits {
 	return state.Limits{
-		Ledger: ledger.Limits{Accounts: 6, Holdings: 7, Assets: 3, Tenants: 2, TenantAccounts: 5, TenantHoldings: 6, TenantAssets: 2, Holds: 6, TenantHolds: 3, Items: 4,
-			Amount: words.Units(40), Day: words.Units(40), IssueDay: words.Units(200)},
-		Idem: idem.Limits{Keys: 16, Share: 12, Tenants: 2, TTL: 20 * time.Second, Trail: 7 * time.Second},
-		Keys: 16,
+		Ledger: ledger.Limits{Accounts: 6, Holdings: 7, Assets: 3, Tenants: 2, TenantAccounts: 5, TenantHoldings: 6, TenantAssets: 2, Holds: 6, TenantHolds: 3, MaxBatchItems: 4,
+			MaxAmount: types.MinorUnits(40), MaxDailyDebit: types.MinorUnits(40), MaxDailyIssue: types.MinorUnits(200)},
+		Idempotency: idempotency.Limits{Keys: 16, PerTenant: 12, Tenants: 2, TTL: 20 * time.Second, MinRetention: 7 * time.Second},
+		Keys:        16,
 	}
 }
 
 func config() node.Config {
-	return gateway(node.Config{State: limits(), Held: 4, Waiters: 1, Share: 3, Backlog: 40 << 10, Reserve: 4096, Patience: 3 * time.Second,
-		Stall: 200 * time.Millisecond, Fail: 5 * time.Second, Vouch: time.Second, Sweep: time.Second, Start: 30 * time.Second,
+	return gateway(node.Config{State: limits(), MaxHeldReplies: 4, MaxReplayWaiters: 1, MaxHeldPerTenant: 3, MaxUnsyncedBytes: 40 << 10, MinFreeBytes: 4096, CommitTimeout: 3 * time.Second,
+		StallThreshold: 200 * time.Millisecond, SyncTimeout: 5 * time.Second, HeartbeatInterval: time.Second, SweepInterval: time.Second, StartTimeout: 30 * time.Second,
 		Drain: drain.Times{LameDuck: 500 * time.Millisecond, Drain: 3 * time.Second, Abort: time.Second}}, 0)
 }
 
 // boss is the key that the node makes at its first start.
-var boss = event.Key{ID: 77, Tenant: words.DefaultTenant, Hash: [32]byte{1}, Scopes: event.AllScopes, Boot: true}
+var boss = event.Key{ID: 77, Tenant: types.DefaultTenant, Hash: [32]byte{1}, Scopes: event.AllScopes, Bootstrap: true}
 
 // World is one run.
 type World struct {
 	c     world.Chooser
 	disk  *world.Disk
 	kept  *world.Disk // of the snapshots
-	now   words.Now
+	now   types.Now
 	odds  odds
 	goal  goal
 	Saw   map[string]int // how often what was to be seen was seen
@@ -67,7 +67,7 @@ type World struct {
 	narrow int // how its gate is
 	node   *node.Node
 	copied *node.Node // memory that CopyTo reuses
-	fol    *follower.Follower
+	fol    *readmodel.Follower
 	trace  *trace.Trace
 	swayed bool // the wall clock has not gone with time since the last step
 	jour   *journalfile.Journal
@@ -86,14 +86,14 @@ type World struct {
 	skew   int            // ms that the clock was moved by since then
 	made   map[string]int // files that were made, and how many names were lost until then
 
-	unsourced words.Instant        // since when the clock is doubted and has no source; 0: it is not
-	childs    [words.Children]bool // asked to run
+	unsourced types.Instant           // since when the clock is doubted and has no source; 0: it is not
+	childs    [types.NumServices]bool // asked to run
 
 	clients  []*client
 	visitors [16]visitor
 	moods    [upstreams * endpoints]mood
-	asked    map[words.Ticket]*client
-	twins    map[words.Ticket]second // sent twice: the second of each
+	asked    map[types.Ticket]*client
+	twins    map[types.Ticket]second // sent twice: the second of each
 	rate     int                     // of the wall clock, in hundredths
 	ticket   uint32
 	index    index
@@ -101,11 +101,11 @@ type World struct {
 	promise  promises
 	said     testimony
 	audit    audit
-	went     words.LSN // the last frame of the process before
+	went     types.LSN // the last frame of the process before
 	moved    int       // moves so far
 	calmed   int       // rounds of the calm so far
 	harmed   bool      // what is durable may be overwritten
-	known    words.LSN // the mark of durable frames that stands beside the journal
+	known    types.LSN // the mark of durable frames that stands beside the journal
 	unlawful bool      // the disk may break its law: nothing that was seen before is believed
 	asleep   bool      // no tick since a pause
 	draining bool      // it was told to end
@@ -169,7 +169,7 @@ func (w *World) client() {
 	if w.odds.busy > 0 && w.c.Choose("busy", 4) != 1 {
 		w.round()
 		w.round()
-		if !w.goal.wants(event.IdempotencyFull) {
+		if !w.goal.wants(event.IdempotencyCapacity) {
 			w.pass(time.Duration(w.c.Choose("busy/gone", 2000)) * time.Millisecond)
 			w.indexing()
 		}
@@ -211,10 +211,10 @@ func (w *World) step(events ...event.Event) {
 	for _, r := range w.out.Replies {
 		w.reply(r)
 	}
-	for _, op := range w.out.Childs {
-		w.childs[op.Child] = op.What == event.StartChild
-		if op.What != event.StartChild {
-			w.late = append(w.late, event.ChildDown{Child: op.Child})
+	for _, op := range w.out.ServiceCommands {
+		w.childs[op.Service] = op.Verb == event.StartService
+		if op.Verb != event.StartService {
+			w.late = append(w.late, event.ServiceDown{Service: op.Service})
 		}
 	}
 	for i := range w.out.Arena { // whoever kept a view of it will be found out
@@ -262,7 +262,7 @@ func (w *World) sync() {
 }
 
 // broke is a flush that failed: because the power went, or for its own reasons.
-func (w *World) broke(from words.LSN, err error) {
+func (w *World) broke(from types.LSN, err error) {
 	if w.disk.Dead() {
 		w.powerLoss()
 		return
@@ -271,7 +271,7 @@ func (w *World) broke(from words.LSN, err error) {
 	w.Saw["flush failed: "+journalfile.FaultOf(err).String()]++
 	w.atDir("flush", err)
 	w.tell(journal, disk, trouble, "from %v on: %v", from, err)
-	w.late = append(w.late, event.Refused{From: from, Why: journalfile.FaultOf(err)})
+	w.late = append(w.late, event.FlushFailed{From: from, Fault: journalfile.FaultOf(err)})
 }
 
 func (w *World) fold() {
@@ -286,7 +286,7 @@ func (w *World) fold() {
 	}
 	w.synced = w.synced[1:]
 	w.tell(follows, journal, plain, "folded to %v", w.fol.Mark())
-	w.late = append(w.late, event.Folded{Upto: w.fol.Mark()})
+	w.late = append(w.late, event.Applied{Upto: w.fol.Mark()})
 }
 
 // read tells somebody a balance, which is a promise as well.
@@ -302,24 +302,24 @@ func (w *World) read() {
 // children come up when they were asked to, and die when chance likes.
 func (w *World) children() {
 	var s event.Status
-	if w.node.Status(&s); s.Ailing.Has(words.JournalFailed) && w.c.Choose("restart", 3) != 1 {
+	if w.node.Status(&s); s.DegradedBy.Has(types.JournalFailed) && w.c.Choose("restart", 3) != 1 {
 		w.disk.Leave(plenty) // somebody made room first
 		w.boot()
 		return
 	}
-	c := words.Child(w.c.Choose("child/which", int(words.Children)))
+	c := types.Service(w.c.Choose("child/which", int(types.NumServices)))
 	switch {
 	case !w.childs[c]:
 	case w.c.Choose("child/dies", 6) == 1:
 		w.Saw["child died"]++
 		w.childs[c] = false
-		w.step(event.ChildDown{Child: c})
+		w.step(event.ServiceDown{Service: c})
 	case w.c.Choose("child/alone", 3) == 1:
-		w.step(event.ChildUp{Child: c})
+		w.step(event.ServiceUp{Service: c})
 	default:
 		for c, asked := range w.childs {
 			if asked {
-				w.step(event.ChildUp{Child: words.Child(c)})
+				w.step(event.ServiceUp{Service: types.Service(c)})
 			}
 		}
 	}

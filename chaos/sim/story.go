@@ -8,7 +8,7 @@ import (
 	"macronode/core/event"
 	"macronode/core/node"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A lane is who did something, or to whom it was done.
@@ -51,8 +51,8 @@ type happening struct {
 // beat is a move, and all that happened in it.
 type beat struct {
 	name          string
-	at            words.Now
-	before, after node.View
+	at            types.Now
+	before, after node.SpecView
 	all           []happening
 }
 
@@ -80,7 +80,7 @@ func (w *World) listen() *story {
 func (s *story) begin(w *World, name string) {
 	b := beat{name: name, at: w.now}
 	if w.node != nil {
-		w.node.View(&b.before)
+		w.node.SpecView(&b.before)
 	}
 	s.beats = append(s.beats, b)
 }
@@ -92,7 +92,7 @@ func (s *story) end(w *World) {
 	}
 	b := &s.beats[len(s.beats)-1]
 	if b.at.Mono = w.now.Mono; w.node != nil {
-		w.node.View(&b.after)
+		w.node.SpecView(&b.after)
 	}
 }
 
@@ -123,7 +123,7 @@ func (w *World) tell(l, from lane, t tone, format string, args ...any) {
 }
 
 // stepped tells what a step did.
-func (w *World) stepped(in event.Event, frame *record.Head) {
+func (w *World) stepped(in event.Event, frame *record.Header) {
 	if w.story == nil {
 		return
 	}
@@ -140,8 +140,8 @@ func (w *World) stepped(in event.Event, frame *record.Head) {
 // asked reports that somebody outside wants in.
 func asked(in event.Event) bool {
 	_, request := in.(*event.Request)
-	_, enrol := in.(*event.Enrol)
-	_, revoke := in.(*event.Revoke)
+	_, enrol := in.(*event.CreateKey)
+	_, revoke := in.(*event.RevokeKey)
 	return request || enrol || revoke
 }
 
@@ -150,46 +150,46 @@ func heard(in event.Event) string {
 	switch in := in.(type) {
 	case *event.Request:
 		return fmt.Sprintf("decides %s: %v", in.Key.Text, in.Op)
-	case *event.Enrol:
+	case *event.CreateKey:
 		return fmt.Sprintf("makes key %d", in.Key.ID)
-	case *event.Revoke:
+	case *event.RevokeKey:
 		return fmt.Sprintf("ends key %d", in.Key)
-	case *event.Find:
+	case *event.FindOutcome:
 		return fmt.Sprintf("finds %s", in.Key.Text)
-	case *event.Arrive:
+	case *event.Admit:
 		return "somebody arrives"
-	case *event.Stream:
+	case *event.ReserveBytes:
 		return "somebody has more of a body"
-	case *event.Settle:
+	case *event.Finish:
 		return "somebody is settled"
-	case *event.Ask:
+	case *event.UpstreamQuery:
 		return "somebody asks about upstreams"
-	case event.Probed:
+	case event.HealthChecked:
 		return "an endpoint was looked at"
-	case *event.Renew:
-		return fmt.Sprintf("hears of gate %d", in.Gate.Version)
-	case event.Boot:
-		return fmt.Sprintf("begins, %d frames beyond", in.Found.Tail)
+	case *event.ApplyPolicy:
+		return fmt.Sprintf("hears of gate %d", in.Policy.Version)
+	case event.Recovered:
+		return fmt.Sprintf("begins, %d frames beyond", in.Recovery.TailFrames)
 	case event.Durable:
 		return fmt.Sprintf("hears: durable to %v", in.Upto)
-	case event.Folded:
+	case event.Applied:
 		return fmt.Sprintf("hears: folded to %v", in.Upto)
 	case event.Indexed:
 		return fmt.Sprintf("hears: indexed to %v", in.Upto)
-	case event.Refused:
-		return fmt.Sprintf("hears: %v from %v on", in.Why, in.From)
+	case event.FlushFailed:
+		return fmt.Sprintf("hears: %v from %v on", in.Fault, in.From)
 	case event.Cancel:
 		return "hears that one left"
-	case event.ChildUp:
-		return fmt.Sprintf("child %d is up", in.Child)
-	case event.ChildDown:
-		return fmt.Sprintf("child %d is down", in.Child)
-	case event.Room:
-		return fmt.Sprintf("hears: %d bytes free", in.Free)
-	case event.Reloaded:
+	case event.ServiceUp:
+		return fmt.Sprintf("child %d is up", in.Service)
+	case event.ServiceDown:
+		return fmt.Sprintf("child %d is down", in.Service)
+	case event.DiskFree:
+		return fmt.Sprintf("hears: %d bytes free", in.Bytes)
+	case event.ConfigReloaded:
 		return fmt.Sprintf("a configuration was read, and refused: %v", in.Failed)
 	case event.Signal:
-		return fmt.Sprintf("signal %d", in.What)
+		return fmt.Sprintf("signal %d", in.Kind)
 	case event.Tick:
 		return "tick"
 	}
@@ -197,7 +197,7 @@ func heard(in event.Event) string {
 }
 
 // changes says how b differs from a.
-func changes(a, b node.View) (all []string) {
+func changes(a, b node.SpecView) (all []string) {
 	note := func(what string, was, is any) {
 		if was != is {
 			all = append(all, fmt.Sprintf("%s %v → %v", what, was, is))
@@ -214,7 +214,7 @@ func changes(a, b node.View) (all []string) {
 	return all
 }
 
-func clock(at words.Instant) string {
+func clock(at types.Instant) string {
 	return fmt.Sprintf("%.3f s", time.Duration(at).Seconds())
 }
 
@@ -224,7 +224,7 @@ func asks(in *event.Request) string {
 		return fmt.Sprintf("batch of %d, atomic %v", len(in.Items), in.Atomic)
 	}
 	s := in.Op.String()
-	if len(in.Asset.Text) > 0 && !in.Amount.Zero() {
+	if len(in.Asset.Text) > 0 && !in.Amount.IsZero() {
 		s += fmt.Sprintf(" %v %s", in.Amount, in.Asset.Text)
 	}
 	if len(in.From.Text) > 0 {
@@ -245,7 +245,7 @@ func answers(r event.Reply) string {
 	case r.Problem != event.None:
 		return r.Problem.Code()
 	case r.Replayed:
-		return fmt.Sprintf("replayed, of %v", r.Place)
+		return fmt.Sprintf("replayed, of %v", r.Position)
 	}
-	return fmt.Sprintf("its record is %v", r.Place)
+	return fmt.Sprintf("its record is %v", r.Position)
 }

@@ -48,7 +48,7 @@ func (w *World) hearsFurther(o *visitor) {
 		w.Saw["more of a body goes"]++
 		o.streams, o.went = false, o.went+v.Bytes
 	default:
-		w.Saw["more of a body does not go: "+v.Why.String()]++
+		w.Saw["more of a body does not go: "+v.Reason.String()]++
 		o.streams = false
 	}
 }

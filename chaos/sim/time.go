@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 const even = 100 // hundredths: the wall clock goes as fast as time does
@@ -17,8 +17,8 @@ func (w *World) while() {
 
 // gone is time that goes by. The wall clock goes at its own rate.
 func (w *World) gone(for_ time.Duration) {
-	w.now.Mono += words.Instant(for_)
-	w.now.Wall += words.Time(int64(for_/time.Millisecond) * int64(w.rate) / even)
+	w.now.Mono += types.Instant(for_)
+	w.now.Wall += types.Time(int64(for_/time.Millisecond) * int64(w.rate) / even)
 	w.swayed = w.swayed || w.rate != even
 }
 
@@ -34,14 +34,14 @@ func (w *World) pass(gone time.Duration) {
 	swayed := w.swayed // which no Due could foresee
 	lsn, told := w.node.LSN(), len(w.asked)
 	w.step(event.Tick{})
-	acted := w.node.LSN() != lsn || len(w.asked) != told || len(w.out.Childs) > 0 || len(w.out.Verdicts) > 0
+	acted := w.node.LSN() != lsn || len(w.asked) != told || len(w.out.ServiceCommands) > 0 || len(w.out.Decisions) > 0
 	if acted && !swayed && (!any || due > w.now.Mono) {
 		w.fail("tick-before-due", "a tick acted at %v, due %v %v: %+v", w.now.Mono, due, any, w.out)
 	}
 	if next, again := w.node.Due(); again && !acted && any && due <= w.now.Mono && next <= w.now.Mono {
 		w.fail("tick-undone", "due %v, and still due %v after a tick that did nothing at %v", due, next, w.now.Mono)
 	}
-	if acted && any && due.Plus(3*time.Second) < w.now.Mono {
+	if acted && any && due.Add(3*time.Second) < w.now.Mono {
 		w.Saw["a tick that was late"]++
 	}
 	w.asleep = false
@@ -51,20 +51,20 @@ func (w *World) pass(gone time.Duration) {
 // ails counts what the node says of itself.
 func (w *World) ails() {
 	_, s := w.trace.Around()
-	s.Ailing.Each(func(c words.Condition) bool {
+	s.DegradedBy.Each(func(c types.Condition) bool {
 		w.Saw["ails: "+c.String()]++
 		return true
 	})
 	if s.Fault != 0 {
 		w.Saw["fault: "+s.Fault.String()]++
 	}
-	if s.Taken > w.taken {
+	if s.PermitsRevoked > w.taken {
 		w.Saw["a permit was taken back"]++
 	}
-	if s.Broken == 0 && w.broken != 0 {
+	if s.OpenCircuits == 0 && w.broken != 0 {
 		w.Saw["upstream: closed again"]++
 	}
-	w.taken, w.broken = s.Taken, s.Broken
+	w.taken, w.broken = s.PermitsRevoked, s.OpenCircuits
 	w.measures()
 	if s.Offset < -time.Second {
 		w.Saw["time stood its ground"]++
@@ -101,6 +101,6 @@ func (w *World) jump(what string, by int) {
 	case by < 0:
 		w.Saw[what+" back"]++
 	}
-	w.now.Wall = max(1, w.now.Wall+words.Time(by))
+	w.now.Wall = max(1, w.now.Wall+types.Time(by))
 	w.tell(decider, nobody, trouble, "the clock moves by %d ms", by)
 }

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Upstreams are two, of two endpoints each.
@@ -28,11 +28,11 @@ const (
 // A trip is a visitor's request on its way to an upstream.
 type trip struct {
 	is      leg
-	ticket  words.Ticket
+	ticket  types.Ticket
 	of      int // the endpoint, among all
 	repeats bool
 	tries   int
-	rests   words.Instant // it is not to be tried again before that
+	rests   types.Instant // it is not to be tried again before that
 }
 
 type leg uint8
@@ -45,19 +45,19 @@ const (
 )
 
 // ask is a question about upstreams, and what the node says.
-func (w *World) ask(in event.Ask) event.Told {
+func (w *World) ask(in event.UpstreamQuery) event.UpstreamReply {
 	w.step(&in)
-	if len(w.out.Told) != 1 || w.out.Told[0].Slot != in.Slot {
-		w.fail("ask", "%+v is told %+v", in, w.out.Told)
-		return event.Told{}
+	if len(w.out.UpstreamReplies) != 1 || w.out.UpstreamReplies[0].Slot != in.Slot {
+		w.fail("ask", "%+v is told %+v", in, w.out.UpstreamReplies)
+		return event.UpstreamReply{}
 	}
-	return w.out.Told[0]
+	return w.out.UpstreamReplies[0]
 }
 
 // travels: those who work beyond go on with their requests.
 func (w *World) travels() {
 	for i := range w.visitors {
-		if v := &w.visitors[i]; v.is == works && v.in.Facet == words.Beyond {
+		if v := &w.visitors[i]; v.is == works && v.in.Facet == types.FacetProxy {
 			w.travel(v)
 		}
 	}
@@ -68,15 +68,15 @@ func (w *World) travel(v *visitor) {
 	switch {
 	case t.is == home && t.tries == 0:
 		t.of, t.repeats = w.c.Choose("trip/upstream", upstreams)*endpoints, w.c.Choose("trip/repeats", 3) != 1
-		w.picked(v, w.ask(event.Ask{Slot: uint32(v.number), Pick: event.Pick{Upstream: uint16(t.of / endpoints), Again: t.repeats}}))
+		w.picked(v, w.ask(event.UpstreamQuery{Slot: uint32(v.number), Pick: event.Pick{Upstream: uint16(t.of / endpoints), Idempotent: t.repeats}}))
 	case t.is == resting && t.rests <= w.now.Mono:
-		w.picked(v, w.ask(event.Ask{Slot: uint32(v.number), What: event.AskRetry, Retry: event.Retry{Ticket: t.ticket}}))
+		w.picked(v, w.ask(event.UpstreamQuery{Slot: uint32(v.number), Kind: event.QueryRetry, Retry: event.Retry{Ticket: t.ticket}}))
 	case t.is == trying:
 		w.tries(v)
 	case t.is == answered:
-		how := event.Whole
+		how := event.AttemptCompleted
 		if w.moods[t.of] == lies {
-			how = event.Cut
+			how = event.AttemptTruncated
 		}
 		w.tried(v, how)
 		t.is = home
@@ -84,25 +84,25 @@ func (w *World) travel(v *visitor) {
 }
 
 // picked is where a try goes, or that it goes nowhere.
-func (w *World) picked(v *visitor, told event.Told) {
+func (w *World) picked(v *visitor, told event.UpstreamReply) {
 	t, p := &v.trip, told.Picked
-	w.Saw["upstream: "+p.Stop.String()]++
-	if t.tries++; p.Stop != event.Through {
+	w.Saw["upstream: "+p.NoEndpoint.String()]++
+	if t.tries++; p.NoEndpoint != event.EndpointPicked {
 		open := 0
 		for i := range w.visitors {
 			if w.visitors[i].trip.is != home {
 				open++
 			}
 		}
-		if p.Stop == event.StopStale || p.Stop == event.StopFull && open < gateway(config(), 0).Calls {
-			w.fail("trip-stopped", "%v, with %d calls open", p.Stop, open)
+		if p.NoEndpoint == event.NoEndpointStale || p.NoEndpoint == event.NoEndpointOverflow && open < gateway(config(), 0).MaxUpstreamCalls {
+			w.fail("trip-stopped", "%v, with %d calls open", p.NoEndpoint, open)
 		}
 		t.is = home
 		return
 	}
 	if t.tries > 1 {
 		w.Saw["upstream: tried again"]++
-		if t.ticket != p.Ticket || !t.repeats || t.tries > int(gateway(config(), 0).Beyond[0].Tries) {
+		if t.ticket != p.Ticket || !t.repeats || t.tries > int(gateway(config(), 0).Upstreams[0].MaxAttempts) {
 			w.fail("sent-again", "try %d, repeats %v, as %v of %v", t.tries, t.repeats, p.Ticket, t.ticket)
 		}
 	}
@@ -112,15 +112,15 @@ func (w *World) picked(v *visitor, told event.Told) {
 // tries is what comes of a try, by how the endpoint is.
 func (w *World) tries(v *visitor) {
 	t := &v.trip
-	how := [moods]event.Ending{event.Answered, event.Unsent, event.Late, event.Turned, event.Answered}[w.moods[t.of]]
+	how := [moods]event.AttemptOutcome{event.AttemptAnswered, event.AttemptUnsent, event.AttemptTimedOut, event.AttemptAnswered5xx, event.AttemptAnswered}[w.moods[t.of]]
 	if w.moods[t.of] == hangs && w.c.Choose("trip/patient", 3) != 1 {
 		return
 	}
 	on := w.tried(v, how)
 	switch {
-	case on.Again:
-		t.is, t.rests = resting, w.now.Mono.Plus(on.Wait)
-	case how == event.Answered || how == event.Turned:
+	case on.Retry:
+		t.is, t.rests = resting, w.now.Mono.Add(on.Wait)
+	case how == event.AttemptAnswered || how == event.AttemptAnswered5xx:
 		t.is = answered
 	default:
 		t.is = home
@@ -128,16 +128,16 @@ func (w *World) tries(v *visitor) {
 }
 
 // tried tells of a try, sometimes twice.
-func (w *World) tried(v *visitor, how event.Ending) event.Onward {
-	in := event.Ask{Slot: uint32(v.number), What: event.AskTried, Tried: event.Tried{Ticket: v.trip.ticket, Ending: how, Patience: time.Second}}
-	on := w.ask(in).Onward
+func (w *World) tried(v *visitor, how event.AttemptOutcome) event.RetryDecision {
+	in := event.UpstreamQuery{Slot: uint32(v.number), Kind: event.QueryReport, Result: event.AttemptResult{Ticket: v.trip.ticket, Outcome: how, TimeLeft: time.Second}}
+	on := w.ask(in).Retry
 	w.Saw["upstream: "+how.String()]++
-	if on.Again && !v.trip.repeats {
+	if on.Retry && !v.trip.repeats {
 		w.fail("sent-again", "%v, of what is not to be repeated", how)
 	}
 	if w.odd("trip/twice", 6, 1) {
 		w.Saw["upstream: told twice"]++
-		if twice := w.ask(in).Onward; twice.Again {
+		if twice := w.ask(in).Retry; twice.Retry {
 			w.fail("trip-twice", "%v is told twice, and is tried again", how)
 		}
 	}
@@ -154,21 +154,21 @@ func (w *World) turnsMood() {
 		w.moods[at^1] = w.moods[at]
 	}
 	for range w.c.Choose("trip/checks", 4) {
-		w.step(event.Probed{Upstream: uint16(at / endpoints), Endpoint: uint8(at % endpoints), Well: w.moods[at] == well})
+		w.step(event.HealthChecked{Upstream: uint16(at / endpoints), Endpoint: uint8(at % endpoints), Healthy: w.moods[at] == well})
 	}
 }
 
 // looksBeyond: somebody looks how an upstream is.
 func (w *World) looksBeyond() {
 	of := w.c.Choose("trip/upstream", upstreams)
-	s := w.ask(event.Ask{What: event.AskLook, Look: uint16(of)}).Standing
+	s := w.ask(event.UpstreamQuery{Kind: event.QueryStats, Upstream: uint16(of)}).Stats
 	out := uint32(0)
 	for i := range w.visitors {
 		if t := &w.visitors[i].trip; t.is != home && t.of/endpoints == of {
 			out++
 		}
 	}
-	if s.Calls > out || s.Well+s.Out > endpoints {
+	if s.InFlight > out || s.Healthy+s.Ejected > endpoints {
 		w.fail("look", "%d trips are out, and %+v", out, s)
 	}
 	w.Saw["upstream: looked at, "+s.Circuit.String()]++
@@ -177,24 +177,24 @@ func (w *World) looksBeyond() {
 // comesHome gives a trip up.
 func (w *World) comesHome(v *visitor) {
 	if v.trip.is != home {
-		w.tried(v, event.Left)
+		w.tried(v, event.AttemptAbandoned)
 		v.trip.is = home
 	}
 }
 
 // calls wants as many calls to be free as there are, now that nobody has one.
 func (w *World) calls() {
-	var open []words.Ticket
-	for n := range gateway(config(), 0).Calls {
-		p := w.ask(event.Ask{Pick: event.Pick{Upstream: uint16(n % upstreams)}}).Picked
-		if p.Stop == event.StopFull {
+	var open []types.Ticket
+	for n := range gateway(config(), 0).MaxUpstreamCalls {
+		p := w.ask(event.UpstreamQuery{Pick: event.Pick{Upstream: uint16(n % upstreams)}}).Picked
+		if p.NoEndpoint == event.NoEndpointOverflow {
 			w.fail("call-lost", "nobody has a call, and %d is one too many", n+1)
 		}
-		if p.Stop == event.Through {
+		if p.NoEndpoint == event.EndpointPicked {
 			open = append(open, p.Ticket)
 		}
 	}
 	for _, t := range open {
-		w.ask(event.Ask{What: event.AskTried, Tried: event.Tried{Ticket: t, Ending: event.Left}})
+		w.ask(event.UpstreamQuery{Kind: event.QueryReport, Result: event.AttemptResult{Ticket: t, Outcome: event.AttemptAbandoned}})
 	}
 }

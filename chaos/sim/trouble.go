@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // troubles are what may befall a node, each with the odds that this run has drawn for it.
@@ -24,7 +24,7 @@ var troubles = [...]struct {
 		}
 	}},
 	{"tight", func(o *odds) *int { return &o.full }, func(w *World) { w.disk.Leave(int64(w.c.Choose("fault/left", 3000))) }},
-	{"reserve", func(o *odds) *int { return &o.full }, func(w *World) { w.step(event.Room{Free: uint64(w.c.Choose("fault/free", 2)) << 20}) }},
+	{"reserve", func(o *odds) *int { return &o.full }, func(w *World) { w.step(event.DiskFree{Bytes: uint64(w.c.Choose("fault/free", 2)) << 20}) }},
 	{"slow", func(o *odds) *int { return &o.slow }, (*World).slow},
 	{"pause", func(o *odds) *int { return &o.pause }, (*World).pause},
 	{"drain", func(o *odds) *int { return &o.drain }, (*World).drains},
@@ -78,13 +78,13 @@ func (w *World) slow() {
 func (w *World) drains() {
 	w.Saw["told to end while all ask"]++
 	w.draining = true
-	w.step(event.Signal{What: []event.Signals{event.Drain, event.Drain, event.Abort}[w.c.Choose("drain/how", 3)]})
+	w.step(event.Signal{Kind: []event.SignalKind{event.Drain, event.Drain, event.Abort}[w.c.Choose("drain/how", 3)]})
 }
 
 // ended starts a node again that has ended.
 func (w *World) ended() {
 	var s event.Status
-	if w.node.Status(&s); s.Phase == words.Stopped {
+	if w.node.Status(&s); s.Phase == types.Stopped {
 		w.Saw["ended and started again"]++
 		w.boot()
 	}

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A visitor wants something else than money: it comes through the gate, keeps its permit for
@@ -62,7 +62,7 @@ func (w *World) listens() {
 }
 
 // arrives has one come, if anybody is left to do so.
-func (w *World) arrives(in event.Arrive) *visitor {
+func (w *World) arrives(in event.Admit) *visitor {
 	for i := range w.visitors {
 		if v := &w.visitors[i]; v.is == away {
 			*v = visitor{number: i}
@@ -74,25 +74,25 @@ func (w *World) arrives(in event.Arrive) *visitor {
 }
 
 // stranger is an arrival from an address.
-func stranger(peer int) (in event.Arrive) {
-	in = event.Arrive{Class: words.Anon, Bytes: 100, Patience: time.Second}
+func stranger(peer int) (in event.Admit) {
+	in = event.Admit{Class: types.ClassAnon, DeclaredBytes: 100, TimeLeft: time.Second}
 	in.Peer[7] = byte(peer)
 	return in
 }
 
 // arrival makes up who comes, and for what.
-func (w *World) arrival() (in event.Arrive) {
+func (w *World) arrival() (in event.Admit) {
 	in = stranger(1 + w.c.Choose("gate/peer", 6))
 	if who := w.c.Choose("gate/who", 10); who > 2 { // of three tenants, the first is that of the clients
-		in.Class, in.Tenant = words.Authed, words.Tenant(1+who%3)
-		if in.Key = words.KeyID(200 + in.Tenant); who > 7 {
-			in.Class, in.Tenant, in.Key = words.Internal, boss.Tenant, boss.ID
+		in.Class, in.Tenant = types.ClassAuthed, types.Tenant(1+who%3)
+		if in.Key = types.KeyID(200 + in.Tenant); who > 7 {
+			in.Class, in.Tenant, in.Key = types.ClassInternal, boss.Tenant, boss.ID
 		}
 	}
-	in.Facet, in.Route = words.Facet(w.c.Choose("gate/facet", int(words.Facets))), uint16(w.c.Choose("gate/route", 4))
-	in.Bytes = []int64{100, 2000, 9000, -1}[w.c.Choose("gate/bytes", 4)]
-	in.Patience = []time.Duration{time.Second, 40 * time.Millisecond, 4 * time.Second}[w.c.Choose("gate/patience", 3)]
-	in.Keeps = []time.Duration{0, 3 * time.Second}[w.c.Choose("gate/keeps", 2)]
+	in.Facet, in.Route = types.Facet(w.c.Choose("gate/facet", int(types.NumFacets))), uint16(w.c.Choose("gate/route", 4))
+	in.DeclaredBytes = []int64{100, 2000, 9000, -1}[w.c.Choose("gate/bytes", 4)]
+	in.TimeLeft = []time.Duration{time.Second, 40 * time.Millisecond, 4 * time.Second}[w.c.Choose("gate/patience", 3)]
+	in.PermitFor = []time.Duration{0, 3 * time.Second}[w.c.Choose("gate/keeps", 2)]
 	return in
 }
 
@@ -120,7 +120,7 @@ func (w *World) bursts() {
 // floods: strangers come from as many addresses as they like to make up.
 func (w *World) floods() {
 	in := stranger(0)
-	in.Facet = words.Facet(w.c.Choose("gate/facet", int(words.Facets)))
+	in.Facet = types.Facet(w.c.Choose("gate/facet", int(types.NumFacets)))
 	for n := range 4 + w.c.Choose("gate/burst", 6) {
 		in.Peer[6], in.Peer[7] = 1, byte(n)
 		w.arrives(in)
@@ -131,12 +131,12 @@ func (w *World) floods() {
 
 // crowds: all classes come to one facet, each with several callers.
 func (w *World) crowds() {
-	facet, first := words.Facet(w.c.Choose("gate/facet", int(words.Facets))), w.c.Choose("gate/first", int(words.Classes))
-	for n := range 5*int(words.Classes) - 1 {
+	facet, first := types.Facet(w.c.Choose("gate/facet", int(types.NumFacets))), w.c.Choose("gate/first", int(types.NumClasses))
+	for n := range 5*int(types.NumClasses) - 1 {
 		in := stranger(1 + n)
-		if c := words.Class((first + n) % int(words.Classes)); c != words.Anon {
-			in.Class, in.Tenant = c, words.Tenant(1+n/int(words.Classes))
-			in.Key = words.KeyID(200 + in.Tenant)
+		if c := types.Class((first + n) % int(types.NumClasses)); c != types.ClassAnon {
+			in.Class, in.Tenant = c, types.Tenant(1+n/int(types.NumClasses))
+			in.Key = types.KeyID(200 + in.Tenant)
 		}
 		in.Facet = facet
 		w.arrives(in)
@@ -161,7 +161,7 @@ func (w *World) ends() {
 	if v == nil || v.trip.is != home {
 		return
 	}
-	bytes := uint64(max(v.in.Bytes, 0)) + v.went
+	bytes := uint64(max(v.in.DeclaredBytes, 0)) + v.went
 	more := w.c.Choose("gate/more", 40_000)
 	switch w.c.Choose("gate/lies", 4) {
 	case 2: // it is cut short

@@ -6,14 +6,14 @@ import (
 	"macronode/chaos/trace"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // watched is the node, seen after each step of a turn.
 type watched struct{ *World }
 
-func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
-	frames, replies, verdicts := len(out.Frames), len(out.Replies), len(out.Verdicts)
+func (w watched) Step(now types.Now, in event.Event, out *event.Effects) {
+	frames, replies, verdicts := len(out.Frames), len(out.Replies), len(out.Decisions)
 	w.Steps++
 	before, after := w.trace.Around()
 	w.trace.Before(w.node, out)
@@ -29,7 +29,7 @@ func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
 	if len(out.Frames) > frames+1 {
 		w.fail("two-frames-a-step", "one step, %d frames", len(out.Frames)-frames)
 	}
-	var told *record.Head
+	var told *record.Header
 	if len(out.Frames) > frames {
 		h, _, err := record.Open(out.Body(out.Frames[frames]))
 		if err != nil || h.LSN != w.node.LSN() {
@@ -39,10 +39,10 @@ func (w watched) Step(now words.Now, in event.Event, out *event.Effects) {
 		told = &h
 	}
 	w.stepped(in, told)
-	if g, ok := in.(*event.Renew); ok {
-		w.changed(g, out.Verdicts[verdicts:])
+	if g, ok := in.(*event.ApplyPolicy); ok {
+		w.changed(g, out.Decisions[verdicts:])
 	}
-	w.toldAtGate(in, out.Verdicts[verdicts:])
+	w.toldAtGate(in, out.Decisions[verdicts:])
 	w.outlived(in, out.Replies[replies:], &before.Status, &after.Status)
 	w.sees(&step{in, &before.Status, &after.Status, told != nil, out.Replies[replies:]})
 	if r, ok := in.(*event.Request); ok {
@@ -56,8 +56,8 @@ func (w *World) outlived(in event.Event, replies []event.Reply, before, after *e
 	if !ok || len(replies) == 0 || !replies[0].Replayed || replies[0].Ticket != r.Ticket {
 		return
 	}
-	if of := replies[0].Place.LSN; of <= before.Forgot && w.audit.ats[of].Plus(limits().Idem.TTL) <= after.At {
-		w.fail("key-without-end", "%s is shown %v at %d, which is of %d", r.Key.Text, replies[0].Place, after.At, w.audit.ats[of])
+	if of := replies[0].Position.LSN; of <= before.Forgot && w.audit.ats[of].Add(limits().Idempotency.TTL) <= after.At {
+		w.fail("key-without-end", "%s is shown %v at %d, which is of %d", r.Key.Text, replies[0].Position, after.At, w.audit.ats[of])
 	}
 }
 
@@ -70,5 +70,5 @@ func (w *World) untraced(err error) {
 	w.fail(rule, "%v", err)
 }
 
-func (w watched) Due() (words.Instant, bool) { return w.node.Due() }
+func (w watched) Due() (types.Instant, bool) { return w.node.Due() }
 func (w watched) Status(s *event.Status)     { w.node.Status(s) }

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // wish makes up a request: mostly a new one; sometimes an old one again, sometimes
@@ -13,12 +13,12 @@ import (
 // nothing is wished for where others have to come first.
 func (c *client) wish(w *World) *event.Request {
 	c.class, c.doubts, c.boss, c.aims = Plain, false, false, false
-	if w.goal.set && (w.c.Choose("goal/free", 5) != 1 || w.goal.wants(event.TooMany)) {
-		if w.goal.wants(event.TooMany) && c != w.clients[1] && c.tenant == boss.Tenant {
+	if w.goal.set && (w.c.Choose("goal/free", 5) != 1 || w.goal.wants(event.CapacityExceeded)) {
+		if w.goal.wants(event.CapacityExceeded) && c != w.clients[1] && c.tenant == boss.Tenant {
 			return c.sealed(w, &event.Request{Item: c.fills(w)})
 		}
 		if item, any := c.before(w); any {
-			if c.boss, c.class = c.caller != boss.ID, mixed; w.goal.once() && item.Op != event.Issue && item.Amount == words.Units(30) {
+			if c.boss, c.class = c.caller != boss.ID, mixed; w.goal.once() && item.Op != event.Issue && item.Amount == types.MinorUnits(30) {
 				if c.class = Large; w.goal.Op == event.Batch { // it comes again
 					return c.sealed(w, &event.Request{Item: event.Item{Op: event.Batch}, Atomic: true, Items: []event.Item{item}})
 				}
@@ -28,7 +28,7 @@ func (c *client) wish(w *World) *event.Request {
 		if c.idles(w) {
 			return nil
 		}
-		if w.goal.wants(event.IdempotencyFull) && w.goal.Class != Again && w.goal.Class != Other && w.held() < limits().Idem.Share {
+		if w.goal.wants(event.IdempotencyCapacity) && w.goal.Class != Again && w.goal.Class != Other && w.held() < limits().Idempotency.PerTenant {
 			c.class = mixed
 			return c.sealed(w, &event.Request{Item: c.issue(1)})
 		}
@@ -36,7 +36,7 @@ func (c *client) wish(w *World) *event.Request {
 	}
 	g := w.goal.Cell
 	again := c.aims && (g.Class == Again || g.Class == Other || g.Class == Barred && w.goal.wants(event.IdempotencyConflict))
-	if c.aims && w.goal.wants(event.LookAgain) && !w.goal.waited {
+	if c.aims && w.goal.wants(event.StaleIndexRead) && !w.goal.waited {
 		w.goal.waited = true
 		w.forget()
 	}
@@ -49,7 +49,7 @@ func (c *client) wish(w *World) *event.Request {
 		old := *past[w.c.Choose("again/which", len(past))]
 		switch {
 		case !again || !w.waits():
-		case !w.goal.wants(event.IdempotencyFull):
+		case !w.goal.wants(event.IdempotencyCapacity):
 			w.forget()
 		case w.full(): // of keys that are younger
 			old = *past[0]
@@ -94,7 +94,7 @@ func (w *World) full() bool {
 		w.goal.waited = true
 		w.forget()
 	}
-	return w.held() >= limits().Idem.Share
+	return w.held() >= limits().Idempotency.PerTenant
 }
 
 // held is how many keys and refs the window has.
@@ -109,7 +109,7 @@ func (w *World) waits() bool {
 	switch {
 	case w.goal.wants(event.IdempotencyConflict, event.Busy):
 		return false
-	case w.goal.wants(event.None, event.InsufficientFunds, event.NonceUsed, event.RefUsed, event.OverAmount, event.OverHold, event.HoldState):
+	case w.goal.wants(event.None, event.InsufficientFunds, event.NonceUsed, event.RefUsed, event.AmountLimitExceeded, event.HoldAmountExceeded, event.HoldNotActive):
 		return w.goal.Class == Other || w.c.Choose("goal/waits", 4) == 1
 	}
 	return true
@@ -121,7 +121,7 @@ func (c *client) sealed(w *World, r *event.Request) *event.Request {
 	r.Tenant = c.tenant
 	r.Key.Text = c.key(c.keys)
 	r.Seal(nil)
-	if err := r.Sane(); err != nil && !c.malformed {
+	if err := r.ValidateFields(); err != nil && !c.malformed {
 		w.fail("wish", "%s wishes for what is no operation: %v: %+v", c.account, err, r)
 	}
 	c.malformed = false
@@ -133,7 +133,7 @@ func (c *client) key(n int) []byte { return fmt.Appendf(nil, "%s%d", c.mark, n) 
 
 // items makes up those of a batch. Each that pays uses the nonce after those before it.
 func (c *client) items(w *World, r *event.Request) {
-	paid := words.Nonce(0)
+	paid := types.Nonce(0)
 	most := 1 + w.c.Choose("batch/items", 4)
 	if c.aims && w.goal.Class == OldRef {
 		most = max(most, 2)
@@ -147,7 +147,7 @@ func (c *client) items(w *World, r *event.Request) {
 			item = c.issue(12)
 		}
 		if item.Op > event.Release {
-			item.Op, item.From, item.To, item.Amount = event.Issue, words.Name{}, name(c.account), words.Units(6)
+			item.Op, item.From, item.To, item.Amount = event.Issue, types.Name{}, name(c.account), types.MinorUnits(6)
 			item.Asset = name("EUR/2")
 		}
 		if item.Nonce > 0 {
@@ -163,12 +163,12 @@ func (c *client) malform(r *event.Request) {
 	c.special(Malformed)
 	c.malformed = true
 	for _, item := range r.Each {
-		if item.Amount.Zero() {
-			item.Amount = words.Units(1)
+		if item.Amount.IsZero() {
+			item.Amount = types.MinorUnits(1)
 		} else {
-			item.Amount = words.Amount{}
+			item.Amount = types.Amount{}
 		}
 	}
 }
 
-func name(s string) words.Name { return words.Name{Text: []byte(s)} }
+func name(s string) types.Name { return types.Name{Text: []byte(s)} }

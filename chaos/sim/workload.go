@@ -77,7 +77,7 @@ func (w *World) counts(c *client, want *event.Request, class Class, r event.Repl
 		return
 	}
 	if how == event.None {
-		how = w.audit.why[r.Place]
+		how = w.audit.why[r.Position]
 	}
 	w.Cells[Cell{want.Op, class, how}]++
 }

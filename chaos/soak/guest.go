@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"macronode/chaos/kill"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A Guest asks the gateway, in his own way, without ever backing off.
 type Guest struct {
 	way    func(context.Context, *Guest, *kill.Node) error
-	dice   words.Dice
+	dice   types.Rand
 	client http.Client
 
 	Whole, Told, Cut atomic.Int64 // answers that were whole, problems, and what came to no end
@@ -29,7 +29,7 @@ type Guest struct {
 func Guests(n int, seed uint64) (all []*Guest) {
 	ways := []func(context.Context, *Guest, *kill.Node) error{hurries, pours, sips, tunnels, shows}
 	for i := range n * len(ways) {
-		g := &Guest{way: ways[i%len(ways)], dice: words.NewDice(seed + uint64(i))}
+		g := &Guest{way: ways[i%len(ways)], dice: types.NewRand(seed + uint64(i))}
 		g.client.Transport = &http.Transport{MaxIdleConns: 1, DisableCompression: true}
 		all = append(all, g)
 	}
@@ -49,14 +49,14 @@ func (g *Guest) Run(ctx context.Context, n *kill.Node) error {
 
 // hurries gives up at any moment.
 func hurries(ctx context.Context, g *Guest, n *kill.Node) error {
-	ctx, stop := context.WithTimeout(ctx, time.Duration(g.dice.Below(8000))*time.Microsecond)
+	ctx, stop := context.WithTimeout(ctx, time.Duration(g.dice.Uint64n(8000))*time.Microsecond)
 	defer stop()
 	return g.asks(ctx, n, http.MethodGet, "/open?chunks=2", nil, 0)
 }
 
 // pours sends what it has not said how long it is.
 func pours(ctx context.Context, g *Guest, n *kill.Node) error {
-	body := io.LimitReader(endless{}, int64(g.dice.Below(1<<20)))
+	body := io.LimitReader(endless{}, int64(g.dice.Uint64n(1<<20)))
 	return g.asks(ctx, n, http.MethodPost, "/open?chunks=1", struct{ io.Reader }{body}, 0)
 }
 
@@ -89,7 +89,7 @@ func tunnels(ctx context.Context, g *Guest, n *kill.Node) error {
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		return g.problem(resp.StatusCode)
 	}
-	for range 1 + g.dice.Below(20) {
+	for range 1 + g.dice.Uint64n(20) {
 		_, _ = io.WriteString(conn, "again\n")
 		said, err := in.ReadString('\n')
 		if err != nil {

@@ -18,7 +18,7 @@ import (
 
 	"macronode/chaos/kill"
 	"macronode/chaos/soak"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 var (
@@ -48,7 +48,7 @@ func TestSoak(t *testing.T) {
 type house struct {
 	*kill.Node
 	t      *testing.T
-	dice   words.Dice
+	dice   types.Rand
 	far    *soak.Service
 	file   string
 	money  []*kill.Client
@@ -65,7 +65,7 @@ func settle(t *testing.T) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, dice: words.NewDice(*seed), far: soak.NewService(), file: filepath.Join(t.TempDir(), "macronode.yaml"),
+	h := &house{t: t, dice: types.NewRand(*seed), far: soak.NewService(), file: filepath.Join(t.TempDir(), "macronode.yaml"),
 		guests: soak.Guests(4, *seed), first: map[string]float64{}}
 	t.Cleanup(func() { h.far.CloseClientConnections(); h.far.Close() })
 	for i := range uint32(6) {
@@ -111,7 +111,7 @@ func (h *house) write(which int) {
 
 func (h *house) start() {
 	h.t.Helper()
-	h.write(int(h.dice.Below(3)))
+	h.write(int(h.dice.Uint64n(3)))
 	ctx, stop := context.WithTimeout(h.t.Context(), time.Minute)
 	defer stop()
 	if err := h.Start(ctx); err != nil {
@@ -143,10 +143,10 @@ func (h *house) live(span time.Duration) {
 		}
 	})
 	for ctx.Err() == nil {
-		h.far.Feel([...]soak.Mood{soak.Well, soak.Well, soak.Well, soak.Slow, soak.Hangs, soak.Cuts, soak.Gone, soak.Turns}[h.dice.Below(8)])
-		wait(ctx, time.Duration(50+h.dice.Below(400))*time.Millisecond)
-		if h.dice.Below(3) == 0 {
-			h.change(int(h.dice.Below(4)))
+		h.far.Feel([...]soak.Mood{soak.Well, soak.Well, soak.Well, soak.Slow, soak.Hangs, soak.Cuts, soak.Gone, soak.Turns}[h.dice.Uint64n(8)])
+		wait(ctx, time.Duration(50+h.dice.Uint64n(400))*time.Millisecond)
+		if h.dice.Uint64n(3) == 0 {
+			h.change(int(h.dice.Uint64n(4)))
 		}
 	}
 	wg.Wait()
@@ -251,8 +251,8 @@ func (h *house) end() bool {
 	defer stop()
 	done := make(chan error, 1)
 	go func() { done <- kill.Together(ctx, h.Node, h.money) }()
-	wait(ctx, time.Duration(20+h.dice.Below(100))*time.Millisecond) // the moment is what is drawn here
-	if h.dice.Below(2) == 0 {
+	wait(ctx, time.Duration(20+h.dice.Uint64n(100))*time.Millisecond) // the moment is what is drawn here
+	if h.dice.Uint64n(2) == 0 {
 		h.Kill()
 	} else if said, code := h.Stop(); code != 0 {
 		h.t.Errorf("exit %d:\n%s", code, said)

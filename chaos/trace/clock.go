@@ -6,7 +6,7 @@ import (
 
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // The constants of Clock.tla, as the node is said to have them: not core's.
@@ -27,11 +27,11 @@ const (
 type hours struct {
 	read           bool          // the machine's clock, in this life
 	at, seen       time.Duration // since 1970
-	mono           words.Instant
+	mono           types.Instant
 	doubted        bool
 	since, offset  time.Duration
 	stepped        time.Duration // since the last step
-	frame          words.Time
+	frame          types.Time
 	became         string // the action at hand
 	moved, gone    time.Duration
 	believed       bool // after a doubt
@@ -39,7 +39,7 @@ type hours struct {
 }
 
 // claim is what the machine says, as far as it can be told.
-func claim(t words.Time) time.Duration {
+func claim(t types.Time) time.Duration {
 	return time.Duration(min(max(int64(t), 0), clockEnd)) * time.Millisecond
 }
 
@@ -57,12 +57,12 @@ func (c *hours) step(after *View, s *Step) error {
 	was := *c
 	wall := claim(s.Now.Wall)
 	got := wall - after.Offset
-	if after.At != words.Time(got/time.Millisecond) {
+	if after.At != types.Time(got/time.Millisecond) {
 		return broken("Read", "it is %d, and %v behind %d", after.At, after.Offset, s.Now.Wall)
 	}
 	c.reads(s.Now, wall)
-	doubts := after.Ailing.Has(words.ClockDoubted)
-	if in, ok := s.In.(event.Signal); ok && in.What == event.AcceptClock {
+	doubts := after.DegradedBy.Has(types.ClockUntrusted)
+	if in, ok := s.In.(event.Signal); ok && in.Kind == event.AcceptClock {
 		if c.doubted == doubts {
 			c.accepts()
 			doubts = false
@@ -85,7 +85,7 @@ func (c *hours) step(after *View, s *Step) error {
 }
 
 // reads is Read; at first, Crash: what the machine says across a restart.
-func (c *hours) reads(now words.Now, wall time.Duration) {
+func (c *hours) reads(now types.Now, wall time.Duration) {
 	was := c.at
 	defer func() { c.seen, c.moved = wall, c.at-was }()
 	if c.believed = false; !c.read {

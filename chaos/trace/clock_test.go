@@ -10,13 +10,13 @@ import (
 	"macronode/core/node"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // TestRestart: what a start makes of the machine's clock is Clock's Crash; and what it
 // might make of it otherwise is refused.
 func TestRestart(t *testing.T) {
-	const last = words.Time(1_700_000_000_000)
+	const last = types.Time(1_700_000_000_000)
 	for _, c := range []struct {
 		away  time.Duration // what the machine says has gone by
 		seen  time.Duration // what the node is seen to believe; 0: what it does
@@ -37,18 +37,18 @@ func TestRestart(t *testing.T) {
 		if err := st.Fold(frame, nil); err != nil {
 			t.Fatal(err)
 		}
-		now := words.Now{Mono: 7, Wall: last.Plus(c.away), Synced: true}
-		n, watched := node.New(config(), st, now.Mono, words.NewDice(1)), trace.New(config())
+		now := types.Now{Mono: 7, Wall: last.Add(c.away), Synced: true}
+		n, watched := node.New(config(), st, now.Mono, types.NewRand(1)), trace.New(config())
 		if err := watched.Fold(frame); err != nil {
 			t.Fatal(err)
 		}
 		var out event.Effects
 		var before, after trace.View
 		n.Status(&before.Status)
-		boot := event.Boot{Found: event.Recovery{Journal: 9}}
+		boot := event.Recovered{Recovery: event.Recovery{Journal: 9}}
 		n.Step(now, boot, &out)
 		n.Status(&after.Status)
-		s := trace.Step{Now: now, In: boot, Replies: out.Replies, Childs: out.Childs, Frame: out.Body(out.Frames[0])}
+		s := trace.Step{Now: now, In: boot, Replies: out.Replies, Childs: out.ServiceCommands, Frame: out.Body(out.Frames[0])}
 		if c.seen != 0 {
 			shift(&after, &s, after.Offset-c.away+c.seen)
 		}
@@ -56,7 +56,7 @@ func TestRestart(t *testing.T) {
 		if b := (*trace.Broken)(nil); errors.As(err, &b) && b.Rule != c.rule || (err == nil) != (c.rule == "") {
 			t.Errorf("away %v, seen %v: %v, want %q", c.away, c.seen, err, c.rule)
 		}
-		if doubts := after.Ailing.Has(words.ClockDoubted); doubts != c.doubt {
+		if doubts := after.DegradedBy.Has(types.ClockUntrusted); doubts != c.doubt {
 			t.Errorf("away %v: doubted %v", c.away, doubts)
 		}
 	}
@@ -65,17 +65,17 @@ func TestRestart(t *testing.T) {
 // shift is what is seen after a step, at another time; a frame has it too.
 func shift(v *trace.View, s *trace.Step, by time.Duration) bool {
 	v.Offset -= by
-	v.At = words.Time((time.Duration(s.Now.Wall)*time.Millisecond - v.Offset) / time.Millisecond)
+	v.At = types.Time((time.Duration(s.Now.Wall)*time.Millisecond - v.Offset) / time.Millisecond)
 	return true
 }
 
 // sure is a view without doubt of the clock, where no more than that makes the difference.
 func sure(v *trace.View) bool {
-	ails := v.Ailing.Without(words.ClockDoubted)
-	if ails == 0 && v.Phase == words.Degraded {
+	ails := v.DegradedBy.Without(types.ClockUntrusted)
+	if ails == 0 && v.Phase == types.Degraded {
 		return false
 	}
-	v.Ailing = ails
+	v.DegradedBy = ails
 	return true
 }
 
@@ -98,43 +98,43 @@ func untimely() map[string]illegal {
 			return v.Offset > 60*time.Millisecond && v.Offset <= 400*time.Millisecond && v.At > b.At && v.At-b.At < 500 && shift(v, s, v.Offset)
 		}},
 		"far, and not doubted": {"FarIsDoubted", func(b, v *trace.View, s *trace.Step) bool {
-			ok := v.Offset > 10*time.Second && v.Ailing.Has(words.ClockDoubted) && !b.Ailing.Has(words.ClockDoubted)
+			ok := v.Offset > 10*time.Second && v.DegradedBy.Has(types.ClockUntrusted) && !b.DegradedBy.Has(types.ClockUntrusted)
 			return ok && sure(v)
 		}},
 		"believed too early": {"BelievedLate", func(b, v *trace.View, s *trace.Step) bool {
-			ok := v.Offset > 15*time.Second && v.Ailing.Has(words.ClockDoubted) && b.Ailing.Has(words.ClockDoubted)
+			ok := v.Offset > 15*time.Second && v.DegradedBy.Has(types.ClockUntrusted) && b.DegradedBy.Has(types.ClockUntrusted)
 			return ok && sure(v) && shift(v, s, v.Offset)
 		}},
 		"a doubt without end": {"Settles", func(b, v *trace.View, s *trace.Step) bool {
-			ok := isA[event.Tick](s) && b.Ailing.Has(words.ClockDoubted) && !v.Ailing.Has(words.ClockDoubted) && b.Offset > 20*time.Second
+			ok := isA[event.Tick](s) && b.DegradedBy.Has(types.ClockUntrusted) && !v.DegradedBy.Has(types.ClockUntrusted) && b.Offset > 20*time.Second
 			if ok {
-				v.Ailing = v.Ailing.With(words.ClockDoubted)
+				v.DegradedBy = v.DegradedBy.With(types.ClockUntrusted)
 				shift(v, s, -v.Offset-b.Offset)
-				v.At = words.Time((time.Duration(s.Now.Wall)*time.Millisecond - b.Offset) / time.Millisecond)
+				v.At = types.Time((time.Duration(s.Now.Wall)*time.Millisecond - b.Offset) / time.Millisecond)
 				v.Offset = b.Offset
 			}
 			return ok
 		}},
 		"accepted, and still doubted": {"Accept", func(b, v *trace.View, s *trace.Step) bool {
 			in, ok := s.In.(event.Signal)
-			ok = ok && in.What == event.AcceptClock && b.Offset > time.Second
+			ok = ok && in.Kind == event.AcceptClock && b.Offset > time.Second
 			return ok && shift(v, s, v.Offset-b.Offset)
 		}},
 		"a day that takes more": {"DayCeiling", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
-				ok := r.Kind == record.Moved
+				ok := r.Kind == record.Posted
 				if ok {
-					r.Spent, _ = r.Spent.Plus(words.Units(1))
+					r.DebitedToday, _ = r.DebitedToday.Add(types.MinorUnits(1))
 				}
 				return ok
 			})
 		}},
 		"a frame of what is to come": {"Vouch", func(_, _ *trace.View, s *trace.Step) bool {
-			return reframe(s, func(h *record.Head) { h.At++ })
+			return reframe(s, func(h *record.Header) { h.At++ })
 		}},
 		"another time than the clock's": {"Read", func(_, v *trace.View, _ *trace.Step) bool { v.At++; return true }},
 		"a frame of yesterday": {"NotBehindFrames", func(before, _ *trace.View, s *trace.Step) bool {
-			return before.LSN > 0 && reframe(s, func(h *record.Head) { h.At = 1 })
+			return before.LSN > 0 && reframe(s, func(h *record.Header) { h.At = 1 })
 		}},
 	}
 }

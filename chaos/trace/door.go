@@ -6,30 +6,30 @@ import (
 	"slices"
 	"time"
 
-	"macronode/core/admit"
 	"macronode/core/event"
+	"macronode/core/gateway/admission"
 	"macronode/core/node"
-	"macronode/core/words"
-	"macronode/models/fair"
+	"macronode/core/types"
+	"macronode/models/drr"
 )
 
 // A guest is one of Admission's rows that is not free.
 type guest struct {
-	ticket       words.Ticket
+	ticket       types.Ticket
 	at           string // queued, out or lost
-	facet        words.Facet
+	facet        types.Facet
 	route        int
-	flow         words.Flow
+	flow         types.Flow
 	cost         int64
-	since, until words.Instant
-	end          words.Instant
-	in           event.Arrive // as it came
-	part         uint64       // bytes that it was charged
-	peer         uint64       // of them, to its peer's bucket, or to what peers share
-	paced        uint64       // to the instance
-	paused       uint64       // the last of them, that may not go yet: its caller's quotas have none
-	lined        uint64       // or which wait for their turn
-	goes         words.Instant
+	since, until types.Instant
+	end          types.Instant
+	in           event.Admit // as it came
+	part         uint64      // bytes that it was charged
+	peer         uint64      // of them, to its peer's bucket, or to what peers share
+	paced        uint64      // to the instance
+	paused       uint64      // the last of them, that may not go yet: its caller's quotas have none
+	lined        uint64      // or which wait for their turn
+	goes         types.Instant
 	common       bool   // as a peer's, to what those share for whom there is no room
 	later        uint16 // bit i: rule i+1 is another than when it came, and has charged none of what is old
 	old          uint64 // of part, what was charged before the last change
@@ -40,28 +40,28 @@ type guest struct {
 // what every step must say, but where the pace of the instance is the reason: how many are
 // before one who comes is no more than is queued, and the node may think of fewer.
 type door struct {
-	limits admit.Limits
+	limits admission.Limits
 	pace   time.Duration
 	guests []guest // in the order in which they came
-	queues [words.Facets]fair.Queue
-	line   fair.Queue        // of parts of bodies
-	passed bool              // one of them went last, and no request since
-	most   [words.Facets]int // permits that may be out: as many as there are, or were when there were more
-	turn   words.Facet
+	queues [types.NumFacets]drr.Queue
+	line   drr.Queue            // of parts of bodies
+	passed bool                 // one of them went last, and no request since
+	most   [types.NumFacets]int // permits that may be out: as many as there are, or were when there were more
+	turn   types.Facet
 	taken  uint64
 	purses purses
-	begun  bool            // the end has
-	report event.Report    // of it, but for those who are in still when it is over
-	says   []event.Verdict // what is to be told, in this order
+	begun  bool              // the end has
+	report event.DrainReport // of it, but for those who are in still when it is over
+	says   []event.Decision  // what is to be told, in this order
 	note   func(what string)
 }
 
 func newDoor(c node.Config) door {
-	d := door{limits: c.Admit, pace: c.Pace, purses: newPurses(c.Quotas, c.Subjects), note: unheard}
+	d := door{limits: c.Admission, pace: c.MaxPacingDelay, purses: newPurses(c.Quotas, c.QuotaLimits), note: unheard}
 	for f := range d.queues {
-		d.bounds(f, c.Admit.Facets[f], c.Admit.Weights, c.Admit.Quantum)
+		d.bounds(f, c.Admission.Facets[f], c.Admission.Weights, c.Admission.Quantum)
 	}
-	d.lines(c.Admit.Weights, c.Admit.Quantum)
+	d.lines(c.Admission.Weights, c.Admission.Quantum)
 	return d
 }
 
@@ -69,13 +69,13 @@ func newDoor(c node.Config) door {
 func unheard(string) {}
 
 // bounds are those of a facet.
-func (d *door) bounds(f int, of admit.Facet, weights [words.Classes]uint64, quantum uint64) {
-	var weight [words.Classes]int64
+func (d *door) bounds(f int, of admission.Facet, weights [types.NumClasses]uint64, quantum uint64) {
+	var weight [types.NumClasses]int64
 	for k, w := range weights {
 		weight[k] = int64(w)
 	}
 	q := &d.queues[f]
-	q.Most, q.Class, q.Flow = of.Queue, of.Class, of.Flow
+	q.Most, q.Class, q.Flow = of.Queue, of.PerClass, of.PerFlow
 	if q.FlowShare = of.FlowPermits; q.FlowShare == 0 || q.FlowShare >= of.Permits {
 		q.FlowShare = math.MaxInt
 	}
@@ -85,12 +85,12 @@ func (d *door) bounds(f int, of admit.Facet, weights [words.Classes]uint64, quan
 		}
 	}
 	q.Change(weight, int64(quantum))
-	d.most[f] = max(d.outs(words.Facet(f)), of.Permits)
+	d.most[f] = max(d.outs(types.Facet(f)), of.Permits)
 }
 
 // lines are the line's: whoever is in is served to the end.
-func (d *door) lines(weights [words.Classes]uint64, quantum uint64) {
-	var weight [words.Classes]int64
+func (d *door) lines(weights [types.NumClasses]uint64, quantum uint64) {
+	var weight [types.NumClasses]int64
 	for k, w := range weights {
 		weight[k], d.line.Class[k] = max(1, int64(w)), d.limits.Places
 	}
@@ -100,13 +100,13 @@ func (d *door) lines(weights [words.Classes]uint64, quantum uint64) {
 
 // renews is a gate in the place of another: nobody at work is cut, and of those who wait only
 // who is of a class that is served no more.
-func (d *door) renews(now words.Instant, g *event.Gate) {
-	d.limits.Quantum, d.limits.Weights, d.limits.Wait, d.limits.Routes, d.pace = g.Quantum, g.Weights, g.Wait, slices.Clone(g.Routes), g.Pace
+func (d *door) renews(now types.Instant, g *event.Policy) {
+	d.limits.Quantum, d.limits.Weights, d.limits.Wait, d.limits.Routes, d.pace = g.Quantum, g.Weights, g.MaxWait, slices.Clone(g.Routes), g.MaxPacingDelay
 	for f, of := range g.Facets {
-		if d.waits(words.Facet(f)) > of.Queue {
+		if d.waits(types.Facet(f)) > of.Queue {
 			d.note("more wait than a change has room for")
 		}
-		d.limits.Facets[f] = admit.Facet(of)
+		d.limits.Facets[f] = admission.Facet(of)
 		d.bounds(f, d.limits.Facets[f], g.Weights, g.Quantum)
 	}
 	for i := range d.guests {
@@ -130,20 +130,20 @@ func (d *door) renews(now words.Instant, g *event.Gate) {
 	}
 	for f := range d.queues {
 		for slot, any := d.queues[f].Unserved(); any; slot, any = d.queues[f].Unserved() {
-			d.sends(slot, event.NoWeight, now)
+			d.sends(slot, event.RejectClassDisabled, now)
 		}
 	}
 	d.lets(now)
 }
 
 // sends tells one who waited that he may not any more.
-func (d *door) sends(slot uint32, why event.Why, now words.Instant) {
+func (d *door) sends(slot uint32, why event.RejectReason, now types.Instant) {
 	for i, g := range d.guests {
 		if g.ticket.Slot() != slot {
 			continue
 		}
-		v := event.Verdict{Ticket: g.ticket, Why: why}
-		if why != event.NotServing {
+		v := event.Decision{Ticket: g.ticket, Reason: why}
+		if why != event.RejectNotServing {
 			v.Waited = time.Duration(now - g.since)
 		}
 		d.gone(i)
@@ -157,31 +157,31 @@ func (d *door) step(before, after *View, s *Step) error {
 	d.says, d.begun = d.says[:0], rankOf(after.Phase).begun()
 	now := s.Now.Mono
 	switch in := s.In.(type) { //nolint:gochecksumtype // the others let nobody in
-	case *event.Arrive:
+	case *event.Admit:
 		if err := d.arrives(before, now, in, s.Verdicts); err != nil {
 			return err
 		}
-	case *event.Stream:
+	case *event.ReserveBytes:
 		d.streams(now, in)
 		d.lets(now)
-	case *event.Settle:
+	case *event.Finish:
 		d.settles(now, in)
 		d.lets(now)
-	case *event.Renew:
-		if after.Gate == in.Gate.Version && before.Gate != in.Gate.Version {
-			d.renews(now, &in.Gate)
+	case *event.ApplyPolicy:
+		if after.PolicyVersion == in.Policy.Version && before.PolicyVersion != in.Policy.Version {
+			d.renews(now, &in.Policy)
 		}
 	case event.Tick:
 		d.late(now)
 		d.lets(now)
 	}
-	if before.Phase < words.Draining && after.Phase >= words.Draining {
+	if before.Phase < types.Draining && after.Phase >= types.Draining {
 		d.shuts(now)
 	}
-	if before.Phase < words.LameDuck && after.Phase >= words.LameDuck && d.count(func(g *guest) bool { return g.paused+g.lined > 0 }) > 0 {
+	if before.Phase < types.LameDuck && after.Phase >= types.LameDuck && d.count(func(g *guest) bool { return g.paused+g.lined > 0 }) > 0 {
 		d.note("told to end while a part of a body waits")
 	}
-	if before.Phase >= words.Draining && slices.ContainsFunc(d.says, func(v event.Verdict) bool { return v.Why == event.Admitted }) {
+	if before.Phase >= types.Draining && slices.ContainsFunc(d.says, func(v event.Decision) bool { return v.Reason == event.Admitted }) {
 		d.note("more of a body goes in a drain") // nobody else does
 	}
 	if err := d.told(s.Verdicts); err != nil {
@@ -194,7 +194,7 @@ func (d *door) step(before, after *View, s *Step) error {
 }
 
 // find is the guest of a ticket.
-func (d *door) find(t words.Ticket) int {
+func (d *door) find(t types.Ticket) int {
 	for i := range d.guests {
 		if d.guests[i].ticket == t {
 			return i
@@ -213,13 +213,13 @@ func (d *door) count(which func(*guest) bool) (n int) {
 }
 
 // outs is how many permits of a facet are out.
-func (d *door) outs(f words.Facet) int {
+func (d *door) outs(f types.Facet) int {
 	return d.count(func(g *guest) bool { return g.at == "out" && g.facet == f })
 }
 
 // parked notes that somebody waits for no permit, but for his share.
 func (d *door) parked() {
-	for f := range words.Facets {
+	for f := range types.NumFacets {
 		if d.outs(f) < d.limits.Facets[f].Permits && d.waits(f) > 0 && !d.queues[f].Ready() {
 			d.note("a permit is there, and who waits has his share")
 		}
@@ -227,54 +227,54 @@ func (d *door) parked() {
 }
 
 // waits is how many are queued in a facet.
-func (d *door) waits(f words.Facet) int {
+func (d *door) waits(f types.Facet) int {
 	return d.count(func(g *guest) bool { return g.at == "queued" && g.facet == f })
 }
 
 func (d *door) gone(i int) { d.guests = append(d.guests[:i], d.guests[i+1:]...) }
 
 // whose is the flow of one who comes: what was not verified is not believed.
-func whose(in *event.Arrive) words.Flow {
+func whose(in *event.Admit) types.Flow {
 	if in.Key == 0 {
-		return words.Flow{Class: in.Class, Of: in.Peer.Short()}
+		return types.Flow{Class: in.Class, ID: in.Peer.Prefix64()}
 	}
-	return words.Flow{Class: in.Class, Of: uint64(in.Tenant)}
+	return types.Flow{Class: in.Class, ID: uint64(in.Tenant)}
 }
 
 // arrives is Decide, and Dispatch behind it.
-func (d *door) arrives(before *View, now words.Instant, in *event.Arrive, told []event.Verdict) error {
+func (d *door) arrives(before *View, now types.Instant, in *event.Admit, told []event.Decision) error {
 	for i := range d.guests {
 		if d.guests[i].ticket.Slot() == in.Ticket.Slot() {
 			return broken("SlotsExact", "%v comes, and %v is in", in.Ticket, d.guests[i].ticket)
 		}
 	}
-	v, part, common := event.Verdict{Why: d.refuses(before, in)}, d.part(in), d.purses.sharesPeer(now, in, inAll)
-	if v.Why == event.Admitted {
+	v, part, common := event.Decision{Reason: d.refuses(before, in)}, d.part(in), d.purses.sharesPeer(now, in, inAll)
+	if v.Reason == event.Admitted {
 		was := event.Admitted
 		if len(told) > 0 && told[0].Ticket == in.Ticket {
-			was = told[0].Why
+			was = told[0].Reason
 		}
 		paced, err := d.paced(now, in, was)
 		if err != nil {
 			return err
 		}
-		if v.Why = paced; paced == event.Admitted {
+		if v.Reason = paced; paced == event.Admitted {
 			v = d.purses.take(now, in, part, d.held)
 		}
 	}
 	v.Ticket = in.Ticket
-	if v.Why != event.Admitted {
+	if v.Reason != event.Admitted {
 		d.says = append(d.says, refused(v))
 		d.lets(now)
 		return nil
 	}
-	cost := max(uint64(max(in.Bytes, 0)), d.limits.Least)
-	if in.Bytes < 0 {
+	cost := max(uint64(max(in.DeclaredBytes, 0)), d.limits.Least)
+	if in.DeclaredBytes < 0 {
 		cost = d.limits.Quantum
 	}
-	cost = min(cost+uint64(in.Answer), d.limits.Quantum)
+	cost = min(cost+uint64(in.ResponseEstimate), d.limits.Quantum)
 	g := guest{ticket: in.Ticket, at: "queued", facet: in.Facet, route: int(in.Route), flow: whose(in), cost: int64(cost), since: now,
-		end: now.Plus(max(in.Patience, in.Keeps)), until: now.Plus(min(d.limits.Wait, in.Patience/4)), in: *in, part: part, peer: part, common: common}
+		end: now.Add(max(in.TimeLeft, in.PermitFor)), until: now.Add(min(d.limits.Wait, in.TimeLeft/4)), in: *in, part: part, peer: part, common: common}
 	d.guests = append(d.guests, g)
 	d.queues[g.facet].Offer(g.flow, g.ticket.Slot(), g.cost)
 	d.lets(now)
@@ -288,15 +288,15 @@ func (d *door) arrives(before *View, now words.Instant, in *event.Arrive, told [
 }
 
 // refused is what one is told who may not come in.
-func refused(v event.Verdict) event.Verdict {
-	if v.Problem = event.Busy; v.Why == event.NotServing {
+func refused(v event.Decision) event.Decision {
+	if v.Problem = event.Busy; v.Reason == event.RejectNotServing {
 		v.Problem = event.Unavailable
 	}
 	return v
 }
 
 // refuses is Refuses, but for quotas.
-func (d *door) refuses(before *View, in *event.Arrive) event.Why {
+func (d *door) refuses(before *View, in *event.Admit) event.RejectReason {
 	f, flow, q := &d.limits.Facets[in.Facet], whose(in), &d.queues[in.Facet]
 	waits := func(of func(*guest) bool) int {
 		return d.count(func(g *guest) bool { return g.at == "queued" && g.facet == in.Facet && of(g) })
@@ -304,27 +304,27 @@ func (d *door) refuses(before *View, in *event.Arrive) event.Why {
 	all := d.count(func(g *guest) bool { return g.route == int(in.Route) })
 	switch most := d.limits.Routes; {
 	case !before.Reads:
-		return event.NotServing
+		return event.RejectNotServing
 	case int(in.Route) < len(most) && most[in.Route] > 0 && all >= most[in.Route]:
 		if d.count(func(g *guest) bool { return g.route == int(in.Route) && g.at == "lost" }) > 0 {
 			d.note("a route is full of who has no permit any more")
 		}
-		return event.OverRoute
+		return event.RejectRouteLimit
 	case q.Weight[in.Class] == 0:
-		return event.NoWeight
+		return event.RejectClassDisabled
 	case waits(func(*guest) bool { return true }) >= f.Queue:
-		return event.QueueFull
-	case waits(func(g *guest) bool { return g.flow.Class == in.Class }) >= f.Class[in.Class]:
-		return event.ClassFull
-	case waits(func(g *guest) bool { return g.flow == flow }) >= f.Flow:
-		return event.FlowFull
+		return event.RejectQueueFull
+	case waits(func(g *guest) bool { return g.flow.Class == in.Class }) >= f.PerClass[in.Class]:
+		return event.RejectClassLimit
+	case waits(func(g *guest) bool { return g.flow == flow }) >= f.PerFlow:
+		return event.RejectFlowLimit
 	}
 	return event.Admitted
 }
 
 // paced says whether the instance's pace is a reason to refuse one: it must be, where he would
 // wait too long if nobody were before him; and must not, where he would not if all were.
-func (d *door) paced(now words.Instant, in *event.Arrive, told event.Why) (event.Why, error) {
+func (d *door) paced(now types.Instant, in *event.Admit, told event.RejectReason) (event.RejectReason, error) {
 	queued := d.waits(in.Facet)
 	own := d.count(func(g *guest) bool { return g.at == "queued" && g.facet == in.Facet && g.flow == whose(in) })
 	least := slices.MinFunc(d.limits.Weights[:], func(a, b uint64) int { return cmp.Compare(a-1, b-1) }) // 0 is the most
@@ -332,20 +332,20 @@ func (d *door) paced(now words.Instant, in *event.Arrive, told event.Why) (event
 	if own == 0 {
 		most = d.limits.Wait
 	}
-	switch is := told == event.OverPace; {
+	switch is := told == event.RejectPacingTimeout; {
 	case is && d.purses.paced(now, queued, inRequests) <= most:
 		return told, broken("RefusedRightly", "%v is refused for the pace, with %d queued", in.Ticket, queued)
 	case !is && d.purses.paced(now, 0, inRequests) > most:
 		return told, broken("Paced", "%v would wait for %v, and may for %v", in.Ticket, d.purses.paced(now, 0, inRequests), most)
 	case is:
-		return event.OverPace, nil
+		return event.RejectPacingTimeout, nil
 	}
 	return event.Admitted, nil
 }
 
 // lets is Dispatch, for as long as there are permits and tokens: requests and parts of bodies take
 // turns.
-func (d *door) lets(now words.Instant) {
+func (d *door) lets(now types.Instant) {
 	for {
 		f, ripe := d.ripe()
 		goes := ripe && d.purses.paced(now, 0, inAll) == 0
@@ -368,9 +368,9 @@ func (d *door) lets(now words.Instant) {
 }
 
 // ripe is the facet whose turn it is of those in which somebody waits, and a permit is there.
-func (d *door) ripe() (f words.Facet, any bool) {
-	for n := range words.Facets {
-		if f = (d.turn + n) % words.Facets; d.queues[f].Ready() {
+func (d *door) ripe() (f types.Facet, any bool) {
+	for n := range types.NumFacets {
+		if f = (d.turn + n) % types.NumFacets; d.queues[f].Ready() {
 			return f, true
 		}
 	}
@@ -378,13 +378,13 @@ func (d *door) ripe() (f words.Facet, any bool) {
 }
 
 // next lets one of a facet go.
-func (d *door) next(now words.Instant, f words.Facet) {
-	d.turn, d.passed = (f+1)%words.Facets, false
+func (d *door) next(now types.Instant, f types.Facet) {
+	d.turn, d.passed = (f+1)%types.NumFacets, false
 	slot, _ := d.queues[f].Next()
 	for i := range d.guests {
 		if g := &d.guests[i]; g.ticket.Slot() == slot {
-			g.at, g.until, g.paced = "out", g.end.Plus(d.limits.Grace), g.part
-			v := event.Verdict{Ticket: g.ticket, Waited: time.Duration(now - g.since), Shadow: d.purses.spends(now, g.part, inAll), Bytes: d.limits.Quantum}
+			g.at, g.until, g.paced = "out", g.end.Add(d.limits.Grace), g.part
+			v := event.Decision{Ticket: g.ticket, Waited: time.Duration(now - g.since), Shadow: d.purses.spends(now, g.part, inAll), Bytes: d.limits.Quantum}
 			if d.purses.byBytes(&g.in) {
 				v.Bytes = g.part
 			}
@@ -394,7 +394,7 @@ func (d *door) next(now words.Instant, f words.Facet) {
 }
 
 // settles is Settle: a ticket that is not in changes nothing.
-func (d *door) settles(now words.Instant, in *event.Settle) {
+func (d *door) settles(now types.Instant, in *event.Finish) {
 	i := d.find(in.Ticket)
 	if i < 0 {
 		return
@@ -413,7 +413,7 @@ func (d *door) settles(now words.Instant, in *event.Settle) {
 		return
 	}
 	d.purses.settled(now, &g, in.Bytes)
-	d.ends(in.Fate)
+	d.ends(in.Completion)
 	if g.at == "out" {
 		d.queues[g.facet].Return(g.flow)
 		d.queues[g.facet].Correct(g.flow, g.cost-int64(min(max(in.Bytes, d.limits.Least), 1<<40)))
@@ -421,7 +421,7 @@ func (d *door) settles(now words.Instant, in *event.Settle) {
 }
 
 // late is Late and Reclaim, the earliest first.
-func (d *door) late(now words.Instant) {
+func (d *door) late(now types.Instant) {
 	for {
 		first := -1
 		for i := range d.guests {
@@ -442,34 +442,34 @@ func (d *door) late(now words.Instant) {
 		}
 		g := d.guests[first]
 		d.queues[g.facet].Drop(g.ticket.Slot())
-		d.sends(g.ticket.Slot(), event.WaitedLong, now)
+		d.sends(g.ticket.Slot(), event.RejectQueueTimeout, now)
 	}
 }
 
 // shuts is Drain: nobody waits through it.
-func (d *door) shuts(now words.Instant) {
+func (d *door) shuts(now types.Instant) {
 	for f := range d.queues {
 		for slot, any := d.queues[f].Evict(); any; slot, any = d.queues[f].Evict() {
-			d.sends(slot, event.NotServing, now)
+			d.sends(slot, event.RejectNotServing, now)
 		}
 	}
 	d.lets(now)
 }
 
 // told wants each to be told what is his, once, and in turn.
-func (d *door) told(all []event.Verdict) error {
+func (d *door) told(all []event.Decision) error {
 	for i, v := range all {
 		if i == len(d.says) {
-			return broken("OneVerdict", "%v is told %v, and nothing was to be told", v.Ticket, v.Why)
+			return broken("OneVerdict", "%v is told %v, and nothing was to be told", v.Ticket, v.Reason)
 		}
 		want := d.says[i]
 		switch v.Ahead = 0; {
 		case v.Ticket != want.Ticket:
-			return broken("InTurn", "%v is told %v, and it is the turn of %v", v.Ticket, v.Why, want.Ticket)
-		case v.Why != want.Why && v.Why != event.Admitted:
-			return broken("RefusedRightly", "%v is refused for %v, and has a right to %v", v.Ticket, v.Why, want.Why)
-		case v.Why != want.Why:
-			return broken("Refused", "%v goes, and there is no room for %v", v.Ticket, want.Why)
+			return broken("InTurn", "%v is told %v, and it is the turn of %v", v.Ticket, v.Reason, want.Ticket)
+		case v.Reason != want.Reason && v.Reason != event.Admitted:
+			return broken("RefusedRightly", "%v is refused for %v, and has a right to %v", v.Ticket, v.Reason, want.Reason)
+		case v.Reason != want.Reason:
+			return broken("Refused", "%v goes, and there is no room for %v", v.Ticket, want.Reason)
 		case v.Waited != want.Waited || v.Problem != want.Problem:
 			return broken("OneVerdict", "told %+v, should be %+v", v, want)
 		case v != want:
@@ -477,34 +477,34 @@ func (d *door) told(all []event.Verdict) error {
 		}
 	}
 	if n := len(all); n < len(d.says) {
-		return broken("NoneLost", "%v is to be told %v, and is told nothing", d.says[n].Ticket, d.says[n].Why)
+		return broken("NoneLost", "%v is to be told %v, and is told nothing", d.says[n].Ticket, d.says[n].Reason)
 	}
 	return nil
 }
 
 // exact wants what the node counts to be what is there.
 func (d *door) exact(after *View) error {
-	var queued [words.Facets][words.Classes]uint32
+	var queued [types.NumFacets][types.NumClasses]uint32
 	for i := range d.guests {
 		if g := &d.guests[i]; g.at == "queued" {
 			queued[g.facet][g.flow.Class]++
 		}
 	}
-	for f := range words.Facets {
+	for f := range types.NumFacets {
 		out := d.outs(f)
 		d.most[f] = max(d.limits.Facets[f].Permits, min(d.most[f], out))
-		if after.Out[f] != uint32(out) || out > d.most[f] {
-			return broken("PermitsExact", "%d permits of %v are out, counted %d, at most %d", out, f, after.Out[f], d.most[f])
+		if after.Permits[f] != uint32(out) || out > d.most[f] {
+			return broken("PermitsExact", "%d permits of %v are out, counted %d, at most %d", out, f, after.Permits[f], d.most[f])
 		}
 	}
-	if lined := d.count(func(g *guest) bool { return g.lined > 0 }); int(after.Lined) != lined {
-		return broken("QueueBounded", "%d parts of bodies wait for their turn, counted %d", lined, after.Lined)
+	if lined := d.count(func(g *guest) bool { return g.lined > 0 }); int(after.PacedParts) != lined {
+		return broken("QueueBounded", "%d parts of bodies wait for their turn, counted %d", lined, after.PacedParts)
 	}
 	if after.Queued != queued {
 		return broken("QueueBounded", "queued are %v, counted %v", queued, after.Queued)
 	}
-	if after.Taken != d.taken {
-		return broken("PermitsReturn", "%d permits were taken back, counted %d", d.taken, after.Taken)
+	if after.PermitsRevoked != d.taken {
+		return broken("PermitsReturn", "%d permits were taken back, counted %d", d.taken, after.PermitsRevoked)
 	}
 	return nil
 }

@@ -7,49 +7,49 @@ import (
 	"time"
 
 	"macronode/chaos/trace"
-	"macronode/core/admit"
 	"macronode/core/event"
+	"macronode/core/gateway/admission"
+	"macronode/core/gateway/quota"
 	"macronode/core/node"
-	"macronode/core/quota"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 const places = 16
 
 // house has few permits, and room for few who wait for one; strangers may not look at lists.
-func house() admit.Limits {
-	l := admit.Limits{Places: places, Quantum: 4 << 10, Weights: [words.Classes]uint64{4, 2, 1}, Least: 512,
+func house() admission.Limits {
+	l := admission.Limits{Places: places, Quantum: 4 << 10, Weights: [types.NumClasses]uint64{4, 2, 1}, Least: 512,
 		Wait: 25 * time.Millisecond, Grace: 200 * time.Millisecond, Routes: []int{0, 2}}
 	for f := range l.Facets {
-		l.Facets[f] = admit.Facet{Permits: 2, Queue: 5, Class: [words.Classes]int{3, 3, 3}, Flow: 2}
+		l.Facets[f] = admission.Facet{Permits: 2, Queue: 5, PerClass: [types.NumClasses]int{3, 3, 3}, PerFlow: 2}
 	}
 	return l
 }
 
 func quotas() []quota.Rule {
-	keyed := quota.Of(words.Internal, words.Authed)
+	keyed := quota.ClassSetOf(types.ClassInternal, types.ClassAuthed)
 	return []quota.Rule{
-		{Scope: words.OfInstance, Rate: 25, Every: time.Second, Burst: 5, Classes: quota.All},
-		{Scope: words.OfPeer, Rate: 10, Every: time.Second, Burst: 3, Classes: quota.Of(words.Anon)},
-		{Scope: words.OfTenant, Rate: 20, Every: time.Second, Burst: 6, Classes: keyed},
-		{Scope: words.OfKey, Unit: words.Bytes, Rate: 20_000, Every: time.Second, Burst: 20_000, Classes: keyed},
-		{Scope: words.OfRoute, Route: 1, Rate: 5, Every: time.Second, Burst: 3, Classes: quota.All},
-		{Scope: words.OfRoute, Route: 3, Classes: quota.All}, // is closed
-		{Scope: words.OfTenant, Rate: 5, Every: time.Second, Burst: 1, Classes: keyed, Shadow: true},
-		{Scope: words.OfInstance, Unit: words.Bytes, Rate: 100_000, Every: time.Second, Burst: 10_000, Classes: quota.All},
-		{Scope: words.OfPeer, Unit: words.Bytes, Rate: 20_000, Every: time.Second, Burst: 5_000, Classes: quota.Of(words.Anon)},
+		{Scope: types.ScopeInstance, Rate: 25, Every: time.Second, Burst: 5, Classes: quota.AllClasses},
+		{Scope: types.ScopePeer, Rate: 10, Every: time.Second, Burst: 3, Classes: quota.ClassSetOf(types.ClassAnon)},
+		{Scope: types.ScopeTenant, Rate: 20, Every: time.Second, Burst: 6, Classes: keyed},
+		{Scope: types.ScopeKey, Unit: types.UnitBytes, Rate: 20_000, Every: time.Second, Burst: 20_000, Classes: keyed},
+		{Scope: types.ScopeRoute, Route: 1, Rate: 5, Every: time.Second, Burst: 3, Classes: quota.AllClasses},
+		{Scope: types.ScopeRoute, Route: 3, Classes: quota.AllClasses}, // is closed
+		{Scope: types.ScopeTenant, Rate: 5, Every: time.Second, Burst: 1, Classes: keyed, Shadow: true},
+		{Scope: types.ScopeInstance, Unit: types.UnitBytes, Rate: 100_000, Every: time.Second, Burst: 10_000, Classes: quota.AllClasses},
+		{Scope: types.ScopePeer, Unit: types.UnitBytes, Rate: 20_000, Every: time.Second, Burst: 5_000, Classes: quota.ClassSetOf(types.ClassAnon)},
 	}
 }
 
 // arrival makes up who comes.
-func (g *rig) arrival() *event.Arrive {
-	in := &event.Arrive{Class: words.Class(g.r.IntN(3)), Facet: words.Facet(g.r.IntN(2)), Route: uint16([]int{0, 0, 0, 0, 1, 2, 2, 3}[g.r.IntN(8)]),
-		Bytes: []int64{-1, 100, 3000, 9000}[g.r.IntN(4)], Answer: 100, Patience: time.Duration(1+g.r.IntN(150)) * time.Millisecond}
+func (g *rig) arrival() *event.Admit {
+	in := &event.Admit{Class: types.Class(g.r.IntN(3)), Facet: types.Facet(g.r.IntN(2)), Route: uint16([]int{0, 0, 0, 0, 1, 2, 2, 3}[g.r.IntN(8)]),
+		DeclaredBytes: []int64{-1, 100, 3000, 9000}[g.r.IntN(4)], ResponseEstimate: 100, TimeLeft: time.Duration(1+g.r.IntN(150)) * time.Millisecond}
 	in.Peer[7] = byte(g.r.IntN(4))
-	if in.Class != words.Anon {
-		in.Tenant = words.Tenant(1 + g.r.IntN(2))
-		in.Key = words.KeyID(in.Tenant)
+	if in.Class != types.ClassAnon {
+		in.Tenant = types.Tenant(1 + g.r.IntN(2))
+		in.Key = types.KeyID(in.Tenant)
 	}
 	return in
 }
@@ -62,7 +62,7 @@ func (g *rig) comes() error {
 		return g.renews()
 	case n > 8:
 		at := g.r.IntN(places)
-		return g.say(&event.Stream{Ticket: g.slots[at], Bytes: uint64(1 + g.r.IntN(9000))})
+		return g.say(&event.ReserveBytes{Ticket: g.slots[at], Bytes: uint64(1 + g.r.IntN(9000))})
 	case n < 4:
 		in := g.arrival()
 		for range 1 + g.r.IntN(5) {
@@ -74,8 +74,8 @@ func (g *rig) comes() error {
 			if at < 0 {
 				return nil
 			}
-			one.Ticket = words.NewTicket(uint32(at), uint32(g.next()))
-			g.slots[at], g.strangers[one.Ticket] = one.Ticket, one.Class == words.Anon
+			one.Ticket = types.NewTicket(uint32(at), uint32(g.next()))
+			g.slots[at], g.strangers[one.Ticket] = one.Ticket, one.Class == types.ClassAnon
 			if err := g.say(&one); err != nil {
 				return err
 			}
@@ -85,12 +85,12 @@ func (g *rig) comes() error {
 		at := g.r.IntN(places)
 		t := g.slots[at]
 		if g.slots[at] = 0; t == 0 {
-			t = words.NewTicket(uint32(at), 1)
+			t = types.NewTicket(uint32(at), 1)
 		}
-		return g.say(&event.Settle{Ticket: t, Bytes: uint64(g.r.IntN(20_000)), Fate: event.Fate(g.r.IntN(int(event.Fates)))})
+		return g.say(&event.Finish{Ticket: t, Bytes: uint64(g.r.IntN(20_000)), Completion: event.Completion(g.r.IntN(int(event.NumCompletions)))})
 	default:
 		gone := time.Duration(1+g.r.IntN(40)) * time.Millisecond
-		g.now.Mono, g.now.Wall = g.now.Mono.Plus(gone), g.now.Wall.Plus(gone)
+		g.now.Mono, g.now.Wall = g.now.Mono.Add(gone), g.now.Wall.Add(gone)
 		if n == 8 {
 			return nil
 		}
@@ -100,7 +100,7 @@ func (g *rig) comes() error {
 
 // renews makes one quota faster or slower, or larger or smaller, or another that is the same.
 func (g *rig) renews() error {
-	to := g.is.Applied()
+	to := g.is.Policy()
 	to.Version++
 	i := g.r.IntN(len(to.Quotas))
 	q, was := &to.Quotas[i], quotas()[i]
@@ -108,14 +108,14 @@ func (g *rig) renews() error {
 		q.Rate, q.Every, q.Burst = was.Rate<<g.r.IntN(2), was.Every*time.Duration(1+g.r.IntN(3)), 1+was.Burst*uint64(g.r.IntN(4))/2
 	}
 	if g.r.IntN(4) == 0 {
-		to.Fresh = 1 << i
+		to.ResetQuotas = 1 << i
 	}
-	g.is = g.is.With(&to)
-	return g.say(&event.Renew{Gate: to})
+	g.is = g.is.WithPolicy(&to)
+	return g.say(&event.ApplyPolicy{Policy: to})
 }
 
 // verdict changes the first verdict of a kind that a step has.
-func verdict(s *trace.Step, of func(*event.Verdict) bool, change func(*event.Verdict)) bool {
+func verdict(s *trace.Step, of func(*event.Decision) bool, change func(*event.Decision)) bool {
 	for i := range s.Verdicts {
 		if of(&s.Verdicts[i]) {
 			change(&s.Verdicts[i])
@@ -125,42 +125,42 @@ func verdict(s *trace.Step, of func(*event.Verdict) bool, change func(*event.Ver
 	return false
 }
 
-func why(is event.Why) func(*event.Verdict) bool {
-	return func(v *event.Verdict) bool { return v.Why == is }
+func why(is event.RejectReason) func(*event.Decision) bool {
+	return func(v *event.Decision) bool { return v.Reason == is }
 }
 
 // unlet are lives that Admission, or DRR, has not.
 func unlet() map[string]illegal {
-	told := func(is event.Why, change func(*event.Verdict)) func(_, _ *trace.View, s *trace.Step) bool {
+	told := func(is event.RejectReason, change func(*event.Decision)) func(_, _ *trace.View, s *trace.Step) bool {
 		return func(_, _ *trace.View, s *trace.Step) bool { return verdict(s, why(is), change) }
 	}
-	say := func(is event.Why) func(*event.Verdict) {
-		return func(v *event.Verdict) {
-			if v.Why, v.Problem = is, event.Busy; is == event.Admitted {
+	say := func(is event.RejectReason) func(*event.Decision) {
+		return func(v *event.Decision) {
+			if v.Reason, v.Problem = is, event.Busy; is == event.Admitted {
 				v.Problem = event.None
 			}
 		}
 	}
-	var works words.Ticket
-	var nobody [words.Facets][words.Classes]uint32
+	var works types.Ticket
+	var nobody [types.NumFacets][types.NumClasses]uint32
 	return map[string]illegal{
 		"comes to a slot where another works": {"SlotsExact", func(_, _ *trace.View, s *trace.Step) bool {
 			switch in := s.In.(type) {
-			case event.Boot:
+			case event.Recovered:
 				works = 0
-			case *event.Settle:
+			case *event.Finish:
 				if in.Ticket == works {
 					works = 0
 				}
-			case *event.Arrive:
+			case *event.Admit:
 				if works != 0 {
 					another := *in
-					another.Ticket = words.NewTicket(works.Slot(), 1<<20)
+					another.Ticket = types.NewTicket(works.Slot(), 1<<20)
 					s.In = &another
 					return true
 				}
 				for _, v := range s.Verdicts {
-					if v.Ticket == in.Ticket && v.Why == event.Admitted {
+					if v.Ticket == in.Ticket && v.Reason == event.Admitted {
 						works = v.Ticket
 					}
 				}
@@ -186,79 +186,79 @@ func unlet() map[string]illegal {
 			}
 			return ok
 		}},
-		"refused, and there is room":       {"RefusedRightly", told(event.Admitted, say(event.QueueFull))},
-		"refused for a quota that he has":  {"RefusedRightly", told(event.Admitted, say(event.OverQuota))},
-		"goes, and his quota is used up":   {"Refused", told(event.OverQuota, say(event.Admitted))},
-		"goes, and his flow has its share": {"Refused", told(event.FlowFull, say(event.Admitted))},
-		"goes through a drain":             {"Refused", told(event.NotServing, say(event.Admitted))},
+		"refused, and there is room":       {"RefusedRightly", told(event.Admitted, say(event.RejectQueueFull))},
+		"refused for a quota that he has":  {"RefusedRightly", told(event.Admitted, say(event.RejectQuotaExceeded))},
+		"goes, and his quota is used up":   {"Refused", told(event.RejectQuotaExceeded, say(event.Admitted))},
+		"goes, and his flow has its share": {"Refused", told(event.RejectFlowLimit, say(event.Admitted))},
+		"goes through a drain":             {"Refused", told(event.RejectNotServing, say(event.Admitted))},
 		"waits as long as the pace wants": {"Paced", func(b, _ *trace.View, s *trace.Step) bool {
-			return isA[*event.Arrive](s) && b.Queued == nobody && verdict(s, why(event.OverPace), say(event.OverQuota))
+			return isA[*event.Admit](s) && b.Queued == nobody && verdict(s, why(event.RejectPacingTimeout), say(event.RejectQuotaExceeded))
 		}},
 		"refused for the pace of others": {"RefusedRightly", func(b, _ *trace.View, s *trace.Step) bool {
-			return isA[*event.Arrive](s) && b.Queued == nobody && verdict(s, why(event.Admitted), say(event.OverPace))
+			return isA[*event.Admit](s) && b.Queued == nobody && verdict(s, why(event.Admitted), say(event.RejectPacingTimeout))
 		}},
-		"has more left than he has":        {"QuotaExact", told(event.OverQuota, func(v *event.Verdict) { v.Left++ })},
-		"is told to come a little earlier": {"QuotaExact", told(event.OverQuota, func(v *event.Verdict) { v.Retry-- })},
+		"has more left than he has":        {"QuotaExact", told(event.RejectQuotaExceeded, func(v *event.Decision) { v.Left++ })},
+		"is told to come a little earlier": {"QuotaExact", told(event.RejectQuotaExceeded, func(v *event.Decision) { v.RetryAfter-- })},
 		"a shadow that says nothing": {"QuotaExact", func(_, _ *trace.View, s *trace.Step) bool {
-			return verdict(s, func(v *event.Verdict) bool { return v.Shadow != 0 }, func(v *event.Verdict) { v.Shadow = 0 })
+			return verdict(s, func(v *event.Decision) bool { return v.Shadow != 0 }, func(v *event.Decision) { v.Shadow = 0 })
 		}},
 		"more of a body than may go": {"QuotaExact", func(_, _ *trace.View, s *trace.Step) bool {
-			return isA[*event.Stream](s) && verdict(s, why(event.Admitted), func(v *event.Verdict) { v.Bytes++ })
+			return isA[*event.ReserveBytes](s) && verdict(s, why(event.Admitted), func(v *event.Decision) { v.Bytes++ })
 		}},
 		"a part that waits, and is not counted": {"QueueBounded", func(_, v *trace.View, _ *trace.Step) bool {
-			ok := v.Lined > 0
+			ok := v.PacedParts > 0
 			if ok {
-				v.Lined--
+				v.PacedParts--
 			}
 			return ok
 		}},
-		"late, and nobody knows by how much": {"OneVerdict", told(event.WaitedLong, func(v *event.Verdict) { v.Waited++ })},
+		"late, and nobody knows by how much": {"OneVerdict", told(event.RejectQueueTimeout, func(v *event.Decision) { v.Waited++ })},
 		"a permit that is nowhere": {"PermitsExact", func(_, v *trace.View, s *trace.Step) bool {
-			ok := isA[*event.Settle](s) && v.Out[words.Lists] > 0
+			ok := isA[*event.Finish](s) && v.Permits[types.FacetQuery] > 0
 			if ok {
-				v.Out[words.Lists]--
+				v.Permits[types.FacetQuery]--
 			}
 			return ok
 		}},
 		"one who waits and is not counted": {"QueueBounded", func(_, v *trace.View, s *trace.Step) bool {
-			ok := isA[*event.Arrive](s) && v.Queued[words.Money][words.Anon] > 0
+			ok := isA[*event.Admit](s) && v.Queued[types.FacetWallet][types.ClassAnon] > 0
 			if ok {
-				v.Queued[words.Money][words.Anon]--
+				v.Queued[types.FacetWallet][types.ClassAnon]--
 			}
 			return ok
 		}},
 		"ended in a drain, and not told of": {"Reported", func(b, v *trace.View, s *trace.Step) bool {
-			ok := isA[*event.Settle](s) && v.Report != b.Report
+			ok := isA[*event.Finish](s) && v.Report != b.Report
 			if ok {
 				v.Report = b.Report
 			}
 			return ok
 		}},
 		"given up, and told of as finished": {"Reported", func(b, v *trace.View, s *trace.Step) bool {
-			ok := isA[*event.Settle](s) && v.Report.Aborted > b.Report.Aborted
+			ok := isA[*event.Finish](s) && v.Report.Aborted > b.Report.Aborted
 			if ok {
 				v.Report.Aborted, v.Report.Finished = v.Report.Aborted-1, v.Report.Finished+1
 			}
 			return ok
 		}},
 		"told of twice": {"Reported", func(_, v *trace.View, s *trace.Step) bool {
-			ok := verdict(s, why(event.NotServing), func(*event.Verdict) {}) && v.Report.Refused > 0
+			ok := verdict(s, why(event.RejectNotServing), func(*event.Decision) {}) && v.Report.Rejected > 0
 			if ok {
-				v.Report.Refused++
+				v.Report.Rejected++
 			}
 			return ok
 		}},
 		"in when it is over, and not told of": {"Reported", func(b, v *trace.View, _ *trace.Step) bool {
-			ok := v.Phase == words.Stopped && b.Phase < words.Stopped && v.Report.Aborted > b.Report.Aborted && v.GaveUp == b.GaveUp
+			ok := v.Phase == types.Stopped && b.Phase < types.Stopped && v.Report.Aborted > b.Report.Aborted && v.AbortedReplies == b.AbortedReplies
 			if ok {
 				v.Report.Aborted = b.Report.Aborted
 			}
 			return ok
 		}},
 		"a permit that is never taken back": {"PermitsReturn", func(b, v *trace.View, _ *trace.Step) bool {
-			ok := v.Taken > b.Taken
+			ok := v.PermitsRevoked > b.PermitsRevoked
 			if ok {
-				v.Taken--
+				v.PermitsRevoked--
 			}
 			return ok
 		}},
@@ -272,27 +272,27 @@ func TestStrangersMoveNobody(t *testing.T) {
 	went, no := 0, 0
 	for seed := uint64(1); seed < 200; seed += 3 {
 		c := config()
-		for f := range c.Admit.Facets {
-			c.Admit.Facets[f].Permits = places
+		for f := range c.Admission.Facets {
+			c.Admission.Facets[f].Permits = places
 		}
-		c.Quotas, c.Admit.Routes = c.Quotas[1:4], nil // of peers, tenants and keys
+		c.Quotas, c.Admission.Routes = c.Quotas[1:4], nil // of peers, tenants and keys
 		if seed%5 == 1 {
-			c.Admit.Weights[words.Anon] = 0
+			c.Admission.Weights[types.ClassAnon] = 0
 		}
-		alone := &rig{node: node.New(c, state.New(c.State, 1), 1, words.NewDice(seed)), watch: trace.Watch(trace.New(c)), now: words.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}}
+		alone := &rig{node: node.New(c, state.New(c.State, 1), 1, types.NewRand(seed)), watch: trace.Watch(trace.New(c)), now: types.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}}
 		g := &rig{}
 		said := ""
-		g.hears = func(in event.Event, told []event.Verdict) error {
+		g.hears = func(in event.Event, told []event.Decision) error {
 			switch in := in.(type) {
-			case *event.Arrive:
-				if in.Class == words.Anon {
+			case *event.Admit:
+				if in.Class == types.ClassAnon {
 					return nil
 				}
-			case *event.Settle:
+			case *event.Finish:
 				if g.strangers[in.Ticket] {
 					return nil
 				}
-			case *event.Stream:
+			case *event.ReserveBytes:
 				if g.strangers[in.Ticket] {
 					return nil
 				}
@@ -300,19 +300,19 @@ func TestStrangersMoveNobody(t *testing.T) {
 			alone.now = g.now
 			alone.out.Reset()
 			alone.node.Step(g.now, in, &alone.out)
-			told = slices.DeleteFunc(slices.Clone(told), func(v event.Verdict) bool { return g.strangers[v.Ticket] })
+			told = slices.DeleteFunc(slices.Clone(told), func(v event.Decision) bool { return g.strangers[v.Ticket] })
 			for i := range told {
-				if told[i].Ahead = 0; told[i].Why == event.Admitted {
+				if told[i].Ahead = 0; told[i].Reason == event.Admitted {
 					went++
 				} else {
 					no++
 				}
 			}
-			for i := range alone.out.Verdicts {
-				alone.out.Verdicts[i].Ahead = 0
+			for i := range alone.out.Decisions {
+				alone.out.Decisions[i].Ahead = 0
 			}
-			if !slices.Equal(told, alone.out.Verdicts) {
-				said = fmt.Sprintf("told %+v, and %+v where no stranger ever came", told, alone.out.Verdicts)
+			if !slices.Equal(told, alone.out.Decisions) {
+				said = fmt.Sprintf("told %+v, and %+v where no stranger ever came", told, alone.out.Decisions)
 				return errSpoilt
 			}
 			return nil

@@ -1,10 +1,10 @@
 package trace
 
 import (
-	"macronode/core/drain"
 	"macronode/core/event"
+	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // The decisions of Drain.tla, under its names; Spec's graph is made of the same.
@@ -18,20 +18,20 @@ const (
 	stopped
 )
 
-func rankOf(p words.Phase) rank {
-	if p < words.LameDuck {
+func rankOf(p types.Phase) rank {
+	if p < types.LameDuck {
 		return none
 	}
-	return rank(p-words.LameDuck) + lameDuck
+	return rank(p-types.LameDuck) + lameDuck
 }
 
 func (r rank) closed() bool { return r >= draining }
 func (r rank) begun() bool  { return r != none }
 
 // unwritable are the ailments that take no write.
-const unwritable = words.Conditions(1)<<words.Stalled | 1<<words.JournalFailed | 1<<words.DiskFull
+const unwritable = types.Conditions(1)<<types.JournalStalled | 1<<types.JournalFailed | 1<<types.DiskFull
 
-func outstanding(v *View) bool { return v.Durable < v.LSN && !v.Ailing.Has(words.JournalFailed) }
+func outstanding(v *View) bool { return v.Durable < v.LSN && !v.DegradedBy.Has(types.JournalFailed) }
 
 // listener is where the public one stands.
 type listener uint8
@@ -46,16 +46,16 @@ const (
 // life is what Drain remembers and no view shows.
 type life struct {
 	times   drain.Times
-	until   words.Instant // the deadline of the phase
+	until   types.Instant // the deadline of the phase
 	started bool
 	http    listener
 	wanted  bool
-	aboard  map[words.Ticket]words.LSN // who waits, and for which frame; 0: for one that is not known
+	aboard  map[types.Ticket]types.LSN // who waits, and for which frame; 0: for one that is not known
 	left    int                        // of those who are held, who left
 }
 
 func newLife(c node.Config) life {
-	return life{times: c.Drain, aboard: map[words.Ticket]words.LSN{}}
+	return life{times: c.Drain, aboard: map[types.Ticket]types.LSN{}}
 }
 
 func (l *life) step(before, after *View, s *Step) error {
@@ -75,82 +75,82 @@ func (l *life) step(before, after *View, s *Step) error {
 }
 
 // changes are the conditions that an event may change, beside those that any step may.
-func changes(in event.Event) (met, ailing words.Conditions) {
+func changes(in event.Event) (met, ailing types.Conditions) {
 	switch in := in.(type) { //nolint:gochecksumtype // the others change none
-	case event.Boot:
-		return 1<<words.NeedJournal | 1<<words.NeedKey, 1<<words.JournalFailed | 1<<words.LateStart
-	case event.Folded:
-		return 1 << words.NeedKey, 1 << words.LateStart
-	case event.ChildUp:
-		if need, ok := in.Child.Need(); ok {
-			return 1 << need, 1 << words.LateStart
+	case event.Recovered:
+		return 1<<types.DependencyJournal | 1<<types.DependencyKey, 1<<types.JournalFailed | 1<<types.StartTimeout
+	case event.Applied:
+		return 1 << types.DependencyKey, 1 << types.StartTimeout
+	case event.ServiceUp:
+		if need, ok := in.Service.Dependency(); ok {
+			return 1 << need, 1 << types.StartTimeout
 		}
-	case event.ChildDown:
-		if need, ok := in.Child.Need(); ok {
+	case event.ServiceDown:
+		if need, ok := in.Service.Dependency(); ok {
 			return 1 << need, 0
 		}
 	case event.Durable:
-		return 0, 1 << words.Stalled
-	case event.Refused:
-		return 0, 1 << words.JournalFailed
-	case event.Room:
-		return 0, 1 << words.DiskFull
-	case event.Reloaded:
-		return 0, 1 << words.ReloadFailed
-	case event.Probed, *event.Renew:
-		return 0, 1 << words.NoEndpoint
+		return 0, 1 << types.JournalStalled
+	case event.FlushFailed:
+		return 0, 1 << types.JournalFailed
+	case event.DiskFree:
+		return 0, 1 << types.DiskFull
+	case event.ConfigReloaded:
+		return 0, 1 << types.ConfigRejected
+	case event.HealthChecked, *event.ApplyPolicy:
+		return 0, 1 << types.NoEndpoint
 	case event.Tick:
-		return 0, 1<<words.Stalled | 1<<words.JournalFailed | 1<<words.LateStart
+		return 0, 1<<types.JournalStalled | 1<<types.JournalFailed | 1<<types.StartTimeout
 	}
 	return 0, 0
 }
 
-const anyStep = words.Conditions(1)<<words.ClockDoubted | 1<<words.IndexBehind | 1<<words.Restarting | 1<<words.BreakerOpen
+const anyStep = types.Conditions(1)<<types.ClockUntrusted | 1<<types.IndexBehind | 1<<types.CrashLoop | 1<<types.CircuitOpen
 
 // needs is Meet, Up, Die, Ended, Late, and what any step may do to ailments.
 func (l *life) needs(before, after *View, s *Step) error {
 	met, ailing := changes(s.In)
-	if wrong := (before.Unmet ^ after.Unmet) &^ met; wrong != 0 {
+	if wrong := (before.WaitingFor ^ after.WaitingFor) &^ met; wrong != 0 {
 		return broken("Need", "%T changes what is met: %b", s.In, wrong)
 	}
-	if wrong := (before.Ailing ^ after.Ailing) &^ (ailing | anyStep); wrong != 0 {
+	if wrong := (before.DegradedBy ^ after.DegradedBy) &^ (ailing | anyStep); wrong != 0 {
 		return broken("Need", "%T changes what ails: %b", s.In, wrong)
 	}
-	up, isUp := s.In.(event.ChildUp)
-	if need, ok := up.Child.Need(); isUp && ok && after.Unmet.Has(need) {
-		return broken("Need", "%v is up and not met", up.Child)
+	up, isUp := s.In.(event.ServiceUp)
+	if need, ok := up.Service.Dependency(); isUp && ok && after.WaitingFor.Has(need) {
+		return broken("Need", "%v is up and not met", up.Service)
 	}
-	down, isDown := s.In.(event.ChildDown)
-	if need, ok := down.Child.Need(); isDown && ok && !after.Unmet.Has(need) {
-		return broken("Need", "%v is down and met", down.Child)
+	down, isDown := s.In.(event.ServiceDown)
+	if need, ok := down.Service.Dependency(); isDown && ok && !after.WaitingFor.Has(need) {
+		return broken("Need", "%v is down and met", down.Service)
 	}
-	if isDown && down.Child == words.ChildIndexer && !after.Ailing.Has(words.IndexBehind) {
+	if isDown && down.Service == types.ServiceIndex && !after.DegradedBy.Has(types.IndexBehind) {
 		return broken("Need", "the index is down, and the node does not report it")
 	}
-	if before.Ailing.Has(words.JournalFailed) && !after.Ailing.Has(words.JournalFailed) {
+	if before.DegradedBy.Has(types.JournalFailed) && !after.DegradedBy.Has(types.JournalFailed) {
 		return broken("Fail", "a journal that failed is well again")
 	}
-	if _, ok := s.In.(event.Durable); ok && after.Ailing.Has(words.Stalled) {
+	if _, ok := s.In.(event.Durable); ok && after.DegradedBy.Has(types.JournalStalled) {
 		return broken("Sync", "stalled, after a flush ended")
 	}
-	l.started = l.started || after.Unmet == 0
+	l.started = l.started || after.WaitingFor == 0
 	return nil
 }
 
 // journal is Enter's frame, Sync and Fold.
 func (l *life) journal(before, after *View, s *Step) error {
-	durable, folded := before.Durable, before.Folded
+	durable, folded := before.Durable, before.Applied
 	switch in := s.In.(type) { //nolint:gochecksumtype // the others leave them as they are
 	case event.Durable:
 		durable = max(durable, in.Upto)
-	case event.Folded:
+	case event.Applied:
 		folded = max(folded, in.Upto)
 	}
-	if after.Durable != durable || after.Folded != folded {
-		return broken("Sync", "%T: durable %v, folded %v, want %v and %v", s.In, after.Durable, after.Folded, durable, folded)
+	if after.Durable != durable || after.Applied != folded {
+		return broken("Sync", "%T: durable %v, folded %v, want %v and %v", s.In, after.Durable, after.Applied, durable, folded)
 	}
-	if after.Folded > after.Durable || after.Durable > after.LSN {
-		return broken("Ordered", "folded %v, durable %v, last %v", after.Folded, after.Durable, after.LSN)
+	if after.Applied > after.Durable || after.Durable > after.LSN {
+		return broken("Ordered", "folded %v, durable %v, last %v", after.Applied, after.Durable, after.LSN)
 	}
 	if after.LSN == before.LSN {
 		return nil
@@ -160,22 +160,22 @@ func (l *life) journal(before, after *View, s *Step) error {
 	}
 	closed := rankOf(before.Phase).closed()
 	switch s.In.(type) { //nolint:gochecksumtype // the others emit nothing, as is said below
-	case event.Boot:
+	case event.Recovered:
 		return nil
 	case event.Tick: // a time frame: a drain goes on to vouch for what is in
 	case *event.Request:
 		if !l.started || closed {
 			return broken("NothingNew", "a request is recorded while %v", before.Phase)
 		}
-	case *event.Enrol, *event.Revoke: // before the node is ready, too: somebody must be let in first
+	case *event.CreateKey, *event.RevokeKey: // before the node is ready, too: somebody must be let in first
 		if closed {
 			return broken("NothingNew", "a key is recorded while %v", before.Phase)
 		}
 	default:
 		return broken("Emit", "a frame of %T", s.In)
 	}
-	if (before.Ailing|after.Ailing)&unwritable != 0 {
-		return broken("WritesNeedJournal", "a frame while %b ails", before.Ailing|after.Ailing)
+	if (before.DegradedBy|after.DegradedBy)&unwritable != 0 {
+		return broken("WritesNeedJournal", "a frame while %b ails", before.DegradedBy|after.DegradedBy)
 	}
 	return nil
 }
@@ -193,8 +193,8 @@ func (l *life) replies(before, after *View, s *Step) error {
 		default:
 			return broken("Tell", "a reply for nobody who waits: %+v", r)
 		}
-		if r.After > after.Folded {
-			return broken("TellsFolded", "%+v, folded %v", r, after.Folded)
+		if r.After > after.Applied {
+			return broken("TellsFolded", "%+v, folded %v", r, after.Applied)
 		}
 	}
 	if enters != 0 {
@@ -212,9 +212,9 @@ func (l *life) replies(before, after *View, s *Step) error {
 			l.left++
 		}
 	}
-	left := int(after.Held) - len(l.aboard)
+	left := int(after.HeldReplies) - len(l.aboard)
 	if left < 0 || left > l.left {
-		return broken("AllHear", "%d are held, %d wait, and %d have left", after.Held, len(l.aboard), l.left)
+		return broken("AllHear", "%d are held, %d wait, and %d have left", after.HeldReplies, len(l.aboard), l.left)
 	}
 	l.left = left
 	return l.waits(before, after)
@@ -222,15 +222,15 @@ func (l *life) replies(before, after *View, s *Step) error {
 
 // waits: nobody waits for what is folded, nor for what may be lost.
 func (l *life) waits(before, after *View) error {
-	failed := after.Ailing.Has(words.JournalFailed)
-	if !failed && before.Folded == after.Folded {
+	failed := after.DegradedBy.Has(types.JournalFailed)
+	if !failed && before.Applied == after.Applied {
 		return nil
 	}
 	for t, lsn := range l.aboard {
 		switch {
 		case lsn == 0:
-		case lsn <= after.Folded:
-			return broken("Fold", "%v still waits for %v, folded %v", t, lsn, after.Folded)
+		case lsn <= after.Applied:
+			return broken("Fold", "%v still waits for %v, folded %v", t, lsn, after.Applied)
 		case failed && lsn > after.Durable:
 			return broken("NobodyWaitsForLost", "%v waits for %v, durable %v", t, lsn, after.Durable)
 		}
@@ -242,30 +242,30 @@ func (l *life) waits(before, after *View) error {
 func (l *life) phases(before, after *View, s *Step) error {
 	was := rankOf(before.Phase)
 	p, now := was, s.Now.Mono
-	enter := func(next rank, until words.Instant) { p, l.until = next, until }
+	enter := func(next rank, until types.Instant) { p, l.until = next, until }
 	l.child(s.In)
-	if in, ok := s.In.(event.Signal); ok && (in.What == event.Drain || in.What == event.Abort) {
+	if in, ok := s.In.(event.Signal); ok && (in.Kind == event.Drain || in.Kind == event.Abort) {
 		if p == none {
-			enter(lameDuck, now.Plus(l.times.LameDuck))
+			enter(lameDuck, now.Add(l.times.LameDuck))
 			if l.times.LameDuck == 0 {
-				enter(draining, now.Plus(l.times.Drain))
+				enter(draining, now.Add(l.times.Drain))
 			}
 		}
-		if in.What == event.Abort && p < aborting {
-			enter(aborting, now.Plus(l.times.Abort))
+		if in.Kind == event.Abort && p < aborting {
+			enter(aborting, now.Add(l.times.Abort))
 		}
 	}
 	got := rankOf(after.Phase)
-	in := uint64(after.Held) + after.GaveUp - before.GaveUp // whom an abort gave up were in until then
+	in := uint64(after.HeldReplies) + after.AbortedReplies - before.AbortedReplies // whom an abort gave up were in until then
 	quiet := l.http == down && in == 0 && !outstanding(after)
-	for moved := p.begun() && !after.Unmet.Has(words.NeedJournal); moved; {
+	for moved := p.begun() && !after.WaitingFor.Has(types.DependencyJournal); moved; {
 		switch {
 		case p == lameDuck && l.until <= now:
-			enter(draining, now.Plus(l.times.Drain))
+			enter(draining, now.Add(l.times.Drain))
 		case p == draining && quiet:
 			enter(stopped, 0)
 		case p == draining && l.until <= now:
-			enter(aborting, now.Plus(l.times.Abort))
+			enter(aborting, now.Add(l.times.Abort))
 		case p == aborting && (quiet || l.until <= now):
 			enter(stopped, 0)
 		default:
@@ -277,20 +277,20 @@ func (l *life) phases(before, after *View, s *Step) error {
 		return broken("PhasesAdvance", "from %v to %v", before.Phase, after.Phase)
 	case got != p:
 		return broken("InTime", "%v after %v at %d, quiet %v, until %d", after.Phase, before.Phase, now, quiet, l.until)
-	case got >= aborting && after.Held > 0:
-		return broken("AbortIsNow", "%d are held while %v", after.Held, after.Phase)
+	case got >= aborting && after.HeldReplies > 0:
+		return broken("AbortIsNow", "%d are held while %v", after.HeldReplies, after.Phase)
 	}
 	return l.children(was, got, s.Childs)
 }
 
 func (l *life) child(in event.Event) {
 	switch in := in.(type) { //nolint:gochecksumtype // the others are no child's
-	case event.ChildUp:
-		if in.Child == words.ChildHTTP && l.http == starting {
+	case event.ServiceUp:
+		if in.Service == types.ServiceHTTP && l.http == starting {
 			l.http = up
 		}
-	case event.ChildDown:
-		if in.Child == words.ChildHTTP {
+	case event.ServiceDown:
+		if in.Service == types.ServiceHTTP {
 			if l.http = down; l.wanted {
 				l.http = resting
 			}
@@ -299,19 +299,19 @@ func (l *life) child(in event.Event) {
 }
 
 // children is Restart, and that the listener is asked to end as draining begins.
-func (l *life) children(was, got rank, ops []event.ChildOp) error {
+func (l *life) children(was, got rank, ops []event.ServiceCommand) error {
 	asked := false
 	for _, op := range ops {
-		if op.What == event.StartChild && got.begun() {
-			return broken("NoRestart", "%v is started while the node ends", op.Child)
+		if op.Verb == event.StartService && got.begun() {
+			return broken("NoRestart", "%v is started while the node ends", op.Service)
 		}
-		if op.Child != words.ChildHTTP {
+		if op.Service != types.ServiceHTTP {
 			continue
 		}
-		switch op.What {
-		case event.StartChild:
+		switch op.Verb {
+		case event.StartService:
 			l.http, l.wanted = starting, true
-		case event.StopChild, event.KillChild:
+		case event.StopService, event.KillService:
 			asked = true
 		}
 	}
@@ -329,21 +329,21 @@ func (l *life) children(was, got rank, ops []event.ChildOp) error {
 // verdict is what the node says of itself: Readyz, Reads and Takes.
 func (l *life) verdict(v *View) error {
 	p := rankOf(v.Phase)
-	writes := v.Ailing&unwritable == 0
-	listens := !v.Unmet.Has(words.NeedHTTP)
+	writes := v.DegradedBy&unwritable == 0
+	listens := !v.WaitingFor.Has(types.DependencyHTTP)
 	want := event.Status{Phase: v.Phase, ForRead: l.started && !p.begun() && listens, Reads: l.started && !p.closed()}
 	want.Ready, want.Writes = want.ForRead && writes, want.Reads && writes
 	if !p.begun() {
-		switch want.Phase = words.Ready; {
-		case !l.started && !v.Ailing.Has(words.LateStart):
-			want.Phase = words.Starting
-		case !l.started || v.Unmet != 0 || v.Ailing != 0:
-			want.Phase = words.Degraded
+		switch want.Phase = types.Ready; {
+		case !l.started && !v.DegradedBy.Has(types.StartTimeout):
+			want.Phase = types.Starting
+		case !l.started || v.WaitingFor != 0 || v.DegradedBy != 0:
+			want.Phase = types.Degraded
 		}
 	}
 	switch {
 	case v.Ready && !l.started || v.Reads && !l.started:
-		return broken("ReadyOnce", "served before every need was met: %b", v.Unmet)
+		return broken("ReadyOnce", "served before every need was met: %b", v.WaitingFor)
 	case v.Ready != want.Ready || v.ForRead != want.ForRead:
 		return broken("ReadyHonest", "%v: ready %v, for read %v", v.Phase, v.Ready, v.ForRead)
 	case v.Reads != want.Reads || v.Writes != want.Writes:

@@ -3,120 +3,120 @@ package trace_test
 import (
 	"macronode/chaos/trace"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // unlived are lives that Drain has not.
 func unlived() map[string]illegal {
-	began := func(v *trace.View) bool { return v.Phase >= words.LameDuck }
+	began := func(v *trace.View) bool { return v.Phase >= types.LameDuck }
 	return map[string]illegal{
-		"ready before its needs": {"ReadyOnce", func(_, v *trace.View, _ *trace.Step) bool { v.Ready = v.Phase == words.Starting; return v.Ready }},
-		"reads before its needs": {"ReadyOnce", func(_, v *trace.View, _ *trace.Step) bool { v.Reads = v.Phase == words.Starting; return v.Reads }},
+		"ready before its needs": {"ReadyOnce", func(_, v *trace.View, _ *trace.Step) bool { v.Ready = v.Phase == types.Starting; return v.Ready }},
+		"reads before its needs": {"ReadyOnce", func(_, v *trace.View, _ *trace.Step) bool { v.Reads = v.Phase == types.Starting; return v.Reads }},
 		"ready while it ends":    {"ReadyHonest", func(_, v *trace.View, _ *trace.Step) bool { v.Ready = began(v) && v.Reads; return v.Ready }},
 		"ready with a stalled journal": {"ReadyHonest", func(_, v *trace.View, _ *trace.Step) bool {
-			v.Ready = v.Reads && v.Ailing.Has(words.Stalled)
+			v.Ready = v.Reads && v.DegradedBy.Has(types.JournalStalled)
 			return v.Ready
 		}},
 		"not ready, for no reason": {"ReadyHonest", func(_, v *trace.View, _ *trace.Step) bool { ok := v.Ready; v.Ready = false; return ok }},
 		"no reads for a stalled one": {"ReadsGoOn", func(_, v *trace.View, _ *trace.Step) bool {
-			ok := v.Reads && v.Ailing.Has(words.Stalled)
+			ok := v.Reads && v.DegradedBy.Has(types.JournalStalled)
 			v.Reads = v.Reads && !ok
 			return ok
 		}},
 		"reads while it drains": {"ReadsGoOn", func(b, v *trace.View, _ *trace.Step) bool {
-			ok := b.Reads && v.Phase == words.Draining
+			ok := b.Reads && v.Phase == types.Draining
 			v.Reads = v.Reads || ok
 			return ok
 		}},
 		"a phase of another name": {"Need", func(_, v *trace.View, _ *trace.Step) bool {
-			ok := v.Phase == words.Ready
+			ok := v.Phase == types.Ready
 			if ok {
-				v.Phase = words.Degraded
+				v.Phase = types.Degraded
 			}
 			return ok
 		}},
 		"ready again after a lame duck": {"PhasesAdvance", func(b, v *trace.View, _ *trace.Step) bool {
-			ok := b.Phase == words.LameDuck
+			ok := b.Phase == types.LameDuck
 			if ok {
-				v.Phase = words.Ready
+				v.Phase = types.Ready
 			}
 			return ok
 		}},
 		"an end that nobody asked for": {"InTime", func(b, v *trace.View, _ *trace.Step) bool {
-			ok := b.Phase == words.Ready
+			ok := b.Phase == types.Ready
 			if ok {
-				v.Phase = words.LameDuck
+				v.Phase = types.LameDuck
 			}
 			return ok
 		}},
 		"a drain beyond its time": {"InTime", func(b, v *trace.View, _ *trace.Step) bool {
-			ok := b.Phase == words.Draining && v.Phase > words.Draining
+			ok := b.Phase == types.Draining && v.Phase > types.Draining
 			if ok {
-				v.Phase = words.Draining
+				v.Phase = types.Draining
 			}
 			return ok
 		}},
 		"a lame duck for ever": {"InTime", func(b, v *trace.View, _ *trace.Step) bool {
-			ok := b.Phase == words.LameDuck && v.Phase > b.Phase
+			ok := b.Phase == types.LameDuck && v.Phase > b.Phase
 			if ok {
 				v.Phase = b.Phase
 			}
 			return ok
 		}},
 		"stopped with work in": {"InTime", func(_, v *trace.View, s *trace.Step) bool {
-			ok := v.Phase == words.Draining && v.Durable < v.LSN
+			ok := v.Phase == types.Draining && v.Durable < v.LSN
 			if ok {
-				v.Phase = words.Stopped
+				v.Phase = types.Stopped
 			}
 			return ok
 		}},
 		"a child is started while it ends": {"NoRestart", func(_, v *trace.View, s *trace.Step) bool {
-			ok := v.Phase == words.Draining
+			ok := v.Phase == types.Draining
 			if ok {
-				s.Childs = append(s.Childs, event.ChildOp{Child: words.ChildIndexer, What: event.StartChild})
+				s.Childs = append(s.Childs, event.ServiceCommand{Service: types.ServiceIndex, Verb: event.StartService})
 			}
 			return ok
 		}},
 		"the listener is not asked to end": {"Close", func(b, v *trace.View, s *trace.Step) bool {
-			ok := b.Phase == words.LameDuck && v.Phase >= words.Draining && len(s.Childs) > 0
+			ok := b.Phase == types.LameDuck && v.Phase >= types.Draining && len(s.Childs) > 0
 			if ok {
 				s.Childs = nil
 			}
 			return ok
 		}},
 		"a need is met by nobody": {"Need", func(b, v *trace.View, s *trace.Step) bool {
-			ok := isA[event.Tick](s) && v.Unmet.Has(words.NeedAdmin)
+			ok := isA[event.Tick](s) && v.WaitingFor.Has(types.DependencyAdmin)
 			if ok {
-				v.Unmet = v.Unmet.Without(words.NeedAdmin)
+				v.WaitingFor = v.WaitingFor.Without(types.DependencyAdmin)
 			}
 			return ok
 		}},
 		"a listener that is down": {"Need", func(_, v *trace.View, s *trace.Step) bool {
-			d, ok := s.In.(event.ChildDown)
-			ok = ok && d.Child == words.ChildHTTP
+			d, ok := s.In.(event.ServiceDown)
+			ok = ok && d.Service == types.ServiceHTTP
 			if ok {
-				v.Unmet = v.Unmet.Without(words.NeedHTTP)
+				v.WaitingFor = v.WaitingFor.Without(types.DependencyHTTP)
 			}
 			return ok
 		}},
 		"an ailment of nowhere": {"Need", func(_, v *trace.View, s *trace.Step) bool {
-			ok := isA[*event.Request](s) && !v.Ailing.Has(words.DiskFull)
+			ok := isA[*event.Request](s) && !v.DegradedBy.Has(types.DiskFull)
 			if ok {
-				v.Ailing = v.Ailing.With(words.DiskFull)
+				v.DegradedBy = v.DegradedBy.With(types.DiskFull)
 			}
 			return ok
 		}},
 		"a failed journal is well": {"Fail", func(b, v *trace.View, s *trace.Step) bool {
-			ok := b.Ailing.Has(words.JournalFailed) && isA[event.Tick](s)
+			ok := b.DegradedBy.Has(types.JournalFailed) && isA[event.Tick](s)
 			if ok {
-				v.Ailing = v.Ailing.Without(words.JournalFailed)
+				v.DegradedBy = v.DegradedBy.Without(types.JournalFailed)
 			}
 			return ok
 		}},
 		"still stalled": {"Sync", func(_, v *trace.View, s *trace.Step) bool {
 			ok := isA[event.Durable](s)
 			if ok {
-				v.Ailing = v.Ailing.With(words.Stalled)
+				v.DegradedBy = v.DegradedBy.With(types.JournalStalled)
 			}
 			return ok
 		}},
@@ -128,9 +128,9 @@ func unlived() map[string]illegal {
 			return ok
 		}},
 		"folded without a word": {"Sync", func(_, v *trace.View, s *trace.Step) bool {
-			ok := isA[event.Tick](s) && v.Folded < v.Durable
+			ok := isA[event.Tick](s) && v.Applied < v.Durable
 			if ok {
-				v.Folded++
+				v.Applied++
 			}
 			return ok
 		}},
@@ -148,10 +148,10 @@ func unlived() map[string]illegal {
 			return ok
 		}},
 		"folded, and not durable": {"Ordered", func(_, v *trace.View, s *trace.Step) bool {
-			ok := isA[event.Folded](s) && v.Durable < v.LSN
+			ok := isA[event.Applied](s) && v.Durable < v.LSN
 			if ok {
-				v.Folded = v.Durable + 1
-				s.In = event.Folded{Upto: v.Folded}
+				v.Applied = v.Durable + 1
+				s.In = event.Applied{Upto: v.Applied}
 			}
 			return ok
 		}},
@@ -173,14 +173,14 @@ func unlived() map[string]illegal {
 		"a frame while it stalls": {"WritesNeedJournal", func(b, v *trace.View, s *trace.Step) bool {
 			ok := isA[*event.Request](s) && v.LSN > b.LSN
 			if ok {
-				b.Ailing, v.Ailing = b.Ailing.With(words.Stalled), v.Ailing.With(words.Stalled)
+				b.DegradedBy, v.DegradedBy = b.DegradedBy.With(types.JournalStalled), v.DegradedBy.With(types.JournalStalled)
 			}
 			return ok
 		}},
 		"a frame while it drains": {"NothingNew", func(b, v *trace.View, s *trace.Step) bool {
 			ok := isA[*event.Request](s) && v.LSN > b.LSN
 			if ok {
-				b.Phase = words.Draining
+				b.Phase = types.Draining
 			}
 			return ok
 		}},
@@ -195,40 +195,40 @@ func unlived() map[string]illegal {
 			return ok
 		}},
 		"a reply before its frame": {"TellsFolded", func(_, v *trace.View, s *trace.Step) bool {
-			return tell(s, func(r *event.Reply) bool { r.After = v.Folded + 1; return true })
+			return tell(s, func(r *event.Reply) bool { r.After = v.Applied + 1; return true })
 		}},
 		"a reply that is lost": {"AllHear", func(_, _ *trace.View, s *trace.Step) bool {
-			ok := len(s.Replies) == 1 && !isA[*event.Request](s) && !isA[*event.Find](s)
+			ok := len(s.Replies) == 1 && !isA[*event.Request](s) && !isA[*event.FindOutcome](s)
 			if ok {
 				s.Replies = nil
 			}
 			return ok
 		}},
 		"held, and counted twice": {"AllHear", func(_, v *trace.View, s *trace.Step) bool {
-			ok := v.Held > 0 && v.Held < 4
+			ok := v.HeldReplies > 0 && v.HeldReplies < 4
 			if ok {
-				v.Held++
+				v.HeldReplies++
 			}
 			return ok
 		}},
 		"held beyond its frame": {"Fold", func(b, v *trace.View, s *trace.Step) bool {
-			ok := isA[event.Folded](s) && len(s.Replies) > 0 && s.Replies[0].Problem == event.None && !s.Replies[0].Replayed
+			ok := isA[event.Applied](s) && len(s.Replies) > 0 && s.Replies[0].Problem == event.None && !s.Replies[0].Replayed
 			if ok {
-				s.Replies, v.Held = s.Replies[1:], v.Held+1
+				s.Replies, v.HeldReplies = s.Replies[1:], v.HeldReplies+1
 			}
 			return ok
 		}},
 		"waits for what is lost": {"NobodyWaitsForLost", func(b, v *trace.View, s *trace.Step) bool {
-			ok := isA[event.Refused](s) && len(s.Replies) > 0 && v.Held == 0
+			ok := isA[event.FlushFailed](s) && len(s.Replies) > 0 && v.HeldReplies == 0
 			if ok {
-				v.Held, s.Replies = uint32(len(s.Replies)), nil
+				v.HeldReplies, s.Replies = uint32(len(s.Replies)), nil
 			}
 			return ok
 		}},
 		"waits through an abort": {"AbortIsNow", func(b, v *trace.View, s *trace.Step) bool {
-			ok := v.Phase == words.Aborting && b.Phase < words.Aborting && v.GaveUp > b.GaveUp && len(s.Replies) > 0
+			ok := v.Phase == types.Aborting && b.Phase < types.Aborting && v.AbortedReplies > b.AbortedReplies && len(s.Replies) > 0
 			if ok {
-				v.Held, s.Replies = uint32(len(s.Replies)), nil
+				v.HeldReplies, s.Replies = uint32(len(s.Replies)), nil
 			}
 			return ok
 		}},

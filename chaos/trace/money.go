@@ -4,86 +4,86 @@ import (
 	"macronode/core/event"
 	"macronode/core/node"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // What Wallet.tla calls st, with assets and holds beside it. Names are texts: nothing of
 // core's digests is believed.
 type (
 	account struct {
-		tenant words.Tenant
+		tenant types.Tenant
 		name   string
 	}
 	asset struct {
-		tenant words.Tenant
+		tenant types.Tenant
 		name   string
 	}
 	holding struct {
-		tenant      words.Tenant
+		tenant      types.Tenant
 		name, asset string
 	}
 	hold struct { // Hold.tla's
 		of     holding
-		amount words.Amount
-		until  words.Time
+		amount types.Amount
+		until  types.Time
 	}
 	named struct {
-		tenant words.Tenant
+		tenant types.Tenant
 		name   string
 		ref    bool
 	}
 	kept struct {
 		named
-		lsn words.LSN
+		lsn types.LSN
 	}
 	outcome struct {
-		place words.Place
-		at    words.Time
-		asked words.Asked
+		place types.Position
+		at    types.Time
+		asked types.RequestHash
 	}
 	purse struct {
-		has, held words.Amount
+		has, held types.Amount
 		today     sent
 	}
 	supply struct {
-		issued, burned, there words.Amount // there: in all accounts together
+		issued, burned, there types.Amount // there: in all accounts together
 		today                 sent         // issued
 	}
 	sent struct { // Clock's paid: what left on a day, by the frames' time
-		day words.Time
-		sum words.Amount
+		day types.Time
+		sum types.Amount
 	}
 	asker struct {
 		of          named
-		asked       words.Asked
-		nonce, next words.Nonce // of a single operation: asked for, and due when it was decided
-		saw         words.LSN   // the last frame then: a refusal tells of it
-		was         words.Asked // what its key had asked for then; a conflict may be told when that is forgotten
+		asked       types.RequestHash
+		nonce, next types.Nonce       // of a single operation: asked for, and due when it was decided
+		saw         types.LSN         // the last frame then: a refusal tells of it
+		was         types.RequestHash // what its key had asked for then; a conflict may be told when that is forgotten
 	}
 )
 
 // money is the fold of the frames, and what became of keys.
 type money struct {
-	ttl     words.Time
-	perDay  [2]words.Amount // that an account may pay, and a tenant issue
-	last    words.LSN
-	at      words.Time
-	nonce   map[account]words.Nonce
-	seq     map[words.Tenant]words.Seq
+	ttl     types.Time
+	perDay  [2]types.Amount // that an account may pay, and a tenant issue
+	last    types.LSN
+	at      types.Time
+	nonce   map[account]types.Nonce
+	seq     map[types.Tenant]types.Seq
 	purses  map[holding]purse
 	supply  map[asset]supply
-	holds   map[words.Place]hold
+	holds   map[types.Position]hold
 	window  []kept // Wallet's keys, oldest first
 	keys    map[named]outcome
-	askers  map[words.Ticket]asker
+	askers  map[types.Ticket]asker
 	rec     record.Record
 	batched bool // what follows in the frame are items
 
 }
 
 func newMoney(c node.Config) money {
-	return money{ttl: words.Time(c.State.Idem.TTL.Milliseconds()), perDay: [2]words.Amount{c.State.Ledger.Day, c.State.Ledger.IssueDay}, nonce: map[account]words.Nonce{}, seq: map[words.Tenant]words.Seq{}, purses: map[holding]purse{},
-		supply: map[asset]supply{}, holds: map[words.Place]hold{}, keys: map[named]outcome{}, askers: map[words.Ticket]asker{}}
+	return money{ttl: types.Time(c.State.Idempotency.TTL.Milliseconds()), perDay: [2]types.Amount{c.State.Ledger.MaxDailyDebit, c.State.Ledger.MaxDailyIssue}, nonce: map[account]types.Nonce{}, seq: map[types.Tenant]types.Seq{}, purses: map[holding]purse{},
+		supply: map[asset]supply{}, holds: map[types.Position]hold{}, keys: map[named]outcome{}, askers: map[types.Ticket]asker{}}
 }
 
 func (m *money) step(before, after *View, s *Step) error {
@@ -107,7 +107,7 @@ func (m *money) step(before, after *View, s *Step) error {
 		return broken("WindowExact", "%d keys are held, want %d", after.Keys, len(m.window))
 	}
 	for i := range s.Replies {
-		if err := m.tells(&s.Replies[i], after.Folded); err != nil {
+		if err := m.tells(&s.Replies[i], after.Applied); err != nil {
 			return err
 		}
 	}
@@ -118,16 +118,16 @@ func (m *money) step(before, after *View, s *Step) error {
 }
 
 // asks notes what a ticket asks, and the nonce that its account must use next.
-func (m *money) asks(t words.Ticket, in event.Event) {
+func (m *money) asks(t types.Ticket, in event.Event) {
 	var a asker
 	switch in := in.(type) { //nolint:gochecksumtype // the others ask for no outcome
 	case *event.Request:
-		a = asker{of: named{tenant: in.Tenant, name: string(in.Key.Text)}, asked: in.Asked, nonce: in.Nonce}
+		a = asker{of: named{tenant: in.Tenant, name: string(in.Key.Text)}, asked: in.Hash, nonce: in.Nonce}
 		a.was = m.keys[a.of].asked
 		if in.Nonce > 0 {
 			a.next = m.nonce[account{in.Tenant, string(in.From.Text)}] + 1
 		}
-	case *event.Find:
+	case *event.FindOutcome:
 		a.of = named{tenant: in.Tenant, name: string(in.Key.Text)}
 	default:
 	}
@@ -146,19 +146,19 @@ func (m *money) frame(body []byte, in event.Event) error {
 		if rest, err = record.Next(rest, r); err != nil {
 			return broken("StateIsFold", "frame %v: %v", h.LSN, err)
 		}
-		if err := m.record(words.Place{LSN: h.LSN, Index: i}, r, in); err != nil {
+		if err := m.record(types.Position{LSN: h.LSN, Index: i}, r, in); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *money) record(at words.Place, r *record.Record, in event.Event) error {
+func (m *money) record(at types.Position, r *record.Record, in event.Event) error {
 	switch {
-	case r.Kind == record.Forgot:
+	case r.Kind == record.KeysForgotten:
 		return m.forget(r.Upto)
-	case r.Kind == record.Lapsed:
-	case !r.Keyed():
+	case r.Kind == record.HoldExpired:
+	case !r.IsOutcome():
 		return nil
 	default:
 		if q, ok := in.(*event.Request); ok && (r.Tenant != q.Tenant || string(r.Key.Text) != string(q.Key.Text)) {
@@ -168,7 +168,7 @@ func (m *money) record(at words.Place, r *record.Record, in event.Event) error {
 			return err
 		}
 	}
-	if !r.Counted() {
+	if !r.IsMovement() {
 		return m.refuses(at, r, in)
 	}
 	if r.Seq != m.seq[r.Tenant]+1 {
@@ -179,13 +179,13 @@ func (m *money) record(at words.Place, r *record.Record, in event.Event) error {
 }
 
 // remember is Remember: one outcome a key within its time, one effect a ref for ever.
-func (m *money) remember(at words.Place, r *record.Record) error {
+func (m *money) remember(at types.Position, r *record.Record) error {
 	if !m.batched {
 		k := named{r.Tenant, string(r.Key.Text), false}
 		if was, ok := m.keys[k]; ok && (was.at+m.ttl > m.at || m.inWindow(k)) {
 			return broken("OneOutcomePerKey", "%s has outcomes at %v and %v", k.name, was.place, at)
 		}
-		m.keys[k] = outcome{at, m.at, r.Asked}
+		m.keys[k] = outcome{at, m.at, r.Hash}
 		m.window = append(m.window, kept{k, at.LSN})
 		m.batched = r.Kind == record.Batched
 	}
@@ -194,7 +194,7 @@ func (m *money) remember(at words.Place, r *record.Record) error {
 		if was, ok := m.keys[k]; ok {
 			return broken("RefOnce", "%s has outcomes at %v and %v", k.name, was.place, at)
 		}
-		m.keys[k] = outcome{at, m.at, r.Asked}
+		m.keys[k] = outcome{at, m.at, r.Hash}
 		m.window = append(m.window, kept{k, at.LSN})
 	}
 	return nil
@@ -211,7 +211,7 @@ func (m *money) inWindow(k named) bool {
 }
 
 // forget is Stays: what was up to there goes, and nothing else.
-func (m *money) forget(upto words.LSN) error {
+func (m *money) forget(upto types.LSN) error {
 	if upto >= m.last {
 		return broken("WindowExact", "%v forgets up to %v", m.last, upto)
 	}
@@ -224,14 +224,14 @@ func (m *money) forget(upto words.LSN) error {
 }
 
 // refuses is Refused: nothing moves, and it is right at this moment.
-func (m *money) refuses(at words.Place, r *record.Record, in event.Event) error {
+func (m *money) refuses(at types.Position, r *record.Record, in event.Event) error {
 	q, ok := in.(*event.Request)
-	if r.Kind != record.Refused || !ok || q.Op == event.Batch {
+	if r.Kind != record.Rejected || !ok || q.Op == event.Batch {
 		return nil
 	}
 	next := m.nonce[account{r.Tenant, string(q.From.Text)}] + 1
 	p := m.purses[holding{r.Tenant, string(q.From.Text), string(q.Asset.Text)}]
-	free, _ := p.has.Minus(p.held)
+	free, _ := p.has.Sub(p.held)
 	switch {
 	case r.Problem == event.NonceUsed && (r.Nonce != next || q.Nonce >= next):
 		return broken("OnlyUsedIsStored", "%v refuses nonce %d, next is %d, and says %d", at, q.Nonce, next, r.Nonce)
@@ -245,7 +245,7 @@ func (m *money) refuses(at words.Place, r *record.Record, in event.Event) error 
 
 // tells is Leave: an answer is where the outcome of its key stands, a refusal that is not
 // kept is of the nonce that was next.
-func (m *money) tells(r *event.Reply, folded words.LSN) error {
+func (m *money) tells(r *event.Reply, folded types.LSN) error {
 	a, ok := m.askers[r.Ticket]
 	if !ok {
 		return nil // a ticket that life does not know either
@@ -255,15 +255,15 @@ func (m *money) tells(r *event.Reply, folded words.LSN) error {
 		return nil // a key's
 	}
 	was, known := m.keys[a.of]
-	find := a.asked == words.Asked{}
+	find := a.asked == types.RequestHash{}
 	switch {
 	case of(r.Problem) && a.saw > folded:
 		return broken("TellsDurable", "key %s: %v tells of %v, folded %v", a.of.name, r.Problem, a.saw, folded)
-	case r.Problem == event.None && (!known || was.place != r.Place):
-		return broken("IdenticalOutcome", "key %s is shown %v, its outcome is at %v", a.of.name, r.Place, was.place)
+	case r.Problem == event.None && (!known || was.place != r.Position):
+		return broken("IdenticalOutcome", "key %s is shown %v, its outcome is at %v", a.of.name, r.Position, was.place)
 	case r.Problem == event.None && !find && was.asked != a.asked:
-		return broken("AnswersItsRequest", "key %s is shown %v, which was asked otherwise", a.of.name, r.Place)
-	case r.Problem == event.IdempotencyConflict && (!known || was.asked == a.asked) && (a.was == words.Asked{} || a.was == a.asked):
+		return broken("AnswersItsRequest", "key %s is shown %v, which was asked otherwise", a.of.name, r.Position)
+	case r.Problem == event.IdempotencyConflict && (!known || was.asked == a.asked) && (a.was == types.RequestHash{} || a.was == a.asked):
 		return broken("TellsDurable", "key %s: a conflict with nothing", a.of.name)
 	case r.Problem == event.NonceAhead && r.Item == 0 && (r.Nonce != a.next || a.nonce <= a.next):
 		return broken("NonceExact", "key %s asks nonce %d and is told %d, next was %d", a.of.name, a.nonce, r.Nonce, a.next)
@@ -274,7 +274,7 @@ func (m *money) tells(r *event.Reply, folded words.LSN) error {
 // of reports that a refusal tells of the state, and no record keeps it.
 func of(p event.Problem) bool {
 	switch p {
-	case event.NonceAhead, event.IdempotencyConflict, event.OverDay, event.TooMany, event.AccountFrozen, event.BadExpiry:
+	case event.NonceAhead, event.IdempotencyConflict, event.DailyLimitExceeded, event.CapacityExceeded, event.AccountFrozen, event.BadExpiry:
 		return true
 	default:
 		return false

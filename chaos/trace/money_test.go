@@ -6,19 +6,19 @@ import (
 	"macronode/chaos/trace"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
-func debit(r *record.Record) bool { return r.Kind == record.Moved && r.Op != event.Issue }
+func debit(r *record.Record) bool { return r.Kind == record.Posted && r.Op != event.Issue }
 
 // until is a life whose holds are seen to have another end, up to the first that ends in this way.
-func until(ends record.Kind, at words.Time) func(_, _ *trace.View, s *trace.Step) bool {
+func until(ends record.Kind, at types.Time) func(_, _ *trace.View, s *trace.Step) bool {
 	return func(_, _ *trace.View, s *trace.Step) (ended bool) {
 		edit(s, func(r *record.Record) bool {
 			ended = ended || r.Kind == ends
-			held := r.Kind == record.Held
+			held := r.Kind == record.HoldOpened
 			if held {
-				r.Until = at
+				r.ExpiresAt = at
 			}
 			return held
 		})
@@ -28,7 +28,7 @@ func until(ends record.Kind, at words.Time) func(_, _ *trace.View, s *trace.Step
 
 // unpaid are lives that Wallet has not.
 func unpaid() map[string]illegal {
-	var last words.Name
+	var last types.Name
 	var ref []byte
 	return map[string]illegal{
 		"a nonce that is skipped": {"NonceExact", func(_, _ *trace.View, s *trace.Step) bool {
@@ -42,7 +42,7 @@ func unpaid() map[string]illegal {
 		}},
 		"a seq that is skipped": {"SeqExact", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
-				ok := r.Counted()
+				ok := r.IsMovement()
 				if ok {
 					r.Seq++
 				}
@@ -51,18 +51,18 @@ func unpaid() map[string]illegal {
 		}},
 		"money from nowhere": {"Conservation", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
-				ok := r.Kind == record.Moved
+				ok := r.Kind == record.Posted
 				if ok {
-					r.ToNow, _ = r.ToNow.Plus(words.Units(1))
+					r.ToBalance, _ = r.ToBalance.Add(types.MinorUnits(1))
 				}
 				return ok
 			})
 		}},
 		"money to nowhere": {"Conservation", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
-				ok := debit(r) && !r.FromNow.Zero()
+				ok := debit(r) && !r.FromBalance.IsZero()
 				if ok {
-					r.FromNow, _ = r.FromNow.Minus(words.Units(1))
+					r.FromBalance, _ = r.FromBalance.Sub(types.MinorUnits(1))
 				}
 				return ok
 			})
@@ -71,62 +71,62 @@ func unpaid() map[string]illegal {
 			return edit(s, func(r *record.Record) bool {
 				ok := debit(r)
 				if ok {
-					r.Amount = words.Units(1 << 40)
+					r.Amount = types.MinorUnits(1 << 40)
 				}
 				return ok
 			})
 		}},
 		"held, and not counted": {"HeldIsSum", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
-				ok := r.Kind == record.Held
+				ok := r.Kind == record.HoldOpened
 				if ok {
-					r.HeldNow, _ = r.HeldNow.Plus(words.Units(1))
+					r.HeldBalance, _ = r.HeldBalance.Add(types.MinorUnits(1))
 				}
 				return ok
 			})
 		}},
 		"more of a hold than it has": {"CapturedWithin", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
-				ok := r.Kind == record.Captured
+				ok := r.Kind == record.HoldCaptured
 				if ok {
-					r.Amount = words.Units(1 << 40)
+					r.Amount = types.MinorUnits(1 << 40)
 				}
 				return ok
 			})
 		}},
-		"lapses before its time": {"NoneBeforeDue", until(record.Lapsed, 1<<50)},
-		"paid after its time":    {"NoneWhenDue", until(record.Captured, 1)},
+		"lapses before its time": {"NoneBeforeDue", until(record.HoldExpired, 1<<50)},
+		"paid after its time":    {"NoneWhenDue", until(record.HoldCaptured, 1)},
 		"let go, and still counted": {"HeldIsSum", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
-				ok := r.Kind == record.Lapsed || r.Kind == record.Captured
+				ok := r.Kind == record.HoldExpired || r.Kind == record.HoldCaptured
 				if ok {
-					r.HeldNow, _ = r.HeldNow.Plus(words.Units(1))
+					r.HeldBalance, _ = r.HeldBalance.Add(types.MinorUnits(1))
 				}
 				return ok
 			})
 		}},
 		"held, and not there": {"Covered", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
-				ok := r.Kind == record.Held
+				ok := r.Kind == record.HoldOpened
 				if ok {
-					r.Amount, _ = r.Amount.Plus(words.Units(1 << 40))
-					r.HeldNow, _ = r.HeldNow.Plus(words.Units(1 << 40))
+					r.Amount, _ = r.Amount.Add(types.MinorUnits(1 << 40))
+					r.HeldBalance, _ = r.HeldBalance.Add(types.MinorUnits(1 << 40))
 				}
 				return ok
 			})
 		}},
 		"a hold that is not there": {"EndsOnce", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
-				ok := r.Kind == record.Lapsed
+				ok := r.Kind == record.HoldExpired
 				if ok {
-					r.Hold = words.NewTxID(9, words.Place{LSN: 1})
+					r.Hold = types.NewTxID(9, types.Position{LSN: 1})
 				}
 				return ok
 			})
 		}},
 		"a key that is not the asked": {"AnswersItsRequest", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
-				ok := r.Kind == record.Moved
+				ok := r.Kind == record.Posted
 				if ok {
 					r.Key.Text = []byte("other")
 				}
@@ -145,10 +145,10 @@ func unpaid() map[string]illegal {
 			other := *q
 			other.Key = was
 			s.In = &other
-			return edit(s, func(r *record.Record) bool { r.Key = was; return r.Keyed() })
+			return edit(s, func(r *record.Record) bool { r.Key = was; return r.IsOutcome() })
 		}},
 		"a ref twice": {"RefOnce", func(_, _ *trace.View, s *trace.Step) bool {
-			if isA[event.Boot](s) {
+			if isA[event.Recovered](s) {
 				ref = nil
 			}
 			return edit(s, func(r *record.Record) bool {
@@ -161,7 +161,7 @@ func unpaid() map[string]illegal {
 			})
 		}},
 		"a frame that is skipped": {"StateIsFold", func(b, _ *trace.View, s *trace.Step) bool {
-			return b.LSN > 0 && reframe(s, func(h *record.Head) { h.LSN++ })
+			return b.LSN > 0 && reframe(s, func(h *record.Header) { h.LSN++ })
 		}},
 		"a frame that nobody counts": {"StateIsFold", func(b, v *trace.View, s *trace.Step) bool {
 			ok := b.LSN > 0 && v.LSN == b.LSN
@@ -172,7 +172,7 @@ func unpaid() map[string]illegal {
 		}},
 		"forgets too much": {"WindowExact", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
-				ok := r.Kind == record.Forgot
+				ok := r.Kind == record.KeysForgotten
 				if ok {
 					r.Upto += 2
 				}
@@ -192,10 +192,10 @@ func unpaid() map[string]illegal {
 				return false
 			}
 			return edit(s, func(r *record.Record) bool {
-				ok := r.Kind == record.Refused && r.Problem == event.InsufficientFunds
+				ok := r.Kind == record.Rejected && r.Problem == event.InsufficientFunds
 				if ok {
 					c := *q
-					c.Amount = words.Amount{}
+					c.Amount = types.Amount{}
 					s.In = &c
 				}
 				return ok
@@ -203,7 +203,7 @@ func unpaid() map[string]illegal {
 		}},
 		"a nonce refused wrongly": {"OnlyUsedIsStored", func(_, _ *trace.View, s *trace.Step) bool {
 			return edit(s, func(r *record.Record) bool {
-				ok := r.Kind == record.Refused && r.Problem == event.NonceUsed
+				ok := r.Kind == record.Rejected && r.Problem == event.NonceUsed
 				if ok {
 					r.Nonce++
 				}
@@ -212,9 +212,9 @@ func unpaid() map[string]illegal {
 		}},
 		"another's outcome": {"IdenticalOutcome", func(_, _ *trace.View, s *trace.Step) bool {
 			return tell(s, func(r *event.Reply) bool {
-				ok := r.Problem == event.None && r.Place.LSN > 3
+				ok := r.Problem == event.None && r.Position.LSN > 3
 				if ok {
-					r.Place.LSN--
+					r.Position.LSN--
 				}
 				return ok
 			})
@@ -230,7 +230,7 @@ func unpaid() map[string]illegal {
 		}},
 		"a conflict with nothing": {"TellsDurable", func(_, _ *trace.View, s *trace.Step) bool {
 			return tell(s, func(r *event.Reply) bool {
-				ok := r.Problem == event.None && !r.Replayed && r.Place.LSN > 3
+				ok := r.Problem == event.None && !r.Replayed && r.Position.LSN > 3
 				if ok {
 					r.Problem = event.IdempotencyConflict
 				}
@@ -238,9 +238,9 @@ func unpaid() map[string]illegal {
 			})
 		}},
 		"a refusal too soon": {"TellsDurable", func(b, v *trace.View, s *trace.Step) bool {
-			ok := isA[*event.Request](s) && v.LSN > v.Folded && v.Held > b.Held && v.LSN == b.LSN
+			ok := isA[*event.Request](s) && v.LSN > v.Applied && v.HeldReplies > b.HeldReplies && v.LSN == b.LSN
 			if ok {
-				v.Held--
+				v.HeldReplies--
 				s.Replies = []event.Reply{{Ticket: s.In.(*event.Request).Ticket, Problem: event.NonceAhead}}
 			}
 			return ok

@@ -4,20 +4,20 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/quota"
-	"macronode/core/words"
+	"macronode/core/gateway/quota"
+	"macronode/core/types"
 )
 
 // purses are all quotas.
 type purses struct {
 	rules []rule
-	most  [words.Scopes]int
+	most  [types.NumQuotaScopes]int
 	note  func(what string)
 }
 
 func newPurses(rules []quota.Rule, l quota.Limits) (p purses) {
 	p.note = unheard
-	p.most = [words.Scopes]int{words.OfPeer: l.Peers, words.OfKey: l.Keys, words.OfTenant: l.Tenants}
+	p.most = [types.NumQuotaScopes]int{types.ScopePeer: l.Peers, types.ScopeKey: l.Keys, types.ScopeTenant: l.Tenants}
 	for _, r := range rules {
 		p.rules = append(p.rules, newRule(r))
 	}
@@ -27,12 +27,12 @@ func newPurses(rules []quota.Rule, l quota.Limits) (p purses) {
 // renews puts rules in the place of others. What was had by one that is for the same is had,
 // in units, though no more of it than the new burst; what is owed is owed. Others are the rules
 // that have had nothing: bit i is rule i+1.
-func (p *purses) renews(now words.Instant, g *event.Gate) (others uint16) {
+func (p *purses) renews(now types.Instant, g *event.Policy) (others uint16) {
 	was := p.rules
 	p.rules = nil
 	for i, r := range g.Quotas {
 		q := newRule(quota.Rule(r))
-		if i >= len(was) || g.Fresh>>i&1 == 1 || !q.keeps(&was[i], now, p.note) {
+		if i >= len(was) || g.ResetQuotas>>i&1 == 1 || !q.keeps(&was[i], now, p.note) {
 			others |= 1 << i
 		}
 		p.rules = append(p.rules, q)
@@ -42,7 +42,7 @@ func (p *purses) renews(now words.Instant, g *event.Gate) (others uint16) {
 
 // shares reports that there is no room for a subject of a scope: as many others have had
 // something, of any of its rules.
-func (p *purses) shares(scope words.Scope, s subject, now words.Instant) bool {
+func (p *purses) shares(scope types.QuotaScope, s subject, now types.Instant) bool {
 	var met []subject
 	for i := range p.rules {
 		r := &p.rules[i]
@@ -69,8 +69,8 @@ func (p *purses) shares(scope words.Scope, s subject, now words.Instant) bool {
 }
 
 // bucket is where a subject's is, as of now.
-func (p *purses) bucket(r *rule, s subject, now words.Instant) *point {
-	if r.Scope == words.OfInstance || r.Scope == words.OfRoute || p.shares(r.Scope, s, now) {
+func (p *purses) bucket(r *rule, s subject, now types.Instant) *point {
+	if r.Scope == types.ScopeInstance || r.Scope == types.ScopeRoute || p.shares(r.Scope, s, now) {
 		return &r.common
 	}
 	rest := r.buckets[:0]
@@ -90,14 +90,14 @@ func (p *purses) bucket(r *rule, s subject, now words.Instant) *point {
 }
 
 // take asks all rules that are not of the instance, and charges all or none.
-func (p *purses) take(now words.Instant, in *event.Arrive, bytes uint64, held func(words.Instant, int, *event.Arrive) time.Duration) (v event.Verdict) {
+func (p *purses) take(now types.Instant, in *event.Admit, bytes uint64, held func(types.Instant, int, *event.Admit) time.Duration) (v event.Decision) {
 	var counts [quota.MaxRules]bool
 	var after [quota.MaxRules]span
 	refuses, longest := -1, time.Duration(0)
 	for i := range p.rules {
 		r := &p.rules[i]
 		s, ok := r.subject(in)
-		if !ok || r.Scope == words.OfInstance {
+		if !ok || r.Scope == types.ScopeInstance {
 			continue
 		}
 		wait := time.Duration(quota.Never)
@@ -115,10 +115,10 @@ func (p *purses) take(now words.Instant, in *event.Arrive, bytes uint64, held fu
 	}
 	if refuses >= 0 {
 		r := &p.rules[refuses]
-		v.Why = event.OverQuota
+		v.Reason = event.RejectQuotaExceeded
 		if longest < time.Duration(quota.Never) {
 			s, _ := r.subject(in)
-			v.Retry = longest
+			v.RetryAfter = longest
 			r.tell(&v, refuses, p.bucket(r, s, now).had(now).less(held(now, refuses, in)))
 		} else {
 			r.tell(&v, refuses, span{})
@@ -130,12 +130,12 @@ func (p *purses) take(now words.Instant, in *event.Arrive, bytes uint64, held fu
 }
 
 // charge draws from all, and tells that of which the largest part is used.
-func (p *purses) charge(now words.Instant, in *event.Arrive, bytes uint64, v *event.Verdict, counts [quota.MaxRules]bool, after [quota.MaxRules]span) {
-	var shares [words.Scopes]bool // as it was before
+func (p *purses) charge(now types.Instant, in *event.Admit, bytes uint64, v *event.Decision, counts [quota.MaxRules]bool, after [quota.MaxRules]span) {
+	var shares [types.NumQuotaScopes]bool // as it was before
 	for i := range p.rules {
 		if r := &p.rules[i]; counts[i] {
 			s, _ := r.subject(in)
-			shares[r.Scope] = r.Scope == words.OfRoute || p.shares(r.Scope, s, now)
+			shares[r.Scope] = r.Scope == types.ScopeRoute || p.shares(r.Scope, s, now)
 		}
 	}
 	told := -1
@@ -149,7 +149,7 @@ func (p *purses) charge(now words.Instant, in *event.Arrive, bytes uint64, v *ev
 		if !shares[r.Scope] {
 			to = p.bucket(r, s, now)
 		}
-		if r.Unit == words.Requests || bytes > 0 {
+		if r.Unit == types.UnitRequests || bytes > 0 {
 			*to = after[i].back(now)
 		}
 		if !r.Shadow && (told < 0 || more(after[i], r.full, after[told], p.rules[told].full)) {
@@ -162,7 +162,7 @@ func (p *purses) charge(now words.Instant, in *event.Arrive, bytes uint64, v *ev
 }
 
 // paced is how long the rules of the instance let one wait who comes behind so many others.
-func (p *purses) paced(now words.Instant, behind int, of func(words.Unit) bool) (wait time.Duration) {
+func (p *purses) paced(now types.Instant, behind int, of func(types.QuotaUnit) bool) (wait time.Duration) {
 	for i := range p.rules {
 		r := &p.rules[i]
 		if !r.ofInstance() || r.Shadow || !of(r.Unit) {
@@ -179,13 +179,13 @@ func (p *purses) paced(now words.Instant, behind int, of func(words.Unit) bool) 
 	return wait
 }
 
-func inAll(words.Unit) bool         { return true }
-func inRequests(of words.Unit) bool { return of == words.Requests }
-func inBytes(of words.Unit) bool    { return of == words.Bytes }
+func inAll(types.QuotaUnit) bool         { return true }
+func inRequests(of types.QuotaUnit) bool { return of == types.UnitRequests }
+func inBytes(of types.QuotaUnit) bool    { return of == types.UnitBytes }
 
 // spends is one that goes, with so many bytes, or further bytes of it: the instance's quotas have
 // that less.
-func (p *purses) spends(now words.Instant, bytes uint64, of func(words.Unit) bool) (shadow uint16) {
+func (p *purses) spends(now types.Instant, bytes uint64, of func(types.QuotaUnit) bool) (shadow uint16) {
 	for i := range p.rules {
 		r := &p.rules[i]
 		if !r.ofInstance() || !of(r.Unit) {
@@ -201,7 +201,7 @@ func (p *purses) spends(now words.Instant, bytes uint64, of func(words.Unit) boo
 		if r.Shadow && wait > 0 {
 			shadow |= 1 << i
 		}
-		if r.Unit == words.Requests || bytes > 0 {
+		if r.Unit == types.UnitRequests || bytes > 0 {
 			r.common = after.back(now)
 		}
 	}
@@ -210,18 +210,18 @@ func (p *purses) spends(now words.Instant, bytes uint64, of func(words.Unit) boo
 
 // part is how much of a body is charged when it comes: a quantum at most, and less where its
 // quotas would take long for that.
-func (d *door) part(in *event.Arrive) uint64 {
-	bytes := min(uint64(max(in.Bytes, 0)), d.limits.Quantum)
+func (d *door) part(in *event.Admit) uint64 {
+	bytes := min(uint64(max(in.DeclaredBytes, 0)), d.limits.Quantum)
 	for bytes > d.limits.Least {
 		long := false
 		for i := range d.purses.rules {
 			r := &d.purses.rules[i]
-			if _, mine := r.subject(in); r.Unit != words.Bytes || r.Shadow || r.Rate == 0 {
+			if _, mine := r.subject(in); r.Unit != types.UnitBytes || r.Shadow || r.Rate == 0 {
 				continue
 			} else if r.ofInstance() {
 				long = long || r.cost(bytes) > d.limits.Wait/2
 			} else if mine {
-				long = long || r.cost(bytes) > in.Patience/64
+				long = long || r.cost(bytes) > in.TimeLeft/64
 			}
 		}
 		if !long {
@@ -233,10 +233,10 @@ func (d *door) part(in *event.Arrive) uint64 {
 }
 
 // byBytes reports that any rule counts the bytes of a request; of nobody's: that any does at all.
-func (p *purses) byBytes(in *event.Arrive) bool {
+func (p *purses) byBytes(in *event.Admit) bool {
 	for i := range p.rules {
 		r := &p.rules[i]
-		if r.Unit != words.Bytes {
+		if r.Unit != types.UnitBytes {
 			continue
 		}
 		if in == nil || r.ofInstance() {
@@ -252,7 +252,7 @@ func (p *purses) byBytes(in *event.Arrive) bool {
 // ofInstance reports that a rule of the instance counts bytes: parts of bodies take turns.
 func (p *purses) ofInstance() bool {
 	for i := range p.rules {
-		if r := &p.rules[i]; r.ofInstance() && r.Unit == words.Bytes {
+		if r := &p.rules[i]; r.ofInstance() && r.Unit == types.UnitBytes {
 			return true
 		}
 	}
@@ -261,11 +261,11 @@ func (p *purses) ofInstance() bool {
 
 // sharesPeer reports that what a request is charged as a peer's, by rules of some units, is
 // charged to what those share for whom there is no room.
-func (p *purses) sharesPeer(now words.Instant, in *event.Arrive, of func(words.Unit) bool) bool {
+func (p *purses) sharesPeer(now types.Instant, in *event.Admit, of func(types.QuotaUnit) bool) bool {
 	for i := range p.rules {
 		r := &p.rules[i]
-		if s, counts := r.subject(in); r.Scope == words.OfPeer && counts && r.Rate > 0 && of(r.Unit) {
-			return p.shares(words.OfPeer, s, now)
+		if s, counts := r.subject(in); r.Scope == types.ScopePeer && counts && r.Rate > 0 && of(r.Unit) {
+			return p.shares(types.ScopePeer, s, now)
 		}
 	}
 	return false
@@ -274,30 +274,30 @@ func (p *purses) sharesPeer(now words.Instant, in *event.Arrive, of func(words.U
 // returns gives back what was charged for a request: of all rules, the request too; or of those
 // alone that count bytes. A later rule has charged the last of its bytes at most, and what peers
 // share what it was charged since it has no bucket of its own.
-func (p *purses) returns(now words.Instant, g *guest, bytes uint64, all bool) {
+func (p *purses) returns(now types.Instant, g *guest, bytes uint64, all bool) {
 	late, peer := min(bytes, g.part-g.old), min(bytes, g.peer)
 	for i := range p.rules {
 		r := &p.rules[i]
 		s, counts := r.subject(&g.in)
-		if !counts || r.Rate == 0 || r.Scope == words.OfInstance || !all && r.Unit != words.Bytes {
+		if !counts || r.Rate == 0 || r.Scope == types.ScopeInstance || !all && r.Unit != types.UnitBytes {
 			continue
 		}
 		back := bytes
-		if r.Scope == words.OfPeer {
+		if r.Scope == types.ScopePeer {
 			back = peer
 		}
 		if g.later>>i&1 == 1 {
-			if back = min(back, late); r.Unit == words.Requests || back == 0 {
+			if back = min(back, late); r.Unit == types.UnitRequests || back == 0 {
 				p.note("ends by a rule that never charged it")
 				continue
 			}
 			p.note("given back what a later rule has charged")
 		}
 		to := &r.common
-		if r.Scope == words.OfPeer && g.common {
+		if r.Scope == types.ScopePeer && g.common {
 			p.note("given back to what many share")
 		}
-		if r.Scope != words.OfRoute && !(r.Scope == words.OfPeer && g.common) {
+		if r.Scope != types.ScopeRoute && !(r.Scope == types.ScopePeer && g.common) {
 			to = r.known(s)
 		}
 		if to == nil || to.had(now).none() {
@@ -323,7 +323,7 @@ func (r *rule) known(s subject) *point {
 // settled is a request that really had so many bytes: what it was charged beyond them comes
 // back, and what they are beyond that is owed; by the instance, which has not charged what did not
 // go, too.
-func (p *purses) settled(now words.Instant, g *guest, bytes uint64) {
+func (p *purses) settled(now types.Instant, g *guest, bytes uint64) {
 	if !p.byBytes(nil) {
 		return
 	}
@@ -338,7 +338,7 @@ func (p *purses) settled(now words.Instant, g *guest, bytes uint64) {
 	}
 	for i := range p.rules {
 		r, down := &p.rules[i], bytes
-		if !r.ofInstance() || r.Unit != words.Bytes || r.Rate == 0 {
+		if !r.ofInstance() || r.Unit != types.UnitBytes || r.Rate == 0 {
 			continue
 		}
 		if g.later>>i&1 == 1 {
@@ -351,16 +351,16 @@ func (p *purses) settled(now words.Instant, g *guest, bytes uint64) {
 }
 
 // owes charges further bytes of a request, whatever there is.
-func (p *purses) owes(now words.Instant, g *guest, bytes uint64) {
+func (p *purses) owes(now types.Instant, g *guest, bytes uint64) {
 	shares := g.common || p.sharesPeer(now, &g.in, inBytes)
 	for i := range p.rules {
 		r := &p.rules[i]
 		s, counts := r.subject(&g.in)
-		if !counts || r.Rate == 0 || r.Unit != words.Bytes || r.Scope == words.OfInstance {
+		if !counts || r.Rate == 0 || r.Unit != types.UnitBytes || r.Scope == types.ScopeInstance {
 			continue
 		}
 		to := &r.common
-		if r.Scope != words.OfPeer || !shares {
+		if r.Scope != types.ScopePeer || !shares {
 			to = p.bucket(r, s, now)
 		}
 		after, _ := r.wants(to.had(now), bytes)

@@ -3,15 +3,15 @@ package trace
 import (
 	"macronode/core/event"
 	"macronode/core/node"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A waiter is one of Queue's held: whose reply waits, for which frame, and for how long.
 type waiter struct {
-	ticket words.Ticket
-	of     words.Tenant
-	after  words.LSN
-	until  words.Instant
+	ticket types.Ticket
+	of     types.Tenant
+	after  types.LSN
+	until  types.Instant
 	gone   bool
 }
 
@@ -20,14 +20,14 @@ type waiter struct {
 type line struct {
 	config node.Config
 	held   []waiter // in the order in which they came
-	known  map[words.Tenant]bool
+	known  map[types.Tenant]bool
 }
 
 func newLine(c node.Config) line {
-	if c.Share == 0 {
-		c.Share = c.Held
+	if c.MaxHeldPerTenant == 0 {
+		c.MaxHeldPerTenant = c.MaxHeldReplies
 	}
-	return line{config: c, known: map[words.Tenant]bool{}}
+	return line{config: c, known: map[types.Tenant]bool{}}
 }
 
 func (l *line) step(before, after *View, s *Step) error {
@@ -43,40 +43,40 @@ func (l *line) step(before, after *View, s *Step) error {
 				return err
 			}
 			told = told[1:]
-		} else if err := l.admits(waiter{ticket: t, of: of, after: after.LSN, until: s.Now.Mono.Plus(l.config.Patience)}, shares); err != nil {
+		} else if err := l.admits(waiter{ticket: t, of: of, after: after.LSN, until: s.Now.Mono.Add(l.config.CommitTimeout)}, shares); err != nil {
 			return err
 		}
 	}
 	serves := l.lose(before, after, s.In)
-	leave := len(l.held) - int(after.Held)
-	if leave < 0 || len(l.held) > l.config.Held+leave {
-		return broken("Bounded", "%d are held, of %d", after.Held, l.config.Held)
+	leave := len(l.held) - int(after.HeldReplies)
+	if leave < 0 || len(l.held) > l.config.MaxHeldReplies+leave {
+		return broken("Bounded", "%d are held, of %d", after.HeldReplies, l.config.MaxHeldReplies)
 	}
 	for _, x := range l.held[:leave] {
-		if x.after > after.Folded && x.until > s.Now.Mono && after.Phase < words.Aborting {
+		if x.after > after.Applied && x.until > s.Now.Mono && after.Phase < types.Aborting {
 			return broken("CrowdExact", "%v is held no more, waits for %v until %d", x.ticket, x.after, x.until)
 		}
 	}
 	serves = append(serves, l.held[:leave]...)
 	l.held = append(l.held[:0], l.held[leave:]...)
-	if len(l.held) > 0 && l.held[0].after <= after.Folded {
-		return broken("Served", "%v still waits for %v, folded %v", l.held[0].ticket, l.held[0].after, after.Folded)
+	if len(l.held) > 0 && l.held[0].after <= after.Applied {
+		return broken("Served", "%v still waits for %v, folded %v", l.held[0].ticket, l.held[0].after, after.Applied)
 	}
 	return l.serve(serves, told)
 }
 
 // asks is whose request an event is, of which tenant, and whether shares bind it: keys
 // are administered whatever waits.
-func asks(in event.Event) (t words.Ticket, of words.Tenant, shares bool) {
+func asks(in event.Event) (t types.Ticket, of types.Tenant, shares bool) {
 	//nolint:gochecksumtype // the others are nobody's
 	switch in := in.(type) {
 	case *event.Request:
 		return in.Ticket, in.Tenant, true
-	case *event.Find:
+	case *event.FindOutcome:
 		return in.Ticket, in.Tenant, true
-	case *event.Enrol:
+	case *event.CreateKey:
 		return in.Ticket, in.Tenant, false
-	case *event.Revoke:
+	case *event.RevokeKey:
 		return in.Ticket, in.Tenant, false
 	default:
 		return 0, 0, false
@@ -84,7 +84,7 @@ func asks(in event.Event) (t words.Ticket, of words.Tenant, shares bool) {
 }
 
 // crowd is how many of a tenant's are held.
-func (l *line) crowd(of words.Tenant) (n int) {
+func (l *line) crowd(of types.Tenant) (n int) {
 	for i := range l.held {
 		if l.held[i].of == of {
 			n++
@@ -95,10 +95,10 @@ func (l *line) crowd(of words.Tenant) (n int) {
 
 // admits is Admit.
 func (l *line) admits(x waiter, shares bool) error {
-	if len(l.held) >= l.config.Held {
+	if len(l.held) >= l.config.MaxHeldReplies {
 		return broken("Bounded", "%v is held, %d are", x.ticket, len(l.held))
 	}
-	if crowd := l.crowd(x.of); shares && crowd >= l.config.Share {
+	if crowd := l.crowd(x.of); shares && crowd >= l.config.MaxHeldPerTenant {
 		return broken("ShareKept", "%v is held, %d of tenant %d are", x.ticket, crowd, x.of)
 	}
 	l.held, l.known[x.of] = append(l.held, x), x.of != 0
@@ -106,13 +106,13 @@ func (l *line) admits(x waiter, shares bool) error {
 }
 
 // refuses wants a reason for whoever is told that there is no room.
-func (l *line) refuses(before *View, in event.Event, why event.Problem, of words.Tenant) error {
-	crowded := l.crowd(of) >= l.config.Share || !l.known[of] && len(l.known) >= l.config.State.Ledger.Tenants
+func (l *line) refuses(before *View, in event.Event, why event.Problem, of types.Tenant) error {
+	crowded := l.crowd(of) >= l.config.MaxHeldPerTenant || !l.known[of] && len(l.known) >= l.config.State.Ledger.Tenants
 	r, asked := in.(*event.Request)
-	full := len(l.held) >= l.config.Held
+	full := len(l.held) >= l.config.MaxHeldReplies
 	if asked && !full && !crowded { // room for its frame, and for the ends of holds
-		_, bytes := r.Takes()
-		full = before.Backlog+uint64(bytes)+words.MaxLapse*64 > l.config.Backlog || before.Holds > words.MaxLapse
+		_, bytes := r.Cost()
+		full = before.Backlog+uint64(bytes)+types.MaxExpiriesPerStep*64 > l.config.MaxUnsyncedBytes || before.Holds > types.MaxExpiriesPerStep
 	}
 	if why == event.Busy && !full && !crowded {
 		return broken("RefusedRightly", "%d are held, of tenant %d %d, with %d bytes", len(l.held), of, l.crowd(of), before.Backlog)
@@ -123,9 +123,9 @@ func (l *line) refuses(before *View, in event.Event, why event.Problem, of words
 // lose takes out those who wait for what a flush that failed may have lost.
 func (l *line) lose(before, after *View, in event.Event) (lost []waiter) {
 	from := after.Durable + 1
-	if r, ok := in.(event.Refused); ok {
+	if r, ok := in.(event.FlushFailed); ok {
 		from = r.From
-	} else if before.Ailing.Has(words.JournalFailed) || !after.Ailing.Has(words.JournalFailed) {
+	} else if before.DegradedBy.Has(types.JournalFailed) || !after.DegradedBy.Has(types.JournalFailed) {
 		return nil
 	}
 	stay := l.held[:0]

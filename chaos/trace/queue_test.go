@@ -6,18 +6,18 @@ import (
 
 	"macronode/chaos/trace"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // queue is who waits, and the frame that the last of them who left waited for.
 type queue struct {
-	tickets map[words.Ticket]bool
-	left    words.LSN
+	tickets map[types.Ticket]bool
+	left    types.LSN
 }
 
 // note looks at a step; true where somebody leaves who waits for a frame to come.
 func (q *queue) note(v *trace.View, s *trace.Step) bool {
-	if r, ok := s.In.(*event.Request); ok && v.LSN > v.Folded {
+	if r, ok := s.In.(*event.Request); ok && v.LSN > v.Applied {
 		q.tickets[r.Ticket] = true
 	}
 	for _, r := range s.Replies {
@@ -38,29 +38,29 @@ func busy(s *trace.Step) bool { return len(s.Replies) == 1 && s.Replies[0].Probl
 func unqueued(waits *queue) map[string]illegal {
 	return map[string]illegal{
 		"a place too many": {"Bounded", func(_, v *trace.View, s *trace.Step) bool {
-			ok := v.Held == 4 && busy(s)
+			ok := v.HeldReplies == 4 && busy(s)
 			if ok {
-				v.Held, s.Replies = 5, nil
+				v.HeldReplies, s.Replies = 5, nil
 			}
 			return ok
 		}},
 		"a share too much": {"ShareKept", func(_, v *trace.View, s *trace.Step) bool {
 			_, request := s.In.(*event.Request)
-			ok := request && v.Held == 3 && busy(s)
+			ok := request && v.HeldReplies == 3 && busy(s)
 			if ok {
-				v.Held, s.Replies = 4, nil
+				v.HeldReplies, s.Replies = 4, nil
 			}
 			return ok
 		}},
 		"refused while there is room": {"RefusedRightly", func(_, v *trace.View, s *trace.Step) bool {
-			ok := v.Held == 0 && isA[*event.Find](s) && len(s.Replies) == 1
+			ok := v.HeldReplies == 0 && isA[*event.FindOutcome](s) && len(s.Replies) == 1
 			if ok {
 				s.Replies[0] = event.Reply{Ticket: s.Replies[0].Ticket, Problem: event.Busy}
 			}
 			return ok
 		}},
 		"told before who came first": {"InOrder", func(_, _ *trace.View, s *trace.Step) bool {
-			ok := len(s.Replies) == 2 && isA[event.Folded](s)
+			ok := len(s.Replies) == 2 && isA[event.Applied](s)
 			if ok {
 				s.Replies[0], s.Replies[1] = s.Replies[1], s.Replies[0]
 			}
@@ -69,28 +69,28 @@ func unqueued(waits *queue) map[string]illegal {
 		"who left is counted no more": {"CrowdExact", func(_, v *trace.View, s *trace.Step) bool {
 			ok := waits.note(v, s)
 			if ok {
-				v.Held--
+				v.HeldReplies--
 			}
 			return ok
 		}},
 		"told before its turn, while another leaves": {"RightReply", func(b, v *trace.View, s *trace.Step) bool {
 			waits.note(v, s)
-			ok := isA[event.Folded](s) && int(b.Held-v.Held) > len(s.Replies) && len(waits.tickets) > 0
+			ok := isA[event.Applied](s) && int(b.HeldReplies-v.HeldReplies) > len(s.Replies) && len(waits.tickets) > 0
 			if ok {
 				s.Replies = append(s.Replies, event.Reply{Ticket: slices.Max(slices.Collect(maps.Keys(waits.tickets)))})
 			}
 			return ok
 		}},
 		"waits for a frame of others, and for longer": {"Served", func(b, v *trace.View, s *trace.Step) bool {
-			ok := isA[event.Folded](s) && b.Held == v.Held+1 && len(s.Replies) == 1 && s.Replies[0].Problem == event.NonceAhead
+			ok := isA[event.Applied](s) && b.HeldReplies == v.HeldReplies+1 && len(s.Replies) == 1 && s.Replies[0].Problem == event.NonceAhead
 			if ok {
-				s.Replies, v.Held = nil, b.Held
+				s.Replies, v.HeldReplies = nil, b.HeldReplies
 			}
 			return ok
 		}},
 		"lost where somebody has left": {"NoneLost", func(_, v *trace.View, s *trace.Step) bool {
 			waits.note(v, s)
-			ok := isA[event.Folded](s) && v.Folded < waits.left && len(s.Replies) == 1 && s.Replies[0].Problem == event.NonceAhead
+			ok := isA[event.Applied](s) && v.Applied < waits.left && len(s.Replies) == 1 && s.Replies[0].Problem == event.NonceAhead
 			if ok {
 				s.Replies = nil
 			}

@@ -2,13 +2,13 @@ package trace
 
 import (
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // ends counts what became of one who was in, if the end has begun.
-func (d *door) ends(f event.Fate) {
+func (d *door) ends(f event.Completion) {
 	if d.begun {
-		*map[event.Fate]*uint64{event.Done: &d.report.Finished, event.TurnedAway: &d.report.Refused, event.GivenUp: &d.report.Aborted}[f]++
+		*map[event.Completion]*uint64{event.CompletionDone: &d.report.Finished, event.CompletionRejected: &d.report.Rejected, event.CompletionAborted: &d.report.Aborted}[f]++
 	}
 }
 
@@ -16,12 +16,12 @@ func (d *door) ends(f event.Fate) {
 // once; who is in when it is over is given up.
 func (d *door) reported(after *View) error {
 	for _, v := range d.says {
-		if v.Why == event.NotServing {
-			d.ends(event.TurnedAway)
+		if v.Reason == event.RejectNotServing {
+			d.ends(event.CompletionRejected)
 		}
 	}
 	want := d.report
-	if after.Phase == words.Stopped {
+	if after.Phase == types.Stopped {
 		want.Aborted += uint64(d.count(func(g *guest) bool { return g.at != "queued" }))
 	}
 	if after.Report != want {

@@ -7,30 +7,30 @@ import (
 	"time"
 
 	"macronode/chaos/trace"
-	"macronode/core/drain"
 	"macronode/core/event"
-	"macronode/core/idem"
-	"macronode/core/ledger"
+	"macronode/core/gateway/quota"
+	"macronode/core/idempotency"
+	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
-	"macronode/core/quota"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
-const boss words.KeyID = 7
+const boss types.KeyID = 7
 
 func config() node.Config {
 	l := state.Limits{
-		Ledger: ledger.Limits{Accounts: 6, Holdings: 8, Assets: 3, Tenants: 2, TenantAccounts: 6, TenantHoldings: 8, TenantAssets: 3, Holds: 6, TenantHolds: 6, Items: 4,
-			Amount: words.Units(40), Day: words.Units(200), IssueDay: words.Units(4000)},
-		Idem: idem.Limits{Keys: 24, Share: 24, Tenants: 2, TTL: 20 * time.Second, Trail: time.Second},
-		Keys: 8,
+		Ledger: ledger.Limits{Accounts: 6, Holdings: 8, Assets: 3, Tenants: 2, TenantAccounts: 6, TenantHoldings: 8, TenantAssets: 3, Holds: 6, TenantHolds: 6, MaxBatchItems: 4,
+			MaxAmount: types.MinorUnits(40), MaxDailyDebit: types.MinorUnits(200), MaxDailyIssue: types.MinorUnits(4000)},
+		Idempotency: idempotency.Limits{Keys: 24, PerTenant: 24, Tenants: 2, TTL: 20 * time.Second, MinRetention: time.Second},
+		Keys:        8,
 	}
-	return node.Config{State: l, Held: 4, Waiters: 2, Share: 3, Backlog: 40 << 10, Reserve: 4096, Patience: 3 * time.Second,
-		Stall: 200 * time.Millisecond, Fail: 5 * time.Second, Vouch: time.Second, Sweep: time.Second, Start: 3 * time.Second,
-		Drain: drain.Times{LameDuck: 500 * time.Millisecond, Drain: 2 * time.Second, Abort: time.Second},
-		Admit: house(), Quotas: quotas(), Subjects: quota.Limits{Peers: 2, Keys: 4, Tenants: 4}, Pace: 100 * time.Millisecond}
+	return node.Config{State: l, MaxHeldReplies: 4, MaxReplayWaiters: 2, MaxHeldPerTenant: 3, MaxUnsyncedBytes: 40 << 10, MinFreeBytes: 4096, CommitTimeout: 3 * time.Second,
+		StallThreshold: 200 * time.Millisecond, SyncTimeout: 5 * time.Second, HeartbeatInterval: time.Second, SweepInterval: time.Second, StartTimeout: 3 * time.Second,
+		Drain:     drain.Times{LameDuck: 500 * time.Millisecond, Drain: 2 * time.Second, Abort: time.Second},
+		Admission: house(), Quotas: quotas(), QuotaLimits: quota.Limits{Peers: 2, Keys: 4, Tenants: 4}, MaxPacingDelay: 100 * time.Millisecond}
 }
 
 // rig is one life of a node whose disk and clients are chance's.
@@ -40,27 +40,27 @@ type rig struct {
 	watch  func(before, after *trace.View, what *trace.Step) error
 	spoil  func(before, after *trace.View, what *trace.Step) bool // what is seen is changed; true once it was
 	spoilt bool
-	now    words.Now
+	now    types.Now
 	out    event.Effects
 	sizes  []event.Frame
-	waits  []words.Ticket
-	nonces map[string]words.Nonce
-	ticket words.Ticket
+	waits  []types.Ticket
+	nonces map[string]types.Nonce
+	ticket types.Ticket
 	keys   int
-	holds  []words.TxID
+	holds  []types.TxID
 	asked  *event.Request
-	ends   []words.Child // those who were asked to end, and will
+	ends   []types.Service // those who were asked to end, and will
 	steps  int
 	saw    map[string]int
-	index  map[string]event.Seen // what an index would say, of keys and of refs
-	slots  [places]words.Ticket  // who is at the gate
+	index  map[string]event.PriorOutcome // what an index would say, of keys and of refs
+	slots  [places]types.Ticket          // who is at the gate
 
 	gated     bool         // many are at the gate
 	config    *node.Config // nil: config()
 	is        node.Config  // as it was changed
-	strangers map[words.Ticket]bool
-	works     map[words.Ticket]bool                    // were told to go
-	hears     func(event.Event, []event.Verdict) error // each step
+	strangers map[types.Ticket]bool
+	works     map[types.Ticket]bool                     // were told to go
+	hears     func(event.Event, []event.Decision) error // each step
 }
 
 // odds are whether anything goes wrong, and whether the life has an end.
@@ -79,15 +79,15 @@ func (g *rig) live(seed uint64, moves int, o odds) error {
 		c = *g.config
 	}
 	if seed%5 == 1 {
-		c.Admit.Weights[words.Anon] = 0
+		c.Admission.Weights[types.ClassAnon] = 0
 	}
 	g.gated = seed%3 == 1
-	g.is, g.strangers, g.works = c, map[words.Ticket]bool{}, map[words.Ticket]bool{}
-	g.node = node.New(c, state.New(c.State, 1), 1, words.NewDice(seed))
-	g.watch, g.saw, g.nonces = trace.Watch(trace.New(c)), map[string]int{}, map[string]words.Nonce{}
-	g.index = map[string]event.Seen{}
-	g.now = words.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}
-	if err := g.say(event.Boot{Found: event.Recovery{Journal: 9}}, &event.Enrol{Ticket: g.next(), Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Boot: true}}); err != nil {
+	g.is, g.strangers, g.works = c, map[types.Ticket]bool{}, map[types.Ticket]bool{}
+	g.node = node.New(c, state.New(c.State, 1), 1, types.NewRand(seed))
+	g.watch, g.saw, g.nonces = trace.Watch(trace.New(c)), map[string]int{}, map[string]types.Nonce{}
+	g.index = map[string]event.PriorOutcome{}
+	g.now = types.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}
+	if err := g.say(event.Recovered{Recovery: event.Recovery{Journal: 9}}, &event.CreateKey{Ticket: g.next(), Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Bootstrap: true}}); err != nil {
 		return err
 	}
 	if seed%4 > 0 {
@@ -101,7 +101,7 @@ func (g *rig) live(seed uint64, moves int, o odds) error {
 		}
 	}
 	if o.ends {
-		if err := g.say(event.Signal{What: event.Drain}); err != nil {
+		if err := g.say(event.Signal{Kind: event.Drain}); err != nil {
 			return err
 		}
 		for range 60 {
@@ -109,7 +109,7 @@ func (g *rig) live(seed uint64, moves int, o odds) error {
 				return err
 			}
 			if g.r.IntN(30) == 0 {
-				if err := g.say(event.Signal{What: event.Abort}); err != nil {
+				if err := g.say(event.Signal{Kind: event.Abort}); err != nil {
 					return err
 				}
 			}
@@ -121,7 +121,7 @@ func (g *rig) live(seed uint64, moves int, o odds) error {
 	return nil
 }
 
-func (g *rig) next() words.Ticket { g.ticket++; return g.ticket }
+func (g *rig) next() types.Ticket { g.ticket++; return g.ticket }
 
 func (g *rig) move(o odds) error {
 	if g.gated && g.r.IntN(2) == 0 {
@@ -134,21 +134,21 @@ func (g *rig) move(o odds) error {
 		return g.flush()
 	case n < 14:
 		if g.r.IntN(12) == 0 {
-			return g.say(&event.Enrol{Ticket: g.next(), Caller: boss, Tenant: 1, Key: event.Key{ID: words.KeyID(100 + g.ticket), Tenant: 1, Scopes: event.MayRead}})
+			return g.say(&event.CreateKey{Ticket: g.next(), Caller: boss, Tenant: 1, Key: event.Key{ID: types.KeyID(100 + g.ticket), Tenant: 1, Scopes: event.ScopeRead}})
 		}
 		k := fmt.Sprintf("k%d", g.r.IntN(g.keys+1))
-		return g.say(&event.Find{Ticket: g.next(), Caller: boss, Tenant: 1, Key: g.name(k), Upto: g.node.LSN(), Seen: g.index[k]})
+		return g.say(&event.FindOutcome{Ticket: g.next(), Caller: boss, Tenant: 1, Key: g.name(k), IndexedTo: g.node.LSN(), Prior: g.index[k]})
 	case n < 15:
 		if len(g.ends) > 0 {
 			c := g.ends[0]
 			g.ends = g.ends[1:]
-			return g.say(event.ChildDown{Child: c})
+			return g.say(event.ServiceDown{Service: c})
 		}
-		c := words.Child(g.r.IntN(int(words.Children)))
+		c := types.Service(g.r.IntN(int(types.NumServices)))
 		if g.r.IntN(6) == 0 && o.faults {
-			return g.say(event.ChildDown{Child: c})
+			return g.say(event.ServiceDown{Service: c})
 		}
-		return g.say(event.ChildUp{Child: c})
+		return g.say(event.ServiceUp{Service: c})
 	case n < 16:
 		if len(g.waits) > 0 && o.faults {
 			return g.say(event.Cancel{Ticket: g.waits[g.r.IntN(len(g.waits))]})
@@ -164,36 +164,36 @@ func (g *rig) move(o odds) error {
 		}
 		switch g.r.IntN(12) {
 		case 0:
-			return g.say(event.Room{Free: uint64(g.r.IntN(2)) << 20})
+			return g.say(event.DiskFree{Bytes: uint64(g.r.IntN(2)) << 20})
 		case 1:
 			var s event.Status
 			if g.node.Status(&s); s.Durable < s.LSN && g.r.IntN(8) == 0 {
-				return g.say(event.Refused{From: s.Durable + 1, Why: event.SyncFailed})
+				return g.say(event.FlushFailed{From: s.Durable + 1, Fault: event.SyncFailed})
 			}
 		case 2, 3:
-			g.now.Wall += words.Time(g.r.IntN(20_000) - 9_000)
+			g.now.Wall += types.Time(g.r.IntN(20_000) - 9_000)
 		case 4:
-			g.now.Wall += words.Time(g.r.IntN(100_000))
+			g.now.Wall += types.Time(g.r.IntN(100_000))
 			g.now.Synced = g.r.IntN(4) > 0
 		case 5:
-			g.now.Wall += words.Time(g.r.IntN(900) - 300)
+			g.now.Wall += types.Time(g.r.IntN(900) - 300)
 		case 6:
-			return g.say(event.Signal{What: event.AcceptClock})
+			return g.say(event.Signal{Kind: event.AcceptClock})
 		}
-		return g.say(event.Room{Free: 1 << 20})
+		return g.say(event.DiskFree{Bytes: 1 << 20})
 	default:
 		gone := time.Duration([]int{5, 50, 150, 400, 1200}[g.r.IntN(5)]) * time.Millisecond
 		if o.faults && g.r.IntN(8) == 0 {
 			gone = 25 * time.Second
 		}
-		g.now.Mono, g.now.Wall = g.now.Mono.Plus(gone), g.now.Wall.Plus(gone)
+		g.now.Mono, g.now.Wall = g.now.Mono.Add(gone), g.now.Wall.Add(gone)
 		return g.say(event.Tick{})
 	}
 }
 
 func (g *rig) up() error {
-	for c := range words.Children {
-		if err := g.say(event.ChildUp{Child: c}); err != nil {
+	for c := range types.NumServices {
+		if err := g.say(event.ServiceUp{Service: c}); err != nil {
 			return err
 		}
 	}
@@ -214,22 +214,22 @@ func (g *rig) flush() error {
 		}
 	}
 	var s event.Status
-	if g.node.Status(&s); s.Folded < s.Durable && g.r.IntN(3) > 0 {
-		return g.say(event.Folded{Upto: s.Durable})
+	if g.node.Status(&s); s.Applied < s.Durable && g.r.IntN(3) > 0 {
+		return g.say(event.Applied{Upto: s.Durable})
 	}
 	return nil
 }
 
-func (g *rig) name(text string) words.Name {
-	n := words.Name{Text: []byte(text)}
-	r := event.Find{Key: n}
+func (g *rig) name(text string) types.Name {
+	n := types.Name{Text: []byte(text)}
+	r := event.FindOutcome{Key: n}
 	r.Seal()
 	return r.Key
 }
 
 // request asks for something new, or once more for what was asked last.
 func (g *rig) request() *event.Request {
-	r := &event.Request{Ticket: g.next(), Caller: boss, Tenant: 1, Upto: g.node.LSN()}
+	r := &event.Request{Ticket: g.next(), Caller: boss, Tenant: 1, IndexedTo: g.node.LSN()}
 	switch {
 	case g.asked != nil && g.r.IntN(5) == 0:
 		r.Item, r.Key = g.asked.Item, g.asked.Key
@@ -243,7 +243,7 @@ func (g *rig) request() *event.Request {
 		}
 	}
 	r.Seal(nil)
-	r.Seen, r.Used = g.index[string(r.Key.Text)], g.index[string(r.Ref.Text)].ID
+	r.Prior, r.PriorRef = g.index[string(r.Key.Text)], g.index[string(r.Ref.Text)].ID
 	g.asked = r
 	return r
 }
@@ -259,8 +259,8 @@ func (g *rig) indexes(body []byte) {
 		if err != nil {
 			return
 		}
-		seen := event.Seen{Asked: r.Asked, ID: words.NewTxID(9, words.Place{LSN: h.LSN, Index: i}), At: h.At}
-		if r.Keyed() {
+		seen := event.PriorOutcome{Hash: r.Hash, ID: types.NewTxID(9, types.Position{LSN: h.LSN, Index: i}), At: h.At}
+		if r.IsOutcome() {
 			g.index[string(r.Key.Text)] = seen
 		}
 		if len(r.Ref.Text) > 0 {
@@ -270,21 +270,21 @@ func (g *rig) indexes(body []byte) {
 }
 
 func (g *rig) item(i *event.Item, from, to string) {
-	i.Asset, i.Amount = words.Name{Text: []byte("EUR/2")}, words.Units(uint64(1+g.r.IntN(9)))
+	i.Asset, i.Amount = types.Name{Text: []byte("EUR/2")}, types.MinorUnits(uint64(1+g.r.IntN(9)))
 	i.From.Text, i.To.Text = []byte(from), []byte(to)
-	i.Nonce = max(1, g.nonces[from]+words.Nonce([]int{0, 1, 1, 1, 1, 1, 1, 2}[g.r.IntN(8)]))
+	i.Nonce = max(1, g.nonces[from]+types.Nonce([]int{0, 1, 1, 1, 1, 1, 1, 2}[g.r.IntN(8)]))
 	switch n := g.r.IntN(10); {
 	case n < 3 || from == to && n < 8:
-		i.Op, i.From, i.Nonce = event.Issue, words.Name{}, 0
+		i.Op, i.From, i.Nonce = event.Issue, types.Name{}, 0
 		if g.r.IntN(5) == 0 {
 			i.Ref.Text = fmt.Appendf(nil, "r%d", g.keys)
 		}
 	case n < 7:
 		i.Op = event.Transfer
 	case n < 8:
-		i.Op, i.To = event.Burn, words.Name{}
+		i.Op, i.To = event.Burn, types.Name{}
 	case len(g.holds) == 0 || n < 9:
-		i.Op, i.To, i.Until = event.Hold, words.Name{}, g.now.Wall.Plus(time.Duration(1+g.r.IntN(4000))*time.Millisecond)
+		i.Op, i.To, i.ExpiresAt = event.Hold, types.Name{}, g.now.Wall.Add(time.Duration(1+g.r.IntN(4000))*time.Millisecond)
 	default:
 		i.Op, i.Nonce, i.Hold = event.Capture, 0, g.holds[g.r.IntN(len(g.holds))]
 		if from == to {
@@ -305,7 +305,7 @@ func (g *rig) say(events ...event.Event) error {
 func (g *rig) step(in event.Event) error {
 	var before, after trace.View
 	g.node.Status(&before.Status)
-	if before.Phase == words.Stopped {
+	if before.Phase == types.Stopped {
 		return nil
 	}
 	g.out.Reset()
@@ -313,25 +313,25 @@ func (g *rig) step(in event.Event) error {
 	g.node.Status(&after.Status)
 	g.steps++
 	if g.hears != nil {
-		if err := g.hears(in, g.out.Verdicts); err != nil {
+		if err := g.hears(in, g.out.Decisions); err != nil {
 			return err
 		}
 	}
-	s := trace.Step{Now: g.now, In: in, Replies: g.out.Replies, Verdicts: g.out.Verdicts, Childs: g.out.Childs}
+	s := trace.Step{Now: g.now, In: in, Replies: g.out.Replies, Verdicts: g.out.Decisions, Childs: g.out.ServiceCommands}
 	for _, f := range g.out.Frames {
 		s.Frame = g.out.Body(f)
 		g.indexes(s.Frame)
 		g.sizes = append(g.sizes, f)
 	}
 	for _, op := range s.Childs {
-		if op.What != event.StartChild {
-			g.ends = append(g.ends, op.Child)
+		if op.Verb != event.StartService {
+			g.ends = append(g.ends, op.Service)
 		}
 	}
 	if q, ok := in.(*event.Request); ok {
 		g.waits = append(g.waits, q.Ticket)
 		if q.Op == event.Hold && len(s.Frame) > 0 {
-			g.holds = append(g.holds, words.NewTxID(9, words.Place{LSN: after.LSN}))
+			g.holds = append(g.holds, types.NewTxID(9, types.Position{LSN: after.LSN}))
 		}
 		if len(s.Frame) > 0 && q.Nonce > 0 {
 			g.nonces[string(q.From.Text)] = max(g.nonces[string(q.From.Text)], q.Nonce)
@@ -340,12 +340,12 @@ func (g *rig) step(in event.Event) error {
 	for _, v := range s.Verdicts {
 		switch {
 		case g.works[v.Ticket]:
-			g.saw["more "+v.Why.String()]++
-		case v.Why == event.Admitted:
+			g.saw["more "+v.Reason.String()]++
+		case v.Reason == event.Admitted:
 			g.works[v.Ticket] = true
 			g.saw["gate admitted"]++
 		default:
-			g.saw["gate "+v.Why.String()]++
+			g.saw["gate "+v.Reason.String()]++
 			g.slots[v.Ticket.Slot()] = 0
 		}
 	}

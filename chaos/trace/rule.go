@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/quota"
-	"macronode/core/words"
+	"macronode/core/gateway/quota"
+	"macronode/core/types"
 )
 
 // A rule is one quota with its buckets. What is of a key or a tenant is only ever looked at
@@ -28,14 +28,14 @@ type bucket struct {
 // subject is a peer, a key or a tenant; of those who share, and of the instance or a route,
 // there is one.
 type subject struct {
-	peer words.ID
+	peer types.NameHash
 	of   uint64
 }
 
 // A point is an instant, or parts of a nanosecond behind it: of as many as its rule's rate. A
 // unit is whole nanoseconds, so that only a change of its pace leaves any.
 type point struct {
-	at   words.Instant
+	at   types.Instant
 	part uint64
 }
 
@@ -46,7 +46,7 @@ type span struct {
 }
 
 // had is what of a bucket is not yet back.
-func (p point) had(now words.Instant) span {
+func (p point) had(now types.Instant) span {
 	if p.at < now {
 		return span{}
 	}
@@ -54,7 +54,7 @@ func (p point) had(now words.Instant) span {
 }
 
 // back is when so much is back.
-func (s span) back(now words.Instant) point { return point{now.Plus(s.ns), s.part} }
+func (s span) back(now types.Instant) point { return point{now.Add(s.ns), s.part} }
 
 func (s span) none() bool { return s == span{} }
 
@@ -89,7 +89,7 @@ func (s span) less(ns time.Duration) span {
 func newRule(r quota.Rule) rule {
 	q := rule{Rule: r}
 	if r.Rate > 0 {
-		words.Assert(uint64(r.Every)%r.Rate == 0, "trace: a unit is no whole number of nanoseconds")
+		types.Assert(uint64(r.Every)%r.Rate == 0, "trace: a unit is no whole number of nanoseconds")
 		q.one = r.Every / time.Duration(r.Rate)
 		q.full = q.one * time.Duration(r.Burst)
 	}
@@ -97,7 +97,7 @@ func newRule(r quota.Rule) rule {
 }
 
 // keeps takes over what was had by a rule that was in the same place, unless it is another.
-func (r *rule) keeps(was *rule, now words.Instant, note func(string)) bool {
+func (r *rule) keeps(was *rule, now types.Instant, note func(string)) bool {
 	if r.Scope != was.Scope || r.Unit != was.Unit || r.Route != was.Route || r.Rate == 0 || was.Rate == 0 {
 		return false
 	}
@@ -159,20 +159,20 @@ func (r *rule) of(was *rule, parts *big.Int) *big.Int {
 }
 
 // ofInstance reports that a rule paces the instance: an empty place does not.
-func (r *rule) ofInstance() bool { return r.Scope == words.OfInstance && r.Classes != 0 }
+func (r *rule) ofInstance() bool { return r.Scope == types.ScopeInstance && r.Classes != 0 }
 
 // subject is whom a rule counts a request for; false where it does not.
-func (r *rule) subject(in *event.Arrive) (s subject, counts bool) {
+func (r *rule) subject(in *event.Admit) (s subject, counts bool) {
 	switch {
 	case !r.Classes.Has(in.Class):
-	case r.Scope == words.OfPeer:
+	case r.Scope == types.ScopePeer:
 		return subject{peer: in.Peer}, true
-	case r.Scope == words.OfRoute:
+	case r.Scope == types.ScopeRoute:
 		return subject{}, in.Route == r.Route
 	case in.Key == 0:
-	case r.Scope == words.OfKey:
+	case r.Scope == types.ScopeKey:
 		return subject{of: uint64(in.Key)}, true
-	case r.Scope == words.OfTenant:
+	case r.Scope == types.ScopeTenant:
 		return subject{of: uint64(in.Tenant)}, true
 	}
 	return subject{}, false
@@ -180,7 +180,7 @@ func (r *rule) subject(in *event.Arrive) (s subject, counts bool) {
 
 // cost is what a request of so many bytes takes.
 func (r *rule) cost(bytes uint64) time.Duration {
-	if r.Unit == words.Requests {
+	if r.Unit == types.UnitRequests {
 		return r.one
 	}
 	if bytes > uint64((r.full+quota.MaxDebt)/r.one) {
@@ -197,7 +197,7 @@ func (r *rule) wants(used span, bytes uint64) (after span, wait time.Duration) {
 }
 
 // tell is how somebody stands with a rule.
-func (r *rule) tell(v *event.Verdict, number int, used span) {
+func (r *rule) tell(v *event.Decision, number int, used span) {
 	v.Rule, v.Left, v.Reset = uint8(number+1), 0, used.ceil()
 	if r.Rate > 0 && used.ns < r.full {
 		v.Left = uint32((r.full - used.ceil()) / r.one)

@@ -4,15 +4,15 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/quota"
-	"macronode/core/words"
+	"macronode/core/gateway/quota"
+	"macronode/core/types"
 )
 
 // Parts of bodies wait for the quotas of their caller; and where a rule of the instance counts
 // bytes, for their turn.
 
 // due is when something is to be done about a guest.
-func (g *guest) due() words.Instant {
+func (g *guest) due() types.Instant {
 	if g.paused+g.lined > 0 {
 		return min(g.until, g.goes)
 	}
@@ -21,14 +21,14 @@ func (g *guest) due() words.Instant {
 
 // streams: further bytes go at once, or when the quotas of their request have them; what would
 // take longer than it has patience is refused.
-func (d *door) streams(now words.Instant, in *event.Stream) {
+func (d *door) streams(now types.Instant, in *event.ReserveBytes) {
 	i := d.find(in.Ticket)
 	if i < 0 || d.guests[i].at == "queued" || d.guests[i].paused+d.guests[i].lined > 0 {
 		return
 	}
 	g := &d.guests[i]
 	if g.at == "lost" {
-		d.says = append(d.says, refused(event.Verdict{Ticket: g.ticket, Why: event.WaitedLong}))
+		d.says = append(d.says, refused(event.Decision{Ticket: g.ticket, Reason: event.RejectQueueTimeout}))
 		return
 	}
 	if !d.purses.byBytes(&g.in) {
@@ -37,10 +37,10 @@ func (d *door) streams(now words.Instant, in *event.Stream) {
 		return
 	}
 	asked := g.in
-	asked.Bytes = int64(min(max(in.Bytes, 1), d.limits.Quantum))
+	asked.DeclaredBytes = int64(min(max(in.Bytes, 1), d.limits.Quantum))
 	bytes := d.part(&asked)
 	wait, v := d.purses.books(now, g, bytes)
-	if v.Why != event.Admitted {
+	if v.Reason != event.Admitted {
 		v.Ticket = g.ticket
 		d.says = append(d.says, refused(v))
 		if d.count(func(x *guest) bool { return x.flow == g.flow && (x.paused+x.lined > 0 || x.at == "queued") }) > 0 {
@@ -49,7 +49,7 @@ func (d *door) streams(now words.Instant, in *event.Stream) {
 		return
 	}
 	if wait > 0 {
-		g.paused, g.goes = bytes, now.Plus(wait)
+		g.paused, g.goes = bytes, now.Add(wait)
 		return
 	}
 	d.onwards(now, g, bytes)
@@ -57,24 +57,24 @@ func (d *door) streams(now words.Instant, in *event.Stream) {
 
 // onwards has bytes that the quotas of their caller let go wait for their turn, where there are
 // turns; for no longer than its request has patience.
-func (d *door) onwards(now words.Instant, g *guest, bytes uint64) {
+func (d *door) onwards(now types.Instant, g *guest, bytes uint64) {
 	if !d.purses.ofInstance() {
 		g.paced += bytes
 		d.goesOn(g, bytes)
 		return
 	}
-	g.lined, g.goes = bytes, now.Plus(g.in.Patience)
+	g.lined, g.goes = bytes, now.Add(g.in.TimeLeft)
 	d.line.Offer(g.flow, g.ticket.Slot(), int64(min(bytes, d.limits.Quantum)))
 	d.lets(now)
 }
 
 // onward reports that a part is lined, and may go: the instance is owed nothing.
-func (d *door) onward(now words.Instant) bool {
+func (d *door) onward(now types.Instant) bool {
 	return d.count(func(g *guest) bool { return g.lined > 0 }) > 0 && d.purses.paced(now, 0, inBytes) == 0
 }
 
 // nextPart lets the part go whose turn it is.
-func (d *door) nextPart(now words.Instant) {
+func (d *door) nextPart(now types.Instant) {
 	slot, _ := d.line.Next()
 	d.passed = true
 	for i := range d.guests {
@@ -98,12 +98,12 @@ func (d *door) goesOn(g *guest, bytes uint64) {
 	}
 	g.cost += int64(bytes)
 	d.queues[g.facet].Correct(g.flow, -int64(min(bytes, d.limits.Quantum)))
-	d.says = append(d.says, event.Verdict{Ticket: g.ticket, Bytes: bytes})
+	d.says = append(d.says, event.Decision{Ticket: g.ticket, Bytes: bytes})
 }
 
 // resumes is one at work whose time has come: what was paused goes on, what was lined for too
 // long does not; nor does anything when his permit is taken back.
-func (d *door) resumes(now words.Instant, g *guest) {
+func (d *door) resumes(now types.Instant, g *guest) {
 	paused, lined, taken := g.paused, g.lined, g.until <= now
 	g.paused, g.lined = 0, 0
 	if lined > 0 {
@@ -121,7 +121,7 @@ func (d *door) resumes(now words.Instant, g *guest) {
 			d.note("a part of a body waits for its turn in vain")
 		}
 		d.purses.returns(now, g, paused+lined, false)
-		d.says = append(d.says, refused(event.Verdict{Ticket: g.ticket, Why: event.OverPace}))
+		d.says = append(d.says, refused(event.Decision{Ticket: g.ticket, Reason: event.RejectPacingTimeout}))
 	default:
 		d.onwards(now, g, paused)
 	}
@@ -129,7 +129,7 @@ func (d *door) resumes(now words.Instant, g *guest) {
 
 // books charges further bytes of a request, and says how long they wait; v is of the rule for
 // which they would wait too long: then they are not charged.
-func (p *purses) books(now words.Instant, g *guest, bytes uint64) (wait time.Duration, v event.Verdict) {
+func (p *purses) books(now types.Instant, g *guest, bytes uint64) (wait time.Duration, v event.Decision) {
 	var after [quota.MaxRules]span
 	refuses := -1
 	each := func(do func(i int, r *rule, to *point)) {
@@ -138,10 +138,10 @@ func (p *purses) books(now words.Instant, g *guest, bytes uint64) (wait time.Dur
 			r := &p.rules[i]
 			s, counts := r.subject(&g.in)
 			switch {
-			case !counts || r.Unit != words.Bytes || r.Scope == words.OfInstance:
+			case !counts || r.Unit != types.UnitBytes || r.Scope == types.ScopeInstance:
 			case r.Rate == 0:
 				do(i, r, nil)
-			case r.Scope == words.OfPeer && shares:
+			case r.Scope == types.ScopePeer && shares:
 				do(i, r, &r.common)
 			default:
 				do(i, r, p.bucket(r, s, now))
@@ -162,10 +162,10 @@ func (p *purses) books(now words.Instant, g *guest, bytes uint64) (wait time.Dur
 			refuses, wait = i, of
 		}
 	})
-	if wait > g.in.Patience {
-		v.Why = event.OverQuota
+	if wait > g.in.TimeLeft {
+		v.Reason = event.RejectQuotaExceeded
 		if wait < time.Duration(quota.Never) {
-			v.Retry = wait
+			v.RetryAfter = wait
 		}
 		each(func(i int, r *rule, to *point) {
 			if i == refuses && to != nil {
@@ -191,20 +191,20 @@ func (p *purses) books(now words.Instant, g *guest, bytes uint64) (wait time.Dur
 
 // held is how much of what somebody has had by a rule is charged and does not go yet: it keeps
 // nobody out who comes.
-func (d *door) held(now words.Instant, at int, in *event.Arrive) time.Duration {
+func (d *door) held(now types.Instant, at int, in *event.Admit) time.Duration {
 	r := &d.purses.rules[at]
-	if r.Unit != words.Bytes || r.Shadow {
+	if r.Unit != types.UnitBytes || r.Shadow {
 		return 0
 	}
 	s, _ := r.subject(in)
-	common := r.Scope == words.OfPeer && d.purses.sharesPeer(now, in, inAll)
+	common := r.Scope == types.ScopePeer && d.purses.sharesPeer(now, in, inAll)
 	bytes := uint64(0)
 	for i := range d.guests {
 		g := &d.guests[i]
 		other, counts := r.subject(&g.in)
 		switch {
 		case g.paused == 0 || !counts || g.later>>at&1 == 1 && g.part-g.old < g.paused:
-		case r.Scope == words.OfPeer && g.common != common, !common && other != s:
+		case r.Scope == types.ScopePeer && g.common != common, !common && other != s:
 		default:
 			bytes += g.paused
 		}

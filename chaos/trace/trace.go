@@ -16,7 +16,7 @@ import (
 
 	"macronode/core/event"
 	"macronode/core/node"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A View is what can be seen of a node between two steps.
@@ -24,11 +24,11 @@ type View struct{ event.Status }
 
 // A Step is an event and what came of it: of a turn's effects, those of this step alone.
 type Step struct {
-	Now      words.Now
+	Now      types.Now
 	In       event.Event
 	Replies  []event.Reply
-	Verdicts []event.Verdict
-	Childs   []event.ChildOp
+	Verdicts []event.Decision
+	Childs   []event.ServiceCommand
 	Frame    []byte // the body of the one frame; none is empty
 }
 
@@ -103,13 +103,13 @@ func (t *Trace) Around() (before, after *View) { return &t.before, &t.after }
 // Before and After stand around each step of n that is watched. Out is the turn's.
 func (t *Trace) Before(n *node.Node, out *event.Effects) {
 	n.Status(&t.before.Status)
-	t.at = marks{len(out.Frames), len(out.Replies), len(out.Verdicts), len(out.Childs)}
+	t.at = marks{len(out.Frames), len(out.Replies), len(out.Decisions), len(out.ServiceCommands)}
 }
 
 // After says what the step was that no specification has.
-func (t *Trace) After(n *node.Node, now words.Now, in event.Event, out *event.Effects) error {
+func (t *Trace) After(n *node.Node, now types.Now, in event.Event, out *event.Effects) error {
 	n.Status(&t.after.Status)
-	s := Step{Now: now, In: in, Replies: out.Replies[t.at.replies:], Verdicts: out.Verdicts[t.at.verdicts:], Childs: out.Childs[t.at.childs:]}
+	s := Step{Now: now, In: in, Replies: out.Replies[t.at.replies:], Verdicts: out.Decisions[t.at.verdicts:], Childs: out.ServiceCommands[t.at.childs:]}
 	switch frames := out.Frames[t.at.frames:]; len(frames) {
 	case 0:
 	case 1:
@@ -121,15 +121,15 @@ func (t *Trace) After(n *node.Node, now words.Now, in event.Event, out *event.Ef
 }
 
 // ticket is whose request an event is; 0: nobody's.
-func ticket(in event.Event) words.Ticket {
+func ticket(in event.Event) types.Ticket {
 	switch in := in.(type) { //nolint:gochecksumtype // the others are nobody's
 	case *event.Request:
 		return in.Ticket
-	case *event.Find:
+	case *event.FindOutcome:
 		return in.Ticket
-	case *event.Enrol:
+	case *event.CreateKey:
 		return in.Ticket
-	case *event.Revoke:
+	case *event.RevokeKey:
 		return in.Ticket
 	default:
 		return 0

@@ -11,7 +11,7 @@ import (
 	"macronode/chaos/trace"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // TestLegal: every step of a node, well or not, to its end or not, is one of the
@@ -64,7 +64,7 @@ func edit(s *trace.Step, change func(*record.Record) bool) bool {
 }
 
 // reframe has a frame begin otherwise, and say nothing: what it says is held last.
-func reframe(s *trace.Step, change func(*record.Head)) bool {
+func reframe(s *trace.Step, change func(*record.Header)) bool {
 	if len(s.Frame) == 0 {
 		return false
 	}
@@ -136,7 +136,7 @@ func TestIllegal(t *testing.T) {
 	for name, c := range illegals(&waits) {
 		t.Run(name, func(t *testing.T) {
 			for seed := range uint64(900) {
-				waits = queue{tickets: map[words.Ticket]bool{}}
+				waits = queue{tickets: map[types.Ticket]bool{}}
 				g := rig{spoil: c.spoil}
 				err := g.live(seed, 200, odds{faults: seed%3 != 0, ends: true})
 				if !g.spoilt {
@@ -165,8 +165,8 @@ func BenchmarkSteps(b *testing.B) {
 		one := seen{*before, *after, *s}
 		one.step.Frame = append([]byte(nil), s.Frame...)
 		one.step.Replies = append([]event.Reply(nil), s.Replies...)
-		one.step.Verdicts = append([]event.Verdict(nil), s.Verdicts...)
-		one.step.Childs = append([]event.ChildOp(nil), s.Childs...)
+		one.step.Verdicts = append([]event.Decision(nil), s.Verdicts...)
+		one.step.Childs = append([]event.ServiceCommand(nil), s.Childs...)
 		all = append(all, one)
 		return false
 	}

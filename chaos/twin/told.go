@@ -7,23 +7,23 @@ import (
 	"fmt"
 	"strings"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Told is what matters of a receipt, or of a refusal that was kept.
 type Told struct {
-	At words.Place
+	At types.Position
 
 	Op, From, To, Asset, Ref string
 	Amount                   string
 	Nonce                    uint64
-	Seq                      words.Seq
-	Hold                     words.TxID
+	Seq                      types.Seq
+	Hold                     types.TxID
 	Expires                  string
 
 	Code     string // of a refusal
 	Expected uint64
-	Used     words.TxID // who has the ref
+	Used     types.TxID // who has the ref
 	Index    uint16     // of a batch: whose refusal it is
 }
 
@@ -39,7 +39,7 @@ type wire struct {
 	Op, From, To, Asset, Ref string
 	Amount                   string `json:"amount_minor"`
 	Nonce                    uint64
-	Seq                      words.Seq
+	Seq                      types.Seq
 	Hold                     string `json:"hold_id"`
 	Expires                  string `json:"expires_at"`
 	TxID                     string
@@ -57,7 +57,7 @@ func (w *wire) told() (t Told, err error) {
 		if err != nil {
 			return t, err
 		}
-		t = Told{At: id.Place(), Op: w.Op, From: w.From, To: w.To, Asset: w.Asset, Ref: w.Ref, Amount: w.Amount, Nonce: w.Nonce, Seq: w.Seq, Expires: w.Expires}
+		t = Told{At: id.Position(), Op: w.Op, From: w.From, To: w.To, Asset: w.Asset, Ref: w.Ref, Amount: w.Amount, Nonce: w.Nonce, Seq: w.Seq, Expires: w.Expires}
 		if w.Hold != "" {
 			t.Hold, err = parse(w.Hold, "hold_")
 		}
@@ -67,7 +67,7 @@ func (w *wire) told() (t Told, err error) {
 	if err != nil {
 		return t, err
 	}
-	t = Told{At: id.Place(), Code: w.Code, Expected: w.Expected, Index: w.Index}
+	t = Told{At: id.Position(), Code: w.Code, Expected: w.Expected, Index: w.Index}
 	if w.TxID != "" {
 		t.Used, err = parse(w.TxID, "tx_")
 	}
@@ -77,7 +77,7 @@ func (w *wire) told() (t Told, err error) {
 // ErrID says that a text names no record.
 var ErrID = errors.New("twin: an id that is none")
 
-func parse(text, prefix string) (id words.TxID, err error) {
+func parse(text, prefix string) (id types.TxID, err error) {
 	digits, ok := strings.CutPrefix(text, prefix)
 	if n, err := hex.Decode(id[:], []byte(digits[:min(len(digits), 2*len(id))])); !ok || err != nil || n != len(id) || len(digits) != 2*n {
 		return id, fmt.Errorf("%w: %q", ErrID, text)
@@ -86,18 +86,18 @@ func parse(text, prefix string) (id words.TxID, err error) {
 }
 
 // ParseHold reads the name of a hold.
-func ParseHold(text string) (words.TxID, error) { return parse(text, "hold_") }
+func ParseHold(text string) (types.TxID, error) { return parse(text, "hold_") }
 
 // Gist is what matters of an answer, and where it says that it stands: a batch stands
 // before its items.
-func Gist(answer []byte) (what string, at words.Place, err error) {
+func Gist(answer []byte) (what string, at types.Position, err error) {
 	var said struct {
 		wire
 		Receipts []wire
 		Results  []struct{ Receipt, Problem *wire }
 	}
 	if err := json.Unmarshal(answer, &said); err != nil {
-		return "", words.Place{}, err
+		return "", types.Position{}, err
 	}
 	all := said.Receipts
 	for _, r := range said.Results {
@@ -114,10 +114,10 @@ func Gist(answer []byte) (what string, at words.Place, err error) {
 	for i := range all {
 		t, err := all[i].told()
 		if err != nil {
-			return "", words.Place{}, err
+			return "", types.Position{}, err
 		}
 		if lines = append(lines, t.String()); i == 0 {
-			at = words.Place{LSN: t.At.LSN, Index: t.At.Index - 1}
+			at = types.Position{LSN: t.At.LSN, Index: t.At.Index - 1}
 		}
 	}
 	return strings.Join(lines, "; "), at, nil
@@ -128,7 +128,7 @@ type Balance struct {
 	Amount    string    `json:"amount_minor"`
 	Held      string    `json:"held_minor"`
 	Available string    `json:"available_minor"`
-	Seq       words.Seq `json:"as_of_seq"`
+	Seq       types.Seq `json:"as_of_seq"`
 	Next      uint64    `json:"next_nonce"`
 }
 

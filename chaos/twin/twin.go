@@ -1,6 +1,6 @@
 // Package twin answers what clients ask about money, as the contract says and in the
 // journal's order: the dumb ledger, with the words of each answer around it. It shares no
-// code with what it is held against but core/words.
+// code with what it is held against but core/types.
 package twin
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/ledger"
 )
 
@@ -26,42 +26,42 @@ const (
 // An Ask is what somebody asked.
 type Ask struct {
 	Kind   Kind
-	Tenant words.Tenant
+	Tenant types.Tenant
 	Atomic bool       // a batch of all or nothing
 	Items  []Item     // of a Look the account and its asset, of a Lapse the hold
-	At     words.Time // of a Look: of the frame that it saw
+	At     types.Time // of a Look: of the frame that it saw
 }
 
 // An Item is one operation, in the words of a body.
 type Item struct {
 	Op, From, To, Asset, Ref string
 	Amount                   string // digits; empty where none is said
-	Nonce                    words.Nonce
-	Until                    words.Time
-	Hold                     words.TxID // that is captured or released; its holder may be left out
+	Nonce                    types.Nonce
+	Until                    types.Time
+	Hold                     types.TxID // that is captured or released; its holder may be left out
 }
 
 // A Twin is everybody's money, and what became of refs.
 type Twin struct {
-	Journal words.JournalID
-	Time    func(words.LSN) words.Time // of a frame
+	Journal types.JournalID
+	Time    func(types.LSN) types.Time // of a frame
 
 	books *ledger.State
-	refs  map[ref]words.TxID // who has them
+	refs  map[ref]types.TxID // who has them
 }
 
 type ref struct {
-	tenant words.Tenant
+	tenant types.Tenant
 	name   string
 }
 
 // New has seen nothing.
-func New(l ledger.Limits, journal words.JournalID, time func(words.LSN) words.Time) *Twin {
-	return &Twin{Journal: journal, Time: time, books: ledger.New(l), refs: map[ref]words.TxID{}}
+func New(l ledger.Limits, journal types.JournalID, time func(types.LSN) types.Time) *Twin {
+	return &Twin{Journal: journal, Time: time, books: ledger.New(l), refs: map[ref]types.TxID{}}
 }
 
 // Step does what is asked, of a record at a place, and says what should be answered.
-func (w *Twin) Step(at words.Place, q *Ask) (answer string, changed bool) {
+func (w *Twin) Step(at types.Position, q *Ask) (answer string, changed bool) {
 	was := w.books.Seq(q.Tenant)
 	switch q.Kind {
 	case Look:
@@ -89,7 +89,7 @@ func (w *Twin) balance(q *Ask) Balance {
 
 // batch does its items in order, one record each behind its own. One of all or nothing is
 // the problem of the first that is refused, and then nothing of it was done.
-func (w *Twin) batch(at words.Place, q *Ask) string {
+func (w *Twin) batch(at types.Position, q *Ask) string {
 	before := w.books
 	if q.Atomic {
 		w.books = before.Clone()
@@ -97,7 +97,7 @@ func (w *Twin) batch(at words.Place, q *Ask) string {
 	var lines []string
 	var named []ref
 	for n, i := range q.Items {
-		t := w.one(words.Place{LSN: at.LSN, Index: at.Index + 1 + uint16(n)}, q.Tenant, i)
+		t := w.one(types.Position{LSN: at.LSN, Index: at.Index + 1 + uint16(n)}, q.Tenant, i)
 		if q.Atomic && t.Code != "" {
 			w.books = before
 			for _, r := range named {
@@ -118,8 +118,8 @@ func (w *Twin) batch(at words.Place, q *Ask) string {
 }
 
 // one does an operation whose record stands at a place.
-func (w *Twin) one(at words.Place, of words.Tenant, i Item) Told {
-	id := words.NewTxID(w.Journal, at)
+func (w *Twin) one(at types.Position, of types.Tenant, i Item) Told {
+	id := types.NewTxID(w.Journal, at)
 	o := ledger.Op{At: w.Time(at.LSN), Tenant: of, Kind: i.Op, From: i.From, To: i.To, Asset: i.Asset,
 		Nonce: i.Nonce, Until: i.Until, Hold: i.Hold}
 	if i.Amount != "" {
@@ -132,7 +132,7 @@ func (w *Twin) one(at words.Place, of words.Tenant, i Item) Told {
 	if i.Op == "release" {
 		i.Amount = h.Amount.String()
 	}
-	if i.From == "" && i.Hold != (words.TxID{}) {
+	if i.From == "" && i.Hold != (types.TxID{}) {
 		o.From, o.Asset = h.From, h.Asset
 	}
 	who, used := w.refs[ref{of, i.Ref}]

@@ -3,20 +3,20 @@
 // chance likes.
 package world
 
-import "macronode/core/words"
+import "macronode/core/types"
 
 // A Chooser decides where chance does: a number in [0, n). 0 is the dull answer. A
 // run is all that was answered, in order: a Log.
 type Chooser interface{ Choose(site string, n int) int }
 
 // Seeded rolls dice.
-type Seeded struct{ Dice words.Dice }
+type Seeded struct{ Dice types.Rand }
 
 // NewSeeded answers the same for the same seed, for ever.
-func NewSeeded(seed uint64) *Seeded { return &Seeded{Dice: words.NewDice(seed)} }
+func NewSeeded(seed uint64) *Seeded { return &Seeded{Dice: types.NewRand(seed)} }
 
 // Choose rolls.
-func (s *Seeded) Choose(_ string, n int) int { return int(s.Dice.Below(uint64(n))) }
+func (s *Seeded) Choose(_ string, n int) int { return int(s.Dice.Uint64n(uint64(n))) }
 
 // Dull never surprises.
 type Dull struct{}
@@ -55,7 +55,7 @@ func (o *Odometer) Choose(site string, n int) int {
 		o.digits = append(o.digits, Choice{Site: site, N: n})
 	}
 	d := o.digits[o.at]
-	words.Assert(d.Site == site && d.N == n, "world: the same answers led elsewhere")
+	types.Assert(d.Site == site && d.N == n, "world: the same answers led elsewhere")
 	o.at++
 	return d.Got
 }

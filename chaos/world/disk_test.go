@@ -8,13 +8,13 @@ import (
 	"syscall"
 	"testing"
 
-	"macronode/adapters/contract"
 	"macronode/adapters/fs"
+	"macronode/adapters/fstest"
 	"macronode/chaos/world"
 )
 
 func TestContract(t *testing.T) {
-	contract.FS(t, func(*testing.T) fs.FS { return world.NewDisk() })
+	fstest.FS(t, func(*testing.T) fs.FS { return world.NewDisk() })
 }
 
 func must(t *testing.T, err error) {

@@ -3,12 +3,12 @@ package world
 import (
 	"slices"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // priority is dice that are loaded at some sites.
 type priority struct {
-	dice  words.Dice
+	dice  types.Rand
 	depth int
 	sites []string
 	ranks map[string]*ranks
@@ -27,7 +27,7 @@ const epoch = 300 // answers in which the changes of a site fall
 // liked best becomes the one liked least. So a run in which one side is starved for long,
 // and then another, is not as rare as with dice. Elsewhere it rolls dice.
 func Priority(seed uint64, depth int, sites ...string) Chooser {
-	return &priority{dice: words.NewDice(seed), depth: depth, sites: sites, ranks: map[string]*ranks{}}
+	return &priority{dice: types.NewRand(seed), depth: depth, sites: sites, ranks: map[string]*ranks{}}
 }
 
 // Choose rolls.
@@ -54,7 +54,7 @@ func (p *priority) Choose(site string, n int) int {
 	return r.order[p.roll(n)]
 }
 
-func (p *priority) roll(n int) int { return int(p.dice.Below(uint64(n))) }
+func (p *priority) roll(n int) int { return int(p.dice.Uint64n(uint64(n))) }
 
 // span is how long it is until the next change.
 func (p *priority) span() int { return 1 + p.roll(2*epoch/(p.depth+1)) }

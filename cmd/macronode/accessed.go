@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"macronode/adapters/access"
+	"macronode/adapters/accesslog"
 	"macronode/adapters/decisions"
 	"macronode/core/event"
 )
@@ -15,7 +15,7 @@ import (
 // that, and waits a second at most for what is not written: a log that takes nothing must
 // not keep the node.
 func (l *life) startAccess() (end func()) {
-	l.access = access.New(l.log.Handler())
+	l.access = accesslog.New(l.log.Handler())
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -43,7 +43,7 @@ func accessed(d *decisions.Decision, in, out uint64) []slog.Attr {
 	if d.Sent != "" {
 		all = append(all, slog.String("request_id", d.Sent))
 	}
-	if d.Why == event.OverQuota.String() {
+	if d.Why == event.RejectQuotaExceeded.String() {
 		all = append(all, slog.String("quota", d.Rule))
 	}
 	if len(d.Shadow) > 0 {

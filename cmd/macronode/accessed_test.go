@@ -112,9 +112,9 @@ func TestAStreamIsCutByTheEnd(t *testing.T) {
 	}
 }
 
-// TestABreakerIsTold: who reads the log alone learns that an upstream is left alone, and
+// TestOpenCircuitDegrades: who reads the log alone learns that an upstream is left alone, and
 // that it is not any more, each once.
-func TestABreakerIsTold(t *testing.T) {
+func TestOpenCircuitDegrades(t *testing.T) {
 	var text strings.Builder
 	l := &life{log: slog.New(slog.NewTextHandler(&text, nil))}
 	l.edition.Store(&edition{numbers: numbering{upstreams: slots{names: []string{"a", "", "c"}}}})

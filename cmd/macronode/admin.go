@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"macronode/adapters/adminapi"
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // adminHandler is the node as its operators see it.
@@ -28,12 +28,12 @@ func (l *life) adminHandler() http.Handler {
 }
 
 // want carries an operator's wish to the node.
-func (l *life) want(what event.Signals) { l.ear.say(context.Background(), event.Signal{What: what}) }
+func (l *life) want(what event.SignalKind) { l.ear.say(context.Background(), event.Signal{Kind: what}) }
 
 // authorizeAdmin checks a credential of the admin listener other than the token of run.json,
 // and returns its holder for the log.
 func (l *life) authorizeAdmin(credential string) (holder string, ok bool) {
-	if k, err := rundir.ParseKey(credential); err == nil {
+	if k, err := nodedir.ParseKey(credential); err == nil {
 		return "key " + k.String(), l.isAdminKey(k)
 	}
 	token, err := l.edition.Load().admin.readToken()
@@ -47,13 +47,13 @@ func (l *life) authorizeAdmin(credential string) (holder string, ok bool) {
 // isAdminKey reports whether a key may operate the node: a valid key of the default tenant
 // with scope admin, not limited to some accounts or assets. Until the journal is read, no
 // key is.
-func (l *life) isAdminKey(k rundir.Key) bool {
+func (l *life) isAdminKey(k nodedir.Key) bool {
 	at := l.ear.status().At
 	known, found := l.follower.Find(k.ID)
 	hash := k.Hash()
 	return at > 0 && found && subtle.ConstantTimeCompare(hash[:], known.Hash[:]) == 1 &&
 		!known.Revoked && (known.Expires == 0 || at < known.Expires) &&
-		known.Tenant == words.DefaultTenant && known.Scopes&event.MayAdmin != 0 && known.Accounts.Any() && known.Assets.Any()
+		known.Tenant == types.DefaultTenant && known.Scopes&event.ScopeAdmin != 0 && known.Accounts.CoversAll() && known.Assets.CoversAll()
 }
 
 const (

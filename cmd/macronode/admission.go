@@ -12,26 +12,26 @@ import (
 	"macronode/adapters/httpapi"
 	"macronode/adapters/loop"
 	"macronode/adapters/proxy"
-	"macronode/core/admit"
 	"macronode/core/digest"
 	"macronode/core/event"
-	"macronode/core/quota"
-	"macronode/core/words"
+	"macronode/core/gateway/admission"
+	"macronode/core/gateway/quota"
+	"macronode/core/types"
 )
 
 // gateOf is who may come in, who may wait, and where requests go on to: the gate of an edition
 // whose numbers are is, behind another.
-func gateOf(c *config.Config, is numbering, before *edition) event.Gate {
+func gateOf(c *config.Config, is numbering, before *edition) event.Policy {
 	q := &c.Queue
-	g := event.Gate{Version: before.gate.Version + 1, Quotas: quotas(c, is), Fresh: is.rules.fresh(before.numbers.rules),
-		Quantum: uint64(q.Quantum), Wait: q.MaxWait, Pace: q.Pace,
-		Weights: [words.Classes]uint64{words.Internal: uint64(q.Weights.Internal), words.Authed: uint64(q.Weights.Authed), words.Anon: uint64(q.Weights.Anon)},
+	g := event.Policy{Version: before.gate.Version + 1, Quotas: quotas(c, is), ResetQuotas: is.rules.fresh(before.numbers.rules),
+		Quantum: uint64(q.Quantum), MaxWait: q.MaxWait, MaxPacingDelay: q.Pace,
+		Weights: [types.NumClasses]uint64{types.ClassInternal: uint64(q.Weights.Internal), types.ClassAuthed: uint64(q.Weights.Authed), types.ClassAnon: uint64(q.Weights.Anon)},
 		Routes:  routeLimits(c, is), Upstreams: upstreams(c, is, before)}
 	for f, of := range rooms(c) {
-		g.Facets[f] = event.FacetRoom{Permits: of.permits, Queue: of.queue, Flow: max(1, of.queue*q.Flow/100),
+		g.Facets[f] = event.FacetLimits{Permits: of.permits, Queue: of.queue, PerFlow: max(1, of.queue*q.Flow/100),
 			ClassPermits: classPermits(c, of.permits), FlowPermits: max(1, of.permits*c.Permits.Flow/100)}
-		for class := range words.Classes {
-			g.Facets[f].Class[class] = max(1, of.queue*q.Class/100)
+		for class := range types.NumClasses {
+			g.Facets[f].PerClass[class] = max(1, of.queue*q.Class/100)
 		}
 	}
 	return g
@@ -40,21 +40,21 @@ func gateOf(c *config.Config, is numbering, before *edition) event.Gate {
 // A facetRoom is how many requests of a facet may be at work, and may wait.
 type facetRoom struct{ permits, queue int }
 
-func rooms(c *config.Config) [words.Facets]facetRoom {
+func rooms(c *config.Config) [types.NumFacets]facetRoom {
 	q, p := &c.Queue, &c.Permits
-	return [words.Facets]facetRoom{words.Money: {p.Money, q.Money}, words.Lists: {p.Lists, q.Lists}, words.Beyond: {p.Beyond, q.Beyond}, words.Streams: {p.Streams, q.Streams}}
+	return [types.NumFacets]facetRoom{types.FacetWallet: {p.Money, q.Money}, types.FacetQuery: {p.Lists, q.Lists}, types.FacetProxy: {p.Beyond, q.Beyond}, types.Streams: {p.Streams, q.Streams}}
 }
 
 // classPermits returns how many of so many permits each class may have, together with the
 // classes behind it.
-func classPermits(c *config.Config, permits int) [words.Classes]int {
+func classPermits(c *config.Config, permits int) [types.NumClasses]int {
 	authed := max(1, permits*(100-c.Permits.Internal)/100)
-	return [words.Classes]int{words.Internal: permits, words.Authed: authed, words.Anon: min(authed, max(1, permits*c.Permits.Anon/100))}
+	return [types.NumClasses]int{types.ClassInternal: permits, types.ClassAuthed: authed, types.ClassAnon: min(authed, max(1, permits*c.Permits.Anon/100))}
 }
 
 // admitted is what of who may be in no change moves: all the places that there are.
-func admitted(c *config.Config) admit.Limits {
-	return admit.Limits{Least: least, Grace: time.Second, Places: passes(c).All()}
+func admitted(c *config.Config) admission.Limits {
+	return admission.Limits{Least: least, Grace: time.Second, Places: passes(c).All()}
 }
 
 const least = 4 << 10 // bytes that a request costs its flow at least
@@ -75,7 +75,7 @@ func quotas(c *config.Config, is numbering) []event.Quota {
 			route = uint16(httpapi.Endpoints() + is.route[at])
 		}
 		rules[is.rule[i]] = event.Quota{Scope: q.Scope, Route: route, Unit: q.Unit(), Rate: units, Every: every, Burst: q.Burst.Units,
-			Classes: quota.Of(q.Classes...), Shadow: q.Shadow}
+			Classes: quota.ClassSetOf(q.Classes...), Shadow: q.Shadow}
 	}
 	return rules
 }
@@ -87,7 +87,7 @@ func policies(c *config.Config, n numbering) []httpapi.Policy {
 		q := &c.Quotas[i]
 		units, every := q.Rate()
 		window := time.Duration(float64(every) / float64(max(units, 1)) * float64(q.Burst.Units))
-		all[n.rule[i]] = httpapi.Policy{Name: quotaName(c, i+1), Quota: q.Burst.Units, Window: window, Bytes: q.Unit() == words.Bytes}
+		all[n.rule[i]] = httpapi.Policy{Name: quotaName(c, i+1), Quota: q.Burst.Units, Window: window, Bytes: q.Unit() == types.UnitBytes}
 	}
 	return all
 }
@@ -124,7 +124,7 @@ func (k keeps) Keep(d httpapi.Decision) {
 	v := &d.Verdict
 	out := decisions.Decision{ID: d.ID, Sent: d.Sent, At: time.UnixMilli(int64(d.At)).UTC(), Route: d.Route, Class: d.Class.String(), Facet: d.Facet.String(),
 		Tenant: uint32(d.Tenant), Peer: d.Peer, Status: d.Status, Code: d.Code, Why: whyOf(&d), Left: v.Left,
-		ResetMS: v.Reset.Milliseconds(), RetryMS: v.Retry.Milliseconds(), Ahead: v.Ahead, WaitedUS: v.Waited.Microseconds(),
+		ResetMS: v.Reset.Milliseconds(), RetryMS: v.RetryAfter.Milliseconds(), Ahead: v.Ahead, WaitedUS: v.Waited.Microseconds(),
 		Bytes: d.In + d.Out, Full: d.Full, Matched: d.Way, TookUS: d.Took.Microseconds(), Config: d.Under.Version, Method: d.Method, Path: d.Path,
 		Cut: d.Cut, Because: d.Lacks, Unmet: namesOf(d.Unmet), Ailing: namesOf(d.Ailing), Told: d.Again}
 	for i, q := range d.Under.Quotas {
@@ -154,7 +154,7 @@ func (k keeps) Keep(d httpapi.Decision) {
 // countQuotas counts a request with the quota that refused it, and with those in shadow that
 // would have.
 func (k keeps) countQuotas(d *decisions.Decision) {
-	if d.Why == event.OverQuota.String() {
+	if d.Why == event.RejectQuotaExceeded.String() {
 		if q, ok := k.metrics.Quota(d.Rule); ok {
 			q.Refused()
 		}
@@ -172,7 +172,7 @@ func whyOf(d *httpapi.Decision) string {
 	if d.Code == httpapi.Gone {
 		return httpapi.Gone
 	}
-	return d.Verdict.Why.String()
+	return d.Verdict.Reason.String()
 }
 
 // decision is what is kept of a request.
@@ -182,31 +182,31 @@ func (l *life) decision(id string) (any, bool) { return l.decisions.Find(id) }
 func (l *life) showGate() {
 	g, limits := l.desk.Gate, l.edition.Load().gate.Facets
 	l.show("passes", func() (depth, limit int) {
-		for c := range words.Classes {
+		for c := range types.NumClasses {
 			depth += g.In(c)
 		}
 		return depth, g.Size()
 	})
 	l.show("settled", g.Settled)
-	l.show("waits_parts", func() (depth, limit int) { return int(l.ear.status().Lined), g.Size() })
+	l.show("waits_parts", func() (depth, limit int) { return int(l.ear.status().PacedParts), g.Size() })
 	l.show("asks", l.desk.Asks.Asking)
 	l.show("inflaters", l.inflaters.Depth)
 	l.show("decisions", l.decisions.Kept)
-	for f := range words.Facets {
+	for f := range types.NumFacets {
 		l.show("waits_"+f.String(), func() (depth, limit int) {
 			for _, n := range l.ear.status().Queued[f] {
 				depth += int(n)
 			}
 			return depth, limits[f].Queue
 		})
-		l.metrics.Sample("semaphore_inflight", func() float64 { return float64(l.ear.status().Out[f]) }, f.String())
-		for c := range words.Classes {
+		l.metrics.Sample("semaphore_inflight", func() float64 { return float64(l.ear.status().Permits[f]) }, f.String())
+		for c := range types.NumClasses {
 			l.metrics.Sample("fq_queued", func() float64 { return float64(l.ear.status().Queued[f][c]) }, f.String(), c.String())
 		}
 	}
-	for c := range words.Classes {
+	for c := range types.NumClasses {
 		l.metrics.Sample("fq_inflight", func() float64 { return float64(g.In(c)) }, c.String())
-		l.metrics.Sample("fq_tokens", func() float64 { return float64(l.ear.status().Saved[c]) }, c.String())
+		l.metrics.Sample("fq_tokens", func() float64 { return float64(l.ear.status().Deficits[c]) }, c.String())
 	}
-	l.metrics.Sample("permits_taken_total", func() float64 { return float64(l.ear.status().Taken) })
+	l.metrics.Sample("permits_taken_total", func() float64 { return float64(l.ear.status().PermitsRevoked) })
 }

@@ -18,12 +18,12 @@ import (
 	"macronode/adapters/durable"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
 	"macronode/core/event"
-	rendered "macronode/core/receipt"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	rendered "macronode/core/wallet/receipt"
 )
 
 type (
@@ -113,7 +113,7 @@ func (v *backupCmd) Run(c *console) (err error) {
 
 // noteLoss writes into the directory of a copy which frames were durable and are not in it, so that
 // nobody takes it for whole.
-func noteLoss(to fs.Dir, cut backup.Cut, known words.LSN) error {
+func noteLoss(to fs.Dir, cut backup.Cut, known types.LSN) error {
 	if cut.LSN < known {
 		return cannot(durable.Mark{Journal: cut.Journal, LSN: known}.Write(to, durable.Name))
 	}
@@ -154,8 +154,8 @@ func placeFor(to, data string) error {
 
 // durable is the last frame that no crash takes: of the node that runs, by its own word;
 // where none runs, the journal's end, with a lock that keeps one from beginning.
-func (c *console) durable(ctx context.Context, cfg *config.Config) (upto words.LSN, lock io.Closer, damaged bool, err error) {
-	is, err := rundir.Read(cfg.Data)
+func (c *console) durable(ctx context.Context, cfg *config.Config) (upto types.LSN, lock io.Closer, damaged bool, err error) {
+	is, err := nodedir.Read(cfg.Data)
 	if err != nil {
 		lock, err := fs.Hold(fs.Dir(cfg.Data), thisBuild().Version)
 		if err != nil {
@@ -171,7 +171,7 @@ func (c *console) durable(ctx context.Context, cfg *config.Config) (upto words.L
 	if err := json.Unmarshal(got.body, &s); err != nil || s.Durable == 0 {
 		return 0, nil, false, errors.New("the node does not say what is durable: it is starting, or its journal is empty")
 	}
-	return words.LSN(s.Durable), io.NopCloser(nil), s.Fault == event.Damaged.String(), nil
+	return types.LSN(s.Durable), io.NopCloser(nil), s.Fault == event.Damaged.String(), nil
 }
 
 // copying tells a person who waits how far a copy is.
@@ -269,7 +269,7 @@ func (c *console) foretell(ctx context.Context, cfg *config.Config, asked *resto
 	if _, err := os.Stat(gone); err != nil || !v.OK && !v.endsEarly() {
 		return r, nil //nolint:nilerr // there need not be one
 	}
-	var root words.Root
+	var root types.Root
 	if _, err := hex.Decode(root[:], []byte(v.Root)); err != nil {
 		return nil, fmt.Errorf("restore: %w", err)
 	}
@@ -293,8 +293,8 @@ func losses(ctx context.Context, dir fs.FS, cut journalfile.From) (*lost, error)
 			h, rest, err := record.Open(s.Body)
 			var r record.Record
 			for i := uint16(0); i < h.Count && err == nil; i++ {
-				if rest, err = record.Next(rest, &r); err == nil && r.Counted() {
-					l.note(s.Journal, words.Place{LSN: s.LSN, Index: i})
+				if rest, err = record.Next(rest, &r); err == nil && r.IsMovement() {
+					l.note(s.Journal, types.Position{LSN: s.LSN, Index: i})
 				}
 			}
 			l.Frames, l.Upto, l.At = l.Frames+1, uint64(s.LSN), string(rendered.Stamp(nil, h.At))
@@ -307,10 +307,10 @@ func losses(ctx context.Context, dir fs.FS, cut journalfile.From) (*lost, error)
 	return l, err
 }
 
-func (l *lost) note(of words.JournalID, p words.Place) {
+func (l *lost) note(of types.JournalID, p types.Position) {
 	l.Movements++
 	if len(l.TxIDs) < shownLost {
-		id := rendered.TxID(words.NewTxID(of, p))
+		id := rendered.TxID(types.NewTxID(of, p))
 		l.TxIDs = append(l.TxIDs, string(id[:]))
 	}
 }
@@ -342,7 +342,7 @@ func (c *console) restore(ctx context.Context, cfg *config.Config, v *restoreCmd
 	if err != nil {
 		return cannot(err)
 	}
-	as := backup.As{Journal: words.JournalID(random64()), At: words.Time(time.Now().UnixMilli()), KeepKeys: v.KeepKeys}
+	as := backup.As{Journal: types.JournalID(random64()), At: types.Time(time.Now().UnixMilli()), KeepKeys: v.KeepKeys}
 	if _, err := backup.Restore(ctx, fs.Dir(filepath.Join(v.From, segmentsName)), into, as, c.copying("restore")); err != nil {
 		return cannot(err)
 	}

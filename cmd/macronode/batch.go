@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"macronode/adapters/client"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A payer does what the lines of a file say, batch after batch. The n-th batch has a
@@ -43,11 +43,11 @@ var errStopped = errors.New("stopped")
 
 // Run does what a file says.
 func (v *batchCmd) Run(c *console) error {
-	if v.Size < 1 || v.Size > words.MaxItems {
-		return cannot(fmt.Errorf("--size %d wants 1 to %d", v.Size, words.MaxItems))
+	if v.Size < 1 || v.Size > types.MaxItems {
+		return cannot(fmt.Errorf("--size %d wants 1 to %d", v.Size, types.MaxItems))
 	}
-	if err := words.CheckKey(v.key(9_999_999)); err != nil {
-		return cannot(fmt.Errorf("--key %s wants at most %d of A-Z a-z 0-9 _ : . -", v.Key, words.MaxKey-8))
+	if err := types.CheckKey(v.key(9_999_999)); err != nil {
+		return cannot(fmt.Errorf("--key %s wants at most %d of A-Z a-z 0-9 _ : . -", v.Key, types.MaxKey-8))
 	}
 	from, total, err := v.open(c.in)
 	if err != nil {

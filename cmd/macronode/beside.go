@@ -7,11 +7,11 @@ import (
 	"macronode/adapters/audit"
 	"macronode/adapters/config"
 	"macronode/adapters/httpapi"
-	"macronode/adapters/indexer"
+	"macronode/adapters/index"
 	"macronode/core/event"
-	rendered "macronode/core/receipt"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
+	rendered "macronode/core/wallet/receipt"
 )
 
 // What stands beside the ledger: views of its journal, and the file of who did what.
@@ -20,13 +20,13 @@ import (
 const indexName = "index"
 
 // newIndex is the views of the journal that was recovered. They run as a child.
-func (l *life) newIndex(ctx context.Context) *indexer.Indexer {
+func (l *life) newIndex(ctx context.Context) *index.Indexer {
 	c := l.settings().index
-	return indexer.New(indexer.Config{Dir: filepath.Join(string(l.dir), indexName), TTL: c.ttl, Log: l.log,
+	return index.New(index.Config{Dir: filepath.Join(string(l.dir), indexName), TTL: c.ttl, Log: l.log,
 		Limits:  c.limits,
 		Journal: scroll{l},
-		Indexed: func(upto words.LSN) { l.ear.say(ctx, event.Indexed{Upto: upto}) },
-		Aged:    func() bool { return l.ear.status().Aged },
+		Indexed: func(upto types.LSN) { l.ear.say(ctx, event.Indexed{Upto: upto}) },
+		Aged:    func() bool { return l.ear.status().MayHaveForgotten },
 	})
 }
 
@@ -51,11 +51,11 @@ func (l *life) fold(batch []record.Sealed) error {
 // scroll is the journal as the views read it, which are there before it is open.
 type scroll struct{ *life }
 
-func (s scroll) Chain(lsn words.LSN) (words.JournalID, words.Root, bool, error) {
+func (s scroll) Chain(lsn types.LSN) (types.JournalID, types.Root, bool, error) {
 	return s.journal.Chain(lsn)
 }
 
-func (s scroll) Range(from words.LSN, each func(record.Sealed) error) error {
+func (s scroll) Range(from types.LSN, each func(record.Sealed) error) error {
 	return s.journal.Range(from, each)
 }
 
@@ -80,7 +80,7 @@ type auditor struct{ *audit.Log }
 
 func (a auditor) Note(u httpapi.Use) {
 	line := audit.Line{Decision: u.Decision, Key: u.Key, Tenant: u.Tenant, Route: u.Route, Peer: u.Peer, Status: u.Status, Code: u.Code}
-	if u.TxID.Place().LSN > 0 {
+	if u.TxID.Position().LSN > 0 {
 		id := rendered.TxID(u.TxID)
 		line.TxID = string(id[:])
 	}

@@ -12,7 +12,7 @@ import (
 	"macronode/adapters/loop"
 	"macronode/adapters/proxy"
 	"macronode/core/event"
-	"macronode/core/upstream"
+	"macronode/core/gateway/upstream"
 )
 
 // What stands behind the gateway: other services.
@@ -25,17 +25,17 @@ func upstreams(c *config.Config, is numbering, before *edition) []event.Upstream
 	for i := range all {
 		if is.upstreams.names[i] == "" && i < len(was) && was[i] != "" {
 			all[i] = before.gate.Upstreams[i]
-			all[i].Fresh = 0
+			all[i].ResetEndpoints = 0
 		}
 	}
 	for i := range c.Upstreams {
 		u := &c.Upstreams[i]
 		s := is.endpoints[u.Name]
 		r := event.Upstream(upstream.Default(0))
-		r.Endpoints, r.Fresh = s.given(), s.fresh(before.numbers.endpoints[u.Name])
-		r.Tries = uint8(u.Tries)
-		if r.Fall, r.Rise = 0, 0; u.Health.Path != "" {
-			r.Fall, r.Rise = uint8(u.Health.Fall), uint8(u.Health.Rise)
+		r.Endpoints, r.ResetEndpoints = s.given(), s.fresh(before.numbers.endpoints[u.Name])
+		r.MaxAttempts = uint8(u.Tries)
+		if r.UnhealthyAfter, r.HealthyAfter = 0, 0; u.Health.Path != "" {
+			r.UnhealthyAfter, r.HealthyAfter = uint8(u.Health.Fall), uint8(u.Health.Rise)
 		}
 		all[is.upstream[i]] = r
 	}
@@ -95,10 +95,10 @@ func ownPaths(c *config.Config) error {
 type asks struct {
 	*loop.Asks
 	say  func(context.Context, event.Event)
-	seen func(event.Probed, proxy.Checkup) // behind the word of it
+	seen func(event.HealthChecked, proxy.Checkup) // behind the word of it
 }
 
-func (a asks) Probed(saw event.Probed, met proxy.Checkup) {
+func (a asks) Probed(saw event.HealthChecked, met proxy.Checkup) {
 	a.say(context.Background(), saw)
 	a.seen(saw, met)
 }

@@ -36,27 +36,27 @@ var symptoms = map[proxy.Symptom]string{
 }
 
 // halts say why there was no other try.
-var halts = map[event.Halt]string{
-	event.HaltMethod: "its method may not be sent twice",
-	event.HaltBody:   "some of its body was gone",
-	event.HaltSaid:   "something was said to the client before the answer, which would be said twice",
-	event.HaltTries:  "it had all its tries (upstreams.*.tries)",
-	event.HaltOpen:   "that failure opened the breaker, or it was open",
-	event.HaltTime:   "its deadline left no time for one",
-	event.HaltBudget: "the retry budget of the upstream was used up: a tenth of its requests may be retries, and a few more",
+var halts = map[event.NoRetryReason]string{
+	event.NoRetryMethod:          "its method may not be sent twice",
+	event.NoRetryBodyConsumed:    "some of its body was gone",
+	event.NoRetryResponseStarted: "something was said to the client before the answer, which would be said twice",
+	event.NoRetryAttempts:        "it had all its tries (upstreams.*.tries)",
+	event.NoRetryCircuitOpen:     "that failure opened the breaker, or it was open",
+	event.NoRetryDeadline:        "its deadline left no time for one",
+	event.NoRetryBudget:          "the retry budget of the upstream was used up: a tenth of its requests may be retries, and a few more",
 }
 
 // stops say why a request went to no endpoint.
-var stops = map[event.Stop]string{
-	event.StopBroken: "The breaker of the upstream is open: too many of its tries failed. upstream_fail_total{symptom} says how, and so do requests just before this one.",
-	event.StopSick:   "Its health checks call every endpoint sick, or the node was ending.",
-	event.StopFull:   "As many requests were with upstreams as may be (permits.beyond).",
-	event.StopStale:  "Its place among the calls was gone: a bug.",
+var stops = map[event.NoEndpointReason]string{
+	event.NoEndpointCircuitOpen: "The breaker of the upstream is open: too many of its tries failed. upstream_fail_total{symptom} says how, and so do requests just before this one.",
+	event.NoEndpointUnhealthy:   "Its health checks call every endpoint sick, or the node was ending.",
+	event.NoEndpointOverflow:    "As many requests were with upstreams as may be (permits.beyond).",
+	event.NoEndpointStale:       "Its place among the calls was gone: a bug.",
 }
 
 // stopped is why a leg went no further.
 func stopped(l *decisions.Leg) string {
-	if l.Stop == event.StopBroken.String() && l.Circuit == event.HalfOpen.String() {
+	if l.Stop == event.NoEndpointCircuitOpen.String() && l.Circuit == event.CircuitHalfOpen.String() {
 		return "The breaker of the upstream is half-open, and lets only a few through, to see how it is."
 	}
 	for s, text := range stops {

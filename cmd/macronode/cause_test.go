@@ -29,12 +29,12 @@ func TestEveryCauseHasASentence(t *testing.T) {
 			t.Errorf("%s is not explained", s)
 		}
 	}
-	for h := event.NoHalt + 1; h < event.Halts; h++ {
+	for h := event.RetryAllowed + 1; h < event.NumNoRetryReasons; h++ {
 		if halts[h] == "" {
 			t.Errorf("%v is not explained", h)
 		}
 	}
-	for s := event.Through + 1; s < event.Stops; s++ {
+	for s := event.EndpointPicked + 1; s < event.NumNoEndpointReasons; s++ {
 		if stops[s] == "" {
 			t.Errorf("%v is not explained", s)
 		}
@@ -57,7 +57,7 @@ func TestEveryCauseHasASentence(t *testing.T) {
 			t.Errorf("%s is counted as a failure, or is not: %v", s, s.OfEndpoint())
 		}
 	}
-	if len(symptoms) != len(proxy.Symptoms()) || len(halts) != int(event.Halts)-1 || len(stops) != int(event.Stops)-1 {
+	if len(symptoms) != len(proxy.Symptoms()) || len(halts) != int(event.NumNoRetryReasons)-1 || len(stops) != int(event.NumNoEndpointReasons)-1 {
 		t.Error("there are more sentences than causes")
 	}
 }
@@ -190,11 +190,11 @@ func TestFromAFailureToItsCause(t *testing.T) {
 		header             []string
 	}{
 		{"is well", "GET", "/list", 200, []string{"/list (routes[0])", "upstream  well: 1 try, its breaker closed", well + ", whole after", "with status 200", "its first byte came"}, nil},
-		{"is down", "GET", "/down/x", 502, []string{"502 bad_gateway", "upstream  down: 2 tries", "1: " + down + ", refused after", symptoms[proxy.Refused], notAgain + halts[event.HaltTries]}, nil},
-		{"is down, and the method is sent once", "POST", "/down/x", 502, []string{"1 try", notAgain + halts[event.HaltMethod]}, nil},
-		{"refuses", "GET", "/refuses", 503, []string{"status after", "with status 503: " + symptoms[proxy.BadStatus], notAgain + halts[event.HaltTries]}, nil},
-		{"says too much before its answer", "GET", "/hints", 502, []string{"1 try", notAgain + halts[event.HaltSaid]}, nil},
-		{"hangs", "GET", "/hangs", 504, []string{"504 deadline", well + ", deadline after", symptoms[proxy.Deadline], notAgain + halts[event.HaltTime]}, nil},
+		{"is down", "GET", "/down/x", 502, []string{"502 bad_gateway", "upstream  down: 2 tries", "1: " + down + ", refused after", symptoms[proxy.Refused], notAgain + halts[event.NoRetryAttempts]}, nil},
+		{"is down, and the method is sent once", "POST", "/down/x", 502, []string{"1 try", notAgain + halts[event.NoRetryMethod]}, nil},
+		{"refuses", "GET", "/refuses", 503, []string{"status after", "with status 503: " + symptoms[proxy.BadStatus], notAgain + halts[event.NoRetryAttempts]}, nil},
+		{"says too much before its answer", "GET", "/hints", 502, []string{"1 try", notAgain + halts[event.NoRetryResponseStarted]}, nil},
+		{"hangs", "GET", "/hangs", 504, []string{"504 deadline", well + ", deadline after", symptoms[proxy.Deadline], notAgain + halts[event.NoRetryDeadline]}, nil},
 		{"hangs for longer than the client waits", "GET", "/hangs", 504, []string{"hurried after", symptoms[proxy.Hurried]}, []string{"X-Deadline-Ms", "50"}},
 		{"breaks off midway", "GET", "/breaks", 200, []string{"answer    200 cut off before its end", ", closed after", "with status 200: " + symptoms[proxy.Closed], "its first byte came"}, nil},
 		{"closes without an answer", "GET", "/closes", 502, []string{", closed after", symptoms[proxy.Closed]}, nil},
@@ -209,10 +209,10 @@ func TestFromAFailureToItsCause(t *testing.T) {
 	if t.Failed() {
 		return // what follows waits for what is said
 	}
-	halted := func(h event.Halt) func(*decisions.Leg) bool {
+	halted := func(h event.NoRetryReason) func(*decisions.Leg) bool {
 		return func(l *decisions.Leg) bool { return l.Halt == h.String() }
 	}
-	stopped := func(s event.Stop) func(*decisions.Leg) bool {
+	stopped := func(s event.NoEndpointReason) func(*decisions.Leg) bool {
 		return func(l *decisions.Leg) bool { return l.Stop == s.String() }
 	}
 	ejected := func(l *decisions.Leg) bool { return len(l.Tries) > 0 && l.Tries[0].Out }
@@ -224,11 +224,11 @@ func TestFromAFailureToItsCause(t *testing.T) {
 		status             int
 		says               []string
 	}{
-		{"the budget is used up", "GET", "/down/x", 8, halted(event.HaltBudget), 502, []string{notAgain + halts[event.HaltBudget]}},
-		{"a failure opens the breaker", "GET", "/opens/x", 24, halted(event.HaltOpen), 502, []string{notAgain + halts[event.HaltOpen]}},
+		{"the budget is used up", "GET", "/down/x", 8, halted(event.NoRetryBudget), 502, []string{notAgain + halts[event.NoRetryBudget]}},
+		{"a failure opens the breaker", "GET", "/opens/x", 24, halted(event.NoRetryCircuitOpen), 502, []string{notAgain + halts[event.NoRetryCircuitOpen]}},
 		{"all are ejected", "POST", "/two/x", 1, ejected, 502, []string{"upstream  two: 1 try", symptoms[proxy.Refused] + "; it was ejected for its failures, and asked because all were"}},
-		{"the breaker is open", "POST", "/two/x", 1, stopped(event.StopBroken), 503, []string{"503 unavailable", "its breaker open", "stopped   " + stops[event.StopBroken]}},
-		{"the checks fail", "GET", "/sick/x", 1, stopped(event.StopSick), 503, []string{"stopped   " + stops[event.StopSick], "sick      " + down + ", refused"}},
+		{"the breaker is open", "POST", "/two/x", 1, stopped(event.NoEndpointCircuitOpen), 503, []string{"503 unavailable", "its breaker open", "stopped   " + stops[event.NoEndpointCircuitOpen]}},
+		{"the checks fail", "GET", "/sick/x", 1, stopped(event.NoEndpointUnhealthy), 503, []string{"stopped   " + stops[event.NoEndpointUnhealthy], "sick      " + down + ", refused"}},
 	} {
 		d := p.until(t, c.method, c.path, c.atOnce, c.is)
 		if got := p.why(t, d.ID); d.Status != c.status || !contains(got, c.says) {

@@ -31,7 +31,7 @@ type checked struct {
 
 // saw notes a check, behind which the endpoint is sick or is not. It says whether that is to
 // be told, and how often it has changed since it was.
-func (c *checks) saw(now time.Time, in event.Probed, met proxy.Checkup, sick bool) (changes int, tell bool) {
+func (c *checks) saw(now time.Time, in event.HealthChecked, met proxy.Checkup, sick bool) (changes int, tell bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := &c.last[in.Upstream][in.Endpoint]
@@ -63,7 +63,7 @@ func (c *checks) ill(upstream int) (all []proxy.Checkup) {
 
 // watchChecks looks at an upstream behind a check of one of its endpoints, and tells the
 // operator when checks call that sick, and when it is well again.
-func (l *life) watchChecks(saw event.Probed, met proxy.Checkup) {
+func (l *life) watchChecks(saw event.HealthChecked, met proxy.Checkup) {
 	if names := l.edition.Load().numbers.upstreams.names; l.ear.hears() && int(saw.Upstream) < len(names) {
 		if is, ok := l.desk.Asks.Look(saw.Upstream); ok {
 			l.tellChecks(time.Now(), saw, met, names[saw.Upstream], &is)
@@ -71,13 +71,13 @@ func (l *life) watchChecks(saw event.Probed, met proxy.Checkup) {
 	}
 }
 
-func (l *life) tellChecks(now time.Time, saw event.Probed, met proxy.Checkup, upstream string, is *event.Standing) {
-	sick := is.Which>>saw.Endpoint&1 == 1
+func (l *life) tellChecks(now time.Time, saw event.HealthChecked, met proxy.Checkup, upstream string, is *event.UpstreamStats) {
+	sick := is.UnhealthyBits>>saw.Endpoint&1 == 1
 	changes, tell := l.checks.saw(now, saw, met, sick)
 	if !tell {
 		return
 	}
-	said := []any{"upstream", upstream, "endpoint", met.Endpoint, "met", metText(met), "changes", changes, "well", is.Well, "ejected", is.Out, "sick", is.Sick}
+	said := []any{"upstream", upstream, "endpoint", met.Endpoint, "met", metText(met), "changes", changes, "well", is.Healthy, "ejected", is.Ejected, "sick", is.Unhealthy}
 	if sick {
 		l.log.Warn("health checks of an endpoint fail: nothing is sent to it until they do not", said...)
 		return

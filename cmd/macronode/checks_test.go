@@ -42,7 +42,7 @@ func TestTheSickAreTold(t *testing.T) {
 		text.Reset()
 		c.met.Endpoint = fmt.Sprintf("http://e%d", c.of)
 		sick := uint8(c.ill&1 + c.ill>>1)
-		l.tellChecks(time.Unix(1000+int64(c.at), 0), event.Probed{Upstream: 3, Endpoint: c.of}, c.met, "app", &event.Standing{Sick: sick, Well: 2 - sick, Which: c.ill})
+		l.tellChecks(time.Unix(1000+int64(c.at), 0), event.HealthChecked{Upstream: 3, Endpoint: c.of}, c.met, "app", &event.UpstreamStats{Unhealthy: sick, Healthy: 2 - sick, UnhealthyBits: c.ill})
 		if got := text.String(); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
 			t.Errorf("%+v: %q", c, got)
 		}
@@ -51,7 +51,7 @@ func TestTheSickAreTold(t *testing.T) {
 		t.Errorf("%+v", all)
 	}
 	at := time.Unix(9999, 0) // e0 is sick, and its place is another's now
-	if n, tell := l.checks.saw(at, event.Probed{Upstream: 3}, proxy.Checkup{Endpoint: "http://new"}, false); tell || n != 0 {
+	if n, tell := l.checks.saw(at, event.HealthChecked{Upstream: 3}, proxy.Checkup{Endpoint: "http://new"}, false); tell || n != 0 {
 		t.Errorf("what was another's is told of a new endpoint")
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"macronode/adapters/client"
 	"macronode/adapters/fs"
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
 )
 
 const (
@@ -49,7 +49,7 @@ func (c *console) node(r reach) (*client.Client, error) {
 		return nil, fmt.Errorf("the node on %s is starting: it does not listen yet", dir)
 	}
 	if key == "" {
-		own, err := rundir.ReadKey(dir)
+		own, err := nodedir.ReadKey(dir)
 		if err != nil {
 			return nil, fmt.Errorf("no API key was given, and %s has none to use: %w", dir, err)
 		}
@@ -102,19 +102,19 @@ func (r reach) key() (string, error) {
 }
 
 // found is the node that runs on the directory.
-func (c *console) found() (dir string, is rundir.Run, err error) {
+func (c *console) found() (dir string, is nodedir.Run, err error) {
 	cfg, err := c.load()
 	if err != nil {
 		return "", is, err
 	}
-	is, err = rundir.Read(cfg.Data)
-	gone := errors.Is(err, rundir.ErrNobody) || errors.Is(err, rundir.ErrStale)
+	is, err = nodedir.Read(cfg.Data)
+	gone := errors.Is(err, nodedir.ErrNobody) || errors.Is(err, nodedir.ErrStale)
 	switch holder := fs.Holder(fs.Dir(cfg.Data)); {
 	case gone && holder != "":
 		err = fmt.Errorf("no node answers on %s, but %s works there: a node that starts or ends, or another command", cfg.Data, holder)
-	case errors.Is(err, rundir.ErrNobody):
+	case errors.Is(err, nodedir.ErrNobody):
 		err = fmt.Errorf("no node runs on %s: macronode serve starts one", cfg.Data)
-	case errors.Is(err, rundir.ErrStale):
+	case errors.Is(err, nodedir.ErrStale):
 		err = fmt.Errorf("the node that ran on %s (process %d) is dead: macronode serve starts it again", cfg.Data, is.PID)
 	}
 	return cfg.Data, is, err
@@ -141,7 +141,7 @@ type told struct {
 func (t told) ok() bool { return t.status >= 200 && t.status < 300 }
 
 // admin asks the admin listener of the node that runs, once, by the token it left.
-func (c *console) admin(ctx context.Context, is rundir.Run, method, path string, limit time.Duration) (t told, err error) {
+func (c *console) admin(ctx context.Context, is nodedir.Run, method, path string, limit time.Duration) (t told, err error) {
 	if is.Listen.Admin == "" {
 		return t, fmt.Errorf("the node (process %d) is starting: its admin listener is not up yet", is.PID)
 	}

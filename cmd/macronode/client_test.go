@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"macronode/adapters/fs"
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
 )
 
 // desk is a console whose time is made up, and what was printed on it.
@@ -246,12 +246,12 @@ func TestTheNodeIsGoneInTheMiddle(t *testing.T) {
 func lives(t *testing.T, pid int, http, admin string) (dir, key string) {
 	t.Helper()
 	dir = t.TempDir()
-	k, err := rundir.Bootstrap(dir, strings.NewReader(strings.Repeat("k", 40)))
+	k, err := nodedir.Bootstrap(dir, strings.NewReader(strings.Repeat("k", 40)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := rundir.Run{PID: pid, Version: "v1", Token: "token", Listen: rundir.Listen{HTTP: http, Admin: admin}}
-	if err := rundir.Write(dir, r); err != nil {
+	r := nodedir.Run{PID: pid, Version: "v1", Token: "token", Listen: nodedir.Listen{HTTP: http, Admin: admin}}
+	if err := nodedir.Write(dir, r); err != nil {
 		t.Fatal(err)
 	}
 	return dir, k.Text()
@@ -310,7 +310,7 @@ func TestHowAClientIsLetIn(t *testing.T) {
 		{[]string{"--url", p.URL}, 2, "macronode: --url wants --api-key or --api-key-file too: the key of a directory is not sent elsewhere\n"},
 		{[]string{"--url", "127.0.0.1:8080", "--api-key", "x"}, 2, "macronode: --url 127.0.0.1:8080 wants http://host:port, https://host:port or unix:path\n"},
 		{[]string{"--data", dir, "--timeout", "0s"}, 2, "macronode: --timeout 0s wants more than nothing\n"},
-		{[]string{"--data", keyless}, 1, "macronode: no API key was given, and " + keyless + " has none to use: rundir: no bootstrap.key here\n"},
+		{[]string{"--data", keyless}, 1, "macronode: no API key was given, and " + keyless + " has none to use: nodedir: no bootstrap.key here\n"},
 		{[]string{"--data", starting}, 1, "macronode: the node on " + starting + " is starting: it does not listen yet\n"},
 		{[]string{"--data", dead}, 1, "macronode: the node that ran on " + dead + " (process -1) is dead: macronode serve starts it again\n"},
 		{[]string{"--data", dir + "/none"}, 1, "macronode: no node runs on " + dir + "/none: macronode serve starts one\n"},
@@ -333,7 +333,7 @@ func TestHowAClientIsLetIn(t *testing.T) {
 func TestADirectoryThatIsHeld(t *testing.T) {
 	none, starting := t.TempDir(), t.TempDir()
 	dead, _ := lives(t, -1, "", "")
-	if err := rundir.Write(starting, rundir.Run{PID: os.Getpid(), Listen: rundir.Listen{HTTP: "h:1"}}); err != nil {
+	if err := nodedir.Write(starting, nodedir.Run{PID: os.Getpid(), Listen: nodedir.Listen{HTTP: "h:1"}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {

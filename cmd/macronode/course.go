@@ -20,10 +20,10 @@ func (k keeps) went(to *decisions.Decision, c *proxy.Course) {
 func (k keeps) leg(l *proxy.Leg) decisions.Leg {
 	to := decisions.Leg{Upstream: l.Upstream, Part: l.Part, Missing: l.Missing, Circuit: l.Circuit.String(),
 		Halt: l.Halt.String(), Outcome: l.Outcome(), Count: l.Count}
-	if l.Stop != event.Through {
+	if l.Stop != event.EndpointPicked {
 		to.Stop = l.Stop.String()
 	}
-	if l.Stop == event.StopSick {
+	if l.Stop == event.NoEndpointUnhealthy {
 		to.Sick = k.illOf(l.Upstream)
 	}
 	for i := range l.Tries {
@@ -85,13 +85,13 @@ func (l *life) nameCounted(e *edition) {
 
 // showUpstreams has each upstream of the configuration shown as it is.
 func (l *life) showUpstreams() {
-	l.metrics.Standings(func(name string) (event.Standing, bool) {
+	l.metrics.Standings(func(name string) (event.UpstreamStats, bool) {
 		for n, of := range l.edition.Load().numbers.upstreams.names {
 			if of == name && l.ear.hears() {
 				return l.desk.Asks.Look(uint16(n))
 			}
 		}
-		return event.Standing{}, false
+		return event.UpstreamStats{}, false
 	})
 }
 

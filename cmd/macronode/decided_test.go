@@ -6,23 +6,23 @@ import (
 	"testing"
 	"time"
 
-	"macronode/adapters/access"
+	"macronode/adapters/accesslog"
 	"macronode/adapters/config"
 	"macronode/adapters/decisions"
 	"macronode/adapters/httpapi"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // TestEveryBoundHasASentence: whichever bound refuses, a person is told what it is.
 func TestEveryBoundHasASentence(t *testing.T) {
-	for w := range event.Whys {
+	for w := range event.NumRejectReasons {
 		if bounds[w.String()] == "" {
 			t.Errorf("%v is not explained", w)
 		}
 	}
-	if len(bounds) != int(event.Whys)+1 || bounds[httpapi.Gone] == "" {
-		t.Errorf("%d sentences for %d bounds, and for who left", len(bounds), event.Whys)
+	if len(bounds) != int(event.NumRejectReasons)+1 || bounds[httpapi.Gone] == "" {
+		t.Errorf("%d sentences for %d bounds, and for who left", len(bounds), event.NumRejectReasons)
 	}
 }
 
@@ -49,15 +49,15 @@ shadow    soon would have refused it
 // TestExplainedBehindTheGate: what was let in and refused all the same is told why, what was cut
 // is not done, and a route has its name.
 func TestExplainedBehindTheGate(t *testing.T) {
-	l := &life{decisions: decisions.New(), access: access.New(slog.DiscardHandler)}
-	ail := words.Conditions(0).With(words.DiskFull).With(words.Stalled)
+	l := &life{decisions: decisions.New(), access: accesslog.New(slog.DiscardHandler)}
+	ail := types.Conditions(0).With(types.DiskFull).With(types.JournalStalled)
 	for _, c := range []struct {
 		d    httpapi.Decision
 		says []string
 	}{
 		{httpapi.Decision{Status: 401, Code: "unauthorized", Lacks: "It showed no API key."}, []string{"gate      It was let in.\n", "because   It showed no API key.\n"}},
 		{httpapi.Decision{Status: 503, Code: "unavailable", Ailing: ail}, []string{"node      It did not serve this: it ailed of journal_stalled, disk_full."}},
-		{httpapi.Decision{Status: 503, Code: "unavailable", Unmet: words.Conditions(0).With(words.NeedJournal)}, []string{"node      It did not serve this: it waited for journal."}},
+		{httpapi.Decision{Status: 503, Code: "unavailable", Unmet: types.Conditions(0).With(types.DependencyJournal)}, []string{"node      It did not serve this: it waited for journal."}},
 		{httpapi.Decision{Status: 200, Cut: true}, []string{"answer    200 cut off before its end, "}},
 		{httpapi.Decision{Status: 200}, []string{"answer    200 done, "}},
 	} {
@@ -77,7 +77,7 @@ func TestExplainedBehindTheGate(t *testing.T) {
 // TestWhoLeftWasNotLetIn: of a request whose client left before its turn nobody says that it
 // was let in, nor how long its queue was, which it was never told.
 func TestWhoLeftWasNotLetIn(t *testing.T) {
-	l := &life{decisions: decisions.New(), access: access.New(slog.DiscardHandler)}
+	l := &life{decisions: decisions.New(), access: accesslog.New(slog.DiscardHandler)}
 	for code, want := range map[string]string{httpapi.Gone: "gate      " + bounds[httpapi.Gone] + "\n", "": "gate      It was let in.\nqueue     0 before it"} {
 		keeps{l}.Keep(httpapi.Decision{ID: "d_" + code, Code: code, Under: new(httpapi.Face)})
 		d, _ := l.decisions.Find("d_" + code)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
 )
 
 // TestADrainTellsOfEverybody: of requests that were sent on and of the wallet's, by HTTP/1.1, by
@@ -74,7 +74,7 @@ func TestADrainTellsOfEverybody(t *testing.T) {
 		strings.TrimSpace(string(key)), len(body)))
 	told(wallet, http.StatusContinue) // it is in
 
-	run, err := rundir.Read(p.dir)
+	run, err := nodedir.Read(p.dir)
 	if err != nil || syscall.Kill(run.PID, syscall.SIGTERM) != nil {
 		t.Fatal("it cannot be told to end", err)
 	}

@@ -7,13 +7,13 @@ import (
 
 	"macronode/adapters/hostclock"
 	"macronode/core/event"
-	"macronode/core/ready"
-	"macronode/core/words"
+	"macronode/core/lifecycle/readiness"
+	"macronode/core/types"
 )
 
 // ear takes what the shell has to say, also before there is a loop to hear it.
 type ear struct {
-	start ready.Ready // of a node that has no loop yet
+	start readiness.Readiness // of a node that has no loop yet
 
 	mu    sync.Mutex
 	loop  runningCore
@@ -61,8 +61,8 @@ func (e *ear) hears() bool {
 func (e *ear) ends() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Contains(e.early, event.Event(event.Signal{What: event.Drain})) ||
-		slices.Contains(e.early, event.Event(event.Signal{What: event.Abort}))
+	return slices.Contains(e.early, event.Event(event.Signal{Kind: event.Drain})) ||
+		slices.Contains(e.early, event.Event(event.Signal{Kind: event.Abort}))
 }
 
 // tell tells the node, which must be there already; false where it is not told.
@@ -78,10 +78,10 @@ func (e *ear) tell(ctx context.Context, what event.Event) bool {
 func (e *ear) status() event.Status {
 	e.mu.Lock()
 	l, r := e.loop, e.start
-	for c := range words.Children {
-		up, down := slices.Index(e.early, event.Event(event.ChildUp{Child: c})), slices.Index(e.early, event.Event(event.ChildDown{Child: c}))
-		if need, ok := c.Need(); ok && up > down {
-			r.Meet(need)
+	for c := range types.NumServices {
+		up, down := slices.Index(e.early, event.Event(event.ServiceUp{Service: c})), slices.Index(e.early, event.Event(event.ServiceDown{Service: c}))
+		if need, ok := c.Dependency(); ok && up > down {
+			r.Satisfy(need)
 		}
 	}
 	e.mu.Unlock()
@@ -89,12 +89,12 @@ func (e *ear) status() event.Status {
 		return l.Status()
 	}
 	r.Tick(hostclock.Mono())
-	return event.Status{Phase: r.Verdict().Phase, Unmet: r.Unmet(), Ailing: r.Ailing(), Awaited: r.Awaited()}
+	return event.Status{Phase: r.Verdict().Phase, WaitingFor: r.WaitingFor(), DegradedBy: r.DegradedBy(), AwaitedUpstreams: r.AwaitedUpstreams()}
 }
 
 // earlyWords is how many different words there can be before there is a loop: of each child
 // that it came and that it went, and what an operator wants.
-const earlyWords = 2*int(words.Children) + int(event.AcceptClock)
+const earlyWords = 2*int(types.NumServices) + int(event.AcceptClock)
 
 // waiting is how many there are.
 func (e *ear) waiting() (depth, limit int) {

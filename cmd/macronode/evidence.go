@@ -7,20 +7,20 @@ import (
 
 	"macronode/adapters/durable"
 	"macronode/adapters/fs"
-	"macronode/adapters/indexer"
+	"macronode/adapters/index"
 	"macronode/adapters/journalfile"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // evidence is what a data directory knows, outside of the segments, of frames that were durable.
 type evidence struct {
-	LSN    words.LSN
+	LSN    types.LSN
 	Source string // the file or directory that knows it; empty: nothing does
-	index  words.LSN
+	index  types.LSN
 }
 
 // note takes in what a source knows.
-func (e *evidence) note(lsn words.LSN, source string) {
+func (e *evidence) note(lsn types.LSN, source string) {
 	if lsn > e.LSN {
 		e.LSN, e.Source = lsn, source
 	}
@@ -49,7 +49,7 @@ func evidenceIn(data string, journal fs.FS, doubts func(error)) (e evidence, err
 	default:
 		e.note(mark.LSN, durable.Name)
 	}
-	of, lsn, err := indexer.Watermark(filepath.Join(data, indexName))
+	of, lsn, err := index.Watermark(filepath.Join(data, indexName))
 	if err != nil {
 		doubts(err)
 	}

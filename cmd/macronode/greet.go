@@ -5,9 +5,9 @@ import (
 	"log/slog"
 	"strings"
 
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // greeting is what a newcomer needs to know of a node that has just become ready.
@@ -19,10 +19,10 @@ type greeting struct {
 }
 
 // greet prints it; a key that cannot be read is not worth an end.
-func (c *console) greet(log *slog.Logger, dir string, r rundir.Run, show bool) {
+func (c *console) greet(log *slog.Logger, dir string, r nodedir.Run, show bool) {
 	g := greeting{HTTP: scheme(r.Listen.TLS.HTTP) + r.Listen.HTTP, Admin: scheme(r.Listen.TLS.Admin) + r.Listen.Admin, Data: dir}
 	if show {
-		k, err := rundir.ReadKey(dir)
+		k, err := nodedir.ReadKey(dir)
 		if err != nil {
 			log.Warn("the bootstrap key is not shown", "err", err)
 		} else {
@@ -48,12 +48,12 @@ func (c *console) farewell(log *slog.Logger, s event.Status) {
 			Finished uint64    `json:"finished"`
 			Refused  uint64    `json:"refused"`
 			Aborted  uint64    `json:"aborted"`
-			Durable  words.LSN `json:"durable_lsn"`
-			Last     words.LSN `json:"lsn"`
-		}{s.Report.Finished, s.Report.Refused, s.Report.Aborted, s.Durable, s.LSN})
+			Durable  types.LSN `json:"durable_lsn"`
+			Last     types.LSN `json:"lsn"`
+		}{s.Report.Finished, s.Report.Rejected, s.Report.Aborted, s.Durable, s.LSN})
 	} else {
 		err = c.say("drained: %d finished, %d refused, %d aborted; the journal is durable to %d of %d",
-			s.Report.Finished, s.Report.Refused, s.Report.Aborted, s.Durable, s.LSN)
+			s.Report.Finished, s.Report.Rejected, s.Report.Aborted, s.Durable, s.LSN)
 	}
 	if err != nil {
 		log.Warn("nobody reads what the drain did", "err", err)

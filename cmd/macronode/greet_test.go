@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
 )
 
 func TestTheGreetingShowsAKeyOnlyWhereItMay(t *testing.T) {
 	dir, key := lives(t, 1, "", "")
-	r := rundir.Run{Listen: rundir.Listen{HTTP: "h:1", Admin: "a:2"}}
+	r := nodedir.Run{Listen: nodedir.Listen{HTTP: "h:1", Admin: "a:2"}}
 	for _, c := range []struct {
 		json, show bool
 		want       string

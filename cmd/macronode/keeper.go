@@ -12,7 +12,7 @@ import (
 	"macronode/adapters/journalfile"
 	"macronode/adapters/snapshot"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // snapshotsName is the directory of the snapshots, in that of the node.
@@ -54,7 +54,7 @@ func (l *life) keep(ctx context.Context, up func()) error {
 // maker makes the snapshots.
 func (l *life) maker(ctx context.Context) *snapshot.Maker {
 	is := l.settings()
-	c := snapshot.Config{Every: is.snapshot, Limits: is.core.State, Seed: words.Hash64(random64()), Tick: time.Second,
+	c := snapshot.Config{Every: is.snapshot, Limits: is.core.State, Seed: types.Hash64(random64()), Tick: time.Second,
 		Doubt: l.doubt,
 		Made: func(m snapshot.Made) {
 			l.log.Info("snapshot made", "lsn", uint64(m.LSN), "frames", m.Frames, "bytes", m.Bytes, "took", m.Took)
@@ -95,8 +95,8 @@ func pace(ctx context.Context) func() error {
 }
 
 // behind reads a journal beside its writer.
-func behind(dir fs.FS) func(snapshot.Head, words.LSN, func([]record.Sealed) error) error {
-	return func(h snapshot.Head, upto words.LSN, each func([]record.Sealed) error) error {
+func behind(dir fs.FS) func(snapshot.Head, types.LSN, func([]record.Sealed) error) error {
+	return func(h snapshot.Head, upto types.LSN, each func([]record.Sealed) error) error {
 		from := journalfile.From{LSN: h.LSN, Root: h.Root, Journal: h.Journal}
 		_, err := journalfile.Reading{From: from, Upto: upto, Each: each}.Scan(dir)
 		if errors.Is(err, journalfile.ErrApart) {

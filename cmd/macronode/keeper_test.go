@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"macronode/adapters/fs"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // TestKeeps: a journal that has grown gets snapshots, the segments that no start needs go
@@ -14,7 +14,7 @@ func TestKeeps(t *testing.T) {
 	l := payments(t, 60)
 	l.config.Journal.Archive = filepath.Join(t.TempDir(), "archive")
 	l.config.Journal.Snapshot = 1000
-	for _, want := range []words.LSN{60, 160} {
+	for _, want := range []types.LSN{60, 160} {
 		if _, _, err := l.again(); err != nil {
 			t.Fatal(err)
 		}
@@ -44,7 +44,7 @@ func TestKeeps(t *testing.T) {
 		t.Fatalf("%v, %v", st.LSN, err)
 	}
 	defer l.journal.Close()
-	for lsn := words.LSN(1); lsn <= 160; lsn++ {
+	for lsn := types.LSN(1); lsn <= 160; lsn++ {
 		if s, err := l.older(lsn); err != nil || s.LSN != lsn {
 			t.Fatalf("reading %v: %v", lsn, err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"macronode/adapters/client"
 	"macronode/adapters/fs"
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
 )
 
 // Run makes an API key, and prints it or keeps it in a file.
@@ -125,7 +125,7 @@ func (v *recoverKeyCmd) Run(c *console) error {
 		return cannot(err)
 	}
 	defer lock.Close() //nolint:errcheck // the lock ends with the process at the latest
-	k, err := rundir.Recover(cfg.Data, rand.Reader)
+	k, err := nodedir.Recover(cfg.Data, rand.Reader)
 	if err != nil {
 		return err
 	}

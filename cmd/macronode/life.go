@@ -15,26 +15,26 @@ import (
 	"sync/atomic"
 	"time"
 
-	"macronode/adapters/access"
+	"macronode/adapters/accesslog"
 	"macronode/adapters/audit"
-	"macronode/adapters/children"
 	"macronode/adapters/config"
 	"macronode/adapters/decisions"
-	"macronode/adapters/follower"
 	"macronode/adapters/fs"
 	"macronode/adapters/hostclock"
 	"macronode/adapters/httpapi"
 	"macronode/adapters/httpserver"
-	"macronode/adapters/indexer"
+	"macronode/adapters/index"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/loop"
 	"macronode/adapters/metrics"
+	"macronode/adapters/nodedir"
 	"macronode/adapters/proxy"
-	"macronode/adapters/rundir"
+	"macronode/adapters/readmodel"
+	"macronode/adapters/services"
 	"macronode/core/event"
 	"macronode/core/node"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // recent is how many durable frames are kept at hand to render answers from; older
@@ -65,21 +65,21 @@ type life struct {
 	damaged atomic.Bool // the journal has lost durable frames
 
 	marking  sync.Mutex // of the mark of durable frames, while it is written
-	marked   words.LSN  // that it has
+	marked   types.LSN  // that it has
 	unmarked bool       // the last try to write it failed, and that was told
-	began    words.Instant
+	began    types.Instant
 
 	clock     hostclock.Clock
 	metrics   *metrics.Metrics
 	desk      *loop.Desk
-	children  *children.Set
+	children  *services.Set
 	disk      disk
 	journal   *journalfile.Journal
-	follower  *follower.Follower
-	index     *indexer.Indexer
+	follower  *readmodel.Follower
+	index     *index.Indexer
 	audit     *audit.Log
 	decisions *decisions.Ring
-	access    *access.Log
+	access    *accesslog.Log
 	tunnels   *proxy.Tunnels
 	checks    checks
 	inflaters *proxy.Inflaters
@@ -97,22 +97,22 @@ type life struct {
 	aged      age                     // of the certificate, the same
 	watched   *httpserver.Certificate // which one that was; nil: none yet
 
-	mu  sync.Mutex // of run alone
-	run rundir.Run // as it is told to others
+	mu  sync.Mutex  // of run alone
+	run nodedir.Run // as it is told to others
 }
 
 // node makes the loop around a recovered state.
 func (l *life) node(st state.State) *loop.Loop {
-	n := node.New(l.settings().core.With(&l.edition.Load().gate), st, l.began, words.NewDice(random64()))
+	n := node.New(l.settings().core.WithPolicy(&l.edition.Load().gate), st, l.began, types.NewRand(random64()))
 	return loop.New(n, &l.clock, l.journal, l.desk, loop.Ports{Fold: l.fold, Child: l.child,
 		Fault: l.fault, Flush: l.metrics.Flushed}, l.desk.Size())
 }
 
 // child carries out what the node wants of a child. The listeners are there before the
 // node is: they are not started a second time.
-func (l *life) child(op event.ChildOp) {
-	if op.What == event.StartChild && slices.Contains(listeners[:], op.Child) {
-		if early := l.children.Counts(op.Child); early.Started == 1 && early.Died == 0 {
+func (l *life) child(op event.ServiceCommand) {
+	if op.Verb == event.StartService && slices.Contains(listeners[:], op.Service) {
+		if early := l.children.Counts(op.Service); early.Started == 1 && early.Died == 0 {
 			return
 		}
 	}
@@ -120,7 +120,7 @@ func (l *life) child(op event.ChildOp) {
 }
 
 // listeners are up while the journal is recovered: who comes is told that the node starts.
-var listeners = [...]words.Child{words.ChildAdmin, words.ChildHTTP}
+var listeners = [...]types.Service{types.ServiceAdmin, types.ServiceHTTP}
 
 // fault says how the disk failed, to the operator as well.
 func (l *life) fault(err error) event.Fault {
@@ -153,23 +153,23 @@ func (l *life) enrol(ctx context.Context, damaged bool) {
 // enrolOnce reports that there is nothing more to do about it.
 func (l *life) enrolOnce(ctx context.Context) (done bool, err error) {
 	first := l.follower.Bootstrapped()
-	k, owed, err := rundir.Owed(string(l.dir), rand.Reader, first, func(id words.KeyID) bool {
+	k, owed, err := nodedir.Owed(string(l.dir), rand.Reader, first, func(id types.KeyID) bool {
 		_, known := l.follower.Find(id)
 		return known
 	})
 	switch {
 	case owed:
-	case errors.Is(err, rundir.ErrNoKey):
+	case errors.Is(err, nodedir.ErrNoKey):
 		l.log.Warn("the first API key is on record, its file is gone: whoever kept the key can use it, a new one is made by macronode keys recover")
 		return true, nil
-	case errors.Is(err, rundir.ErrSpent):
+	case errors.Is(err, nodedir.ErrSpent):
 		l.log.Warn("the first API key was revoked: whoever has another one can use that, a new first one is made by macronode keys recover")
 		return true, nil
 	default:
 		return err == nil, err
 	}
-	r, ok := l.desk.Enrol(ctx, &event.Enrol{Instead: first, Key: event.Key{ID: k.ID, Tenant: words.DefaultTenant, Hash: k.Hash(),
-		Scopes: event.AllScopes, Boot: true}})
+	r, ok := l.desk.Enrol(ctx, &event.CreateKey{ReplaceBootstrap: first, Key: event.Key{ID: k.ID, Tenant: types.DefaultTenant, Hash: k.Hash(),
+		Scopes: event.AllScopes, Bootstrap: true}})
 	if !ok || r.Problem != event.None {
 		return false, fmt.Errorf("enrol %v: %s", k, r.Problem.Detail())
 	}
@@ -193,7 +193,7 @@ func (l *life) sample(ctx context.Context, up func()) error {
 				return r.err
 			}
 			asked, last = nil, r.free
-			l.ear.say(ctx, event.Room{Free: last})
+			l.ear.say(ctx, event.DiskFree{Bytes: last})
 			up()
 		case <-tick.C:
 			if asked == nil {
@@ -235,14 +235,14 @@ func (l *life) stopWriting(ctx context.Context, why error) {
 	}
 	l.lost = true
 	l.log.Error("data directory was removed or replaced: the node stops writing, restart it", "directory", string(l.dir), "err", why)
-	l.ear.say(ctx, event.Refused{Why: event.DirectoryLost})
+	l.ear.say(ctx, event.FlushFailed{Fault: event.DirectoryLost})
 }
 
 // watch tells the operator when what the node says of itself has changed.
 func (l *life) watch(free uint64) {
 	s := l.ear.status()
-	l.watchUpstreams(s.Broken)
-	if s.Phase == l.seen.Phase && s.Ailing == l.seen.Ailing && s.Unmet == l.seen.Unmet {
+	l.watchUpstreams(s.OpenCircuits)
+	if s.Phase == l.seen.Phase && s.DegradedBy == l.seen.DegradedBy && s.WaitingFor == l.seen.WaitingFor {
 		return
 	}
 	before := l.seen.Phase
@@ -251,25 +251,25 @@ func (l *life) watch(free uint64) {
 		return
 	}
 	level := slog.LevelInfo
-	if s.Phase == words.Degraded {
+	if s.Phase == types.Degraded {
 		level = slog.LevelWarn
 	}
-	l.log.Log(context.Background(), level, "the node is "+s.Phase.String(), "why", hinders(s.Unmet, s.Ailing), "reads", s.Reads, "writes", s.Writes,
-		"fault", s.Fault.String(), "disk_free", free, "disk_reserve", l.settings().core.Reserve)
+	l.log.Log(context.Background(), level, "the node is "+s.Phase.String(), "why", hinders(s.WaitingFor, s.DegradedBy), "reads", s.Reads, "writes", s.Writes,
+		"fault", s.Fault.String(), "disk_free", free, "disk_reserve", l.settings().core.MinFreeBytes)
 }
 
 // leavesToAnnounce reports that a change of phase gets no line of its own, because announce
 // logs that the node is ready: before the sampler sees it, or behind.
-func leavesToAnnounce(before, now words.Phase, announced bool) bool {
-	return now == words.Ready && (before == words.Starting || !announced)
+func leavesToAnnounce(before, now types.Phase, announced bool) bool {
+	return now == types.Ready && (before == types.Starting || !announced)
 }
 
 // hinders says what a node needs and what it has, that keep it from being ready.
-func hinders(unmet, ailing words.Conditions) string {
+func hinders(unmet, ailing types.Conditions) string {
 	var all []string
 	for _, of := range [...]struct {
 		verb string
-		set  words.Conditions
+		set  types.Conditions
 	}{{"needs ", unmet}, {"has ", ailing}} {
 		if names := namesOf(of.set); len(names) > 0 {
 			all = append(all, of.verb+strings.Join(names, ", "))
@@ -278,7 +278,7 @@ func hinders(unmet, ailing words.Conditions) string {
 	return strings.Join(all, "; ")
 }
 
-func namesOf(set words.Conditions) (names []string) {
+func namesOf(set types.Conditions) (names []string) {
 	for c := range set.Each {
 		names = append(names, c.String())
 	}
@@ -289,11 +289,11 @@ func namesOf(set words.Conditions) (names []string) {
 func (l *life) segments() string { return filepath.Join(string(l.dir), segmentsName) }
 
 // told rewrites what others find in the directory.
-func (l *life) told(change func(*rundir.Run)) {
+func (l *life) told(change func(*nodedir.Run)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change(&l.run)
-	if err := rundir.Write(string(l.dir), l.run); err != nil {
+	if err := nodedir.Write(string(l.dir), l.run); err != nil {
 		l.log.Error("run.json is not written", "err", err)
 	}
 }

@@ -4,16 +4,16 @@ import (
 	"time"
 
 	"macronode/adapters/config"
-	"macronode/adapters/indexer"
+	"macronode/adapters/index"
 	"macronode/adapters/loop"
-	"macronode/core/drain"
 	"macronode/core/event"
-	"macronode/core/idem"
-	"macronode/core/ledger"
+	"macronode/core/gateway/policycheck"
+	"macronode/core/idempotency"
+	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
-	"macronode/core/rehearse"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
 // stateLimits is the room that the configuration gives to durable state.
@@ -24,10 +24,10 @@ func stateLimits(c *config.Config) state.Limits {
 			Accounts: l.Accounts, Holdings: l.Holdings, Assets: l.Assets, Tenants: l.Tenants,
 			Holds: l.Holds, TenantAccounts: l.TenantAccounts, TenantHoldings: l.TenantHoldings, TenantAssets: l.TenantAssets,
 			TenantHolds: l.TenantHolds,
-			Amount:      l.Amount, Day: l.Day, IssueDay: l.IssueDay,
+			MaxAmount:   l.Amount, MaxDailyDebit: l.Day, MaxDailyIssue: l.IssueDay,
 		},
-		Idem: idem.Limits{Keys: i.Keys, Share: i.Share, Tenants: l.Tenants, TTL: i.TTL,
-			Trail: 2*c.HTTP.RequestDeadline + c.Node.Patience}, // longer than any request is on its way
+		Idempotency: idempotency.Limits{Keys: i.Keys, PerTenant: i.Share, Tenants: l.Tenants, TTL: i.TTL,
+			MinRetention: 2*c.HTTP.RequestDeadline + c.Node.Patience}, // longer than any request is on its way
 		Keys: c.APIKeys,
 	}
 }
@@ -38,40 +38,40 @@ func stateLimits(c *config.Config) state.Limits {
 const keysPerTail = 4
 
 // indexLimits is the room that the configuration gives to the views.
-func indexLimits(c *config.Config) indexer.Limits {
-	return indexer.Limits{Frames: c.Index.Frames, Cache: int64(c.Index.Cache), Waiters: waiters(c),
+func indexLimits(c *config.Config) index.Limits {
+	return index.Limits{Frames: c.Index.Frames, Cache: int64(c.Index.Cache), Waiters: waiters(c),
 		Keys: max(1, c.Wallet.Idempotency.Keys/keysPerTail)}
 }
 
 // nodeConfig is what the configuration says to the node, but for its gate: that may change.
 func nodeConfig(c *config.Config) node.Config {
 	return node.Config{
-		State: stateLimits(c), Held: door(c).All(), Waiters: max(1, c.Permits.Money/4), Share: max(1, c.Permits.Money*3/4),
-		Backlog: uint64(c.Journal.Backlog), Reserve: uint64(c.Journal.Reserve),
-		Patience: c.Node.Patience, Stall: c.Journal.Stall, Fail: c.Journal.Fail, Vouch: c.Journal.Vouch,
-		Sweep: 200 * time.Millisecond, Start: c.Node.StartDeadline,
-		Drain: drain.Times{LameDuck: c.Node.LameDuck, Drain: c.Node.Drain, Abort: c.Node.Abort},
-		Admit: admitted(c), Subjects: subjects(c), Calls: calls(c), Awaited: awaited(c),
+		State: stateLimits(c), MaxHeldReplies: door(c).All(), MaxReplayWaiters: max(1, c.Permits.Money/4), MaxHeldPerTenant: max(1, c.Permits.Money*3/4),
+		MaxUnsyncedBytes: uint64(c.Journal.Backlog), MinFreeBytes: uint64(c.Journal.Reserve),
+		CommitTimeout: c.Node.Patience, StallThreshold: c.Journal.Stall, SyncTimeout: c.Journal.Fail, HeartbeatInterval: c.Journal.Vouch,
+		SweepInterval: 200 * time.Millisecond, StartTimeout: c.Node.StartDeadline,
+		Drain:     drain.Times{LameDuck: c.Node.LameDuck, Drain: c.Node.Drain, Abort: c.Node.Abort},
+		Admission: admitted(c), QuotaLimits: subjects(c), MaxUpstreamCalls: calls(c), AwaitedUpstreams: awaited(c),
 	}
 }
 
 // usable says why a node is not to be started with this gate.
 func usable(c *config.Config) error {
 	gate := firstGate(c)
-	return rehearse.Gate(nodeConfig(c).With(&gate))
+	return policycheck.Gate(nodeConfig(c).WithPolicy(&gate))
 }
 
 // firstGate is the gate of a node that is started with c.
-func firstGate(c *config.Config) event.Gate {
+func firstGate(c *config.Config) event.Policy {
 	is, err := numbering{}.renumber(c)
-	words.Assert(err == nil, "the configuration takes more than there are numbers for")
+	types.Assert(err == nil, "the configuration takes more than there are numbers for")
 	return gateOf(c, is, &edition{})
 }
 
 // door is how many requests may be with the node: as many as have a permit for it, and an
 // eighth more of the node's own.
 func door(c *config.Config) loop.Door {
-	return loop.Door{words.Internal: max(1, c.Permits.Money/8), words.Authed: c.Permits.Money}
+	return loop.Door{types.ClassInternal: max(1, c.Permits.Money/8), types.ClassAuthed: c.Permits.Money}
 }
 
 // adminConns is how many connections the admin listener holds: operators are few.

@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"macronode/adapters/config"
-	"macronode/core/idem"
-	"macronode/core/ledger"
+	"macronode/core/idempotency"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
 func configured(t *testing.T, sets ...string) *config.Config {
@@ -31,9 +31,9 @@ func TestEveryLimitArrives(t *testing.T) {
 		"wallet.limits.holds=31", "wallet.limits.tenant_holds=9", "http.request_deadline=2s", "node.patience=3s")
 	want := state.Limits{
 		Ledger: ledger.Limits{Accounts: 211, Holdings: 223, Assets: 227, Tenants: 229, TenantAccounts: 3, TenantHoldings: 5,
-			TenantAssets: 7, Holds: 31, TenantHolds: 9, Amount: words.Units(11), Day: words.Units(13), IssueDay: words.Units(17)},
-		Idem: idem.Limits{Keys: 233, Share: 19, Tenants: 229, TTL: 23 * time.Hour, Trail: 7 * time.Second},
-		Keys: 29,
+			TenantAssets: 7, Holds: 31, TenantHolds: 9, MaxAmount: types.MinorUnits(11), MaxDailyDebit: types.MinorUnits(13), MaxDailyIssue: types.MinorUnits(17)},
+		Idempotency: idempotency.Limits{Keys: 233, PerTenant: 19, Tenants: 229, TTL: 23 * time.Hour, MinRetention: 7 * time.Second},
+		Keys:        29,
 	}
 	if got := stateLimits(cfg); got != want {
 		t.Fatalf("%+v", got)

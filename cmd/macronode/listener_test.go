@@ -9,10 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"macronode/adapters/children"
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
+	"macronode/adapters/services"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // TestListenerThatDiedIsStartedAgain ends the socket of the public listener under it. The
@@ -31,18 +31,18 @@ func TestListenerThatDiedIsStartedAgain(t *testing.T) {
 			t.Fatalf("it has not said %#v for a minute", want)
 		}
 	}
-	set := children.New(m.log, func(e event.Event) { said <- e })
+	set := services.New(m.log, func(e event.Event) { said <- e })
 	made := 0
 	handler := func() http.Handler {
 		made++ // the real one declares its metrics: a second one panics
 		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	}
-	set.Add(words.ChildHTTP, m.listener(m.publicServer(), m.board.publicListener(), handler,
-		func(r *rundir.Run) *string { return &r.Listen.HTTP }, func(context.Context) {}))
-	up, down := event.ChildUp{Child: words.ChildHTTP}, event.ChildDown{Child: words.ChildHTTP}
+	set.Add(types.ServiceHTTP, m.listener(m.publicServer(), m.board.publicListener(), handler,
+		func(r *nodedir.Run) *string { return &r.Listen.HTTP }, func(context.Context) {}))
+	up, down := event.ServiceUp{Service: types.ServiceHTTP}, event.ServiceDown{Service: types.ServiceHTTP}
 	first := ""
 	for range 3 {
-		set.Do(event.ChildOp{Child: words.ChildHTTP, What: event.StartChild})
+		set.Do(event.ServiceCommand{Service: types.ServiceHTTP, Verb: event.StartService})
 		hears(up)
 		address := m.addressOfHTTP()
 		if first == "" {
@@ -63,7 +63,7 @@ func TestListenerThatDiedIsStartedAgain(t *testing.T) {
 	if made != 1 {
 		t.Errorf("%d handlers were made, want one for all starts", made)
 	}
-	if n := set.Counts(words.ChildHTTP); n.Died != 3 || n.Started != 3 {
+	if n := set.Counts(types.ServiceHTTP); n.Died != 3 || n.Started != 3 {
 		t.Errorf("%+v", n)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"macronode/adapters/config"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // TestLogsAreJSONFromTheFirstLine: where a node is served with a log of JSON, standard error
@@ -96,16 +96,16 @@ func TestOneReadyLine(t *testing.T) {
 // ready, one line says so; a node that recovers later gets a line.
 func TestReadyIsLoggedByOneOfTwo(t *testing.T) {
 	for _, c := range []struct {
-		before, now words.Phase
+		before, now types.Phase
 		announced   bool
 		want        bool
 	}{
-		{words.Starting, words.Ready, false, true},
-		{words.Starting, words.Ready, true, true}, // announce was first
-		{words.Degraded, words.Ready, false, true},
-		{words.Degraded, words.Ready, true, false},
-		{words.Starting, words.Degraded, false, false},
-		{words.Ready, words.Degraded, true, false},
+		{types.Starting, types.Ready, false, true},
+		{types.Starting, types.Ready, true, true}, // announce was first
+		{types.Degraded, types.Ready, false, true},
+		{types.Degraded, types.Ready, true, false},
+		{types.Starting, types.Degraded, false, false},
+		{types.Ready, types.Degraded, true, false},
 	} {
 		if got := leavesToAnnounce(c.before, c.now, c.announced); got != c.want {
 			t.Errorf("%v to %v, announced %v: %v, want %v", c.before, c.now, c.announced, got, c.want)

@@ -7,23 +7,23 @@ import (
 	"strings"
 	"unsafe"
 
-	"macronode/adapters/access"
+	"macronode/adapters/accesslog"
 	"macronode/adapters/audit"
 	"macronode/adapters/config"
 	"macronode/adapters/decisions"
-	"macronode/adapters/follower"
 	"macronode/adapters/httpapi"
 	"macronode/adapters/httpserver"
-	"macronode/adapters/indexer"
+	"macronode/adapters/index"
 	"macronode/adapters/proxy"
-	"macronode/core/admit"
+	"macronode/adapters/readmodel"
+	"macronode/core/access"
 	"macronode/core/event"
-	"macronode/core/idem"
-	"macronode/core/keyring"
-	"macronode/core/ledger"
-	"macronode/core/quota"
+	"macronode/core/gateway/admission"
+	"macronode/core/gateway/quota"
+	"macronode/core/idempotency"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
 // memory is what the configuration bounds, part by part. The collector is told the sum,
@@ -62,7 +62,7 @@ func (m memory) Total() (sum int64) {
 // What one of each takes, in bytes, at most.
 const (
 	item     = int64(unsafe.Sizeof(event.Item{}))
-	texts    = 2*words.MaxAccount + words.MaxAsset + 2*words.MaxKey + words.MaxMemo // of one operation
+	texts    = 2*types.MaxAccount + types.MaxAsset + 2*types.MaxKey + types.MaxMemo // of one operation
 	leastSay = 48                                                                   // of an item, in a body
 	smallOne = int64(unsafe.Sizeof(event.Request{})) + texts + smallBody/leastSay*item + 1<<10
 	ticket   = 512      // a slot of the desk, a held reply, a place in the rings
@@ -76,9 +76,9 @@ const (
 	slot     = 512                                                // of the gate
 	decided  = int64(unsafe.Sizeof(decisions.Decision{})) + 512 + // and its texts
 		3*(int64(unsafe.Sizeof(decisions.Leg{}))+proxy.MaxTries*int64(unsafe.Sizeof(decisions.Try{})))
-	largeOne = 3*words.MaxBody + // as it came, inflated, and while either grows
-		3*words.MaxBody + // what zstd looks back on, twice, and its tables
-		words.MaxBody + words.MaxItems*(2*item+512) // and what is made of it
+	largeOne = 3*types.MaxBody + // as it came, inflated, and while either grows
+		3*types.MaxBody + // what zstd looks back on, twice, and its tables
+		types.MaxBody + types.MaxItems*(2*item+512) // and what is made of it
 	copies     = 10      // of the backlog: two batches and a turn, each grown, one that is written, six that are folded
 	onePage    = 2 << 20 // rows of one answer, as they are found and as they are written
 	onePart    = onePage * httpapi.PartRows / httpapi.MaxPage
@@ -99,8 +99,8 @@ const tables = "state"
 func memoryBound(c *config.Config) memory {
 	s, in, conns := stateLimits(c), int64(c.Permits.Money), int64(c.Listen.MaxConns)
 	gate := firstGate(c)
-	n := nodeConfig(c).With(&gate)
-	n.Subjects.Places = n.Admit.Places
+	n := nodeConfig(c).WithPolicy(&gate)
+	n.QuotaLimits.Slots = n.Admission.Places
 	public, admin := connections(c)
 	onward, wire, second := int64(0), int64(proxy.LineBytes), int64(0)
 	if len(c.Routes) > 0 {
@@ -112,19 +112,19 @@ func memoryBound(c *config.Config) memory {
 	return memory{
 		{tables, []term{
 			{"ledgers (wallet.limits), the node's and the follower's", 2, ledger.Bytes(s.Ledger)},
-			{"windows (wallet.idempotency.keys), the same", 2, idem.Bytes(s.Idem)},
-			{"API keys (api_keys), the same", 2, keyring.Bytes(s.Keys)}}},
+			{"windows (wallet.idempotency.keys), the same", 2, idempotency.Bytes(s.Idempotency)},
+			{"API keys (api_keys), the same", 2, access.Bytes(s.Keys)}}},
 		{"snapshot", []term{{"a third state, while one is made or a start begins anew", 1, state.Bytes(s)}}},
 		{"requests", []term{
 			{"requests with a small body (permits.money)", in, smallOne},
 			{"tickets and replies (permits.money)", in, ticket},
 			{"requests with a large body", largeBodies, largeOne}}},
 		{"admission", []term{
-			{"rows and slots (permits, queue)", 1, admit.Bytes(n.Admit) + int64(passes(c).All())*slot},
-			{"counters (quotas, quotas_room)", 1, quota.Bytes(n.Quotas, n.Subjects)},
+			{"rows and slots (permits, queue)", 1, admission.Bytes(n.Admission) + int64(passes(c).All())*slot},
+			{"counters (quotas, quotas_room)", 1, quota.Bytes(n.Quotas, n.QuotaLimits)},
 			{"decisions that are kept", decisions.Room, decided}}},
-		{"batches", []term{{"frames on their way (journal.backlog_bytes, and one more)", copies, int64(c.Journal.Backlog) + words.MaxFrame}}},
-		{"recent frames", []term{{"of the follower", 1, follower.Bytes(recent)}}},
+		{"batches", []term{{"frames on their way (journal.backlog_bytes, and one more)", copies, int64(c.Journal.Backlog) + types.MaxFrame}}},
+		{"recent frames", []term{{"of the follower", 1, readmodel.Bytes(recent)}}},
 		{"connections", []term{
 			{"of the public listener (listen.max_conns; with TLS http.window_bytes, http.streams)", conns, public},
 			{"of the admin listener (listen.max_conns, at most 256)", int64(adminConns(c)), admin},
@@ -134,8 +134,8 @@ func memoryBound(c *config.Config) memory {
 			{"of zstd (routes that inflate)", inflating(c) * proxy.MaxInflaters, proxy.Window + 2<<20},
 			{"of gzip (permits.beyond, the same)", inflating(c) * int64(c.Permits.Beyond), 64 << 10}}},
 		{"answers", []term{{"streams (permits.streams)", int64(c.Permits.Streams), onePart}, {"lists, as far as so many are made at once", lists, onePage}}},
-		{"index", []term{{"cache, ring and tails (index.cache_bytes, index.frames)", 1, indexer.Bytes(indexLimits(c))}}},
-		{"access log", []term{{"lines that wait, and that are written", 2 * access.Room, accessLine}}},
+		{"index", []term{{"cache, ring and tails (index.cache_bytes, index.frames)", 1, index.Bytes(indexLimits(c))}}},
+		{"access log", []term{{"lines that wait, and that are written", 2 * accesslog.Room, accessLine}}},
 		{"audit", []term{{"lines that wait, and that are written", 2 * int64(audit.DefaultLimits().Queue), auditLine}}},
 		{"journal", []term{{"places of frames", 1, places}, {"segments that are read", 1, segments}, {"the archive", 1, unpacked}}},
 		{"program", []term{{"its goroutines, and garbage", 1, program}}},

@@ -6,8 +6,8 @@ import (
 
 	"macronode/adapters/config"
 	"macronode/adapters/proxy"
-	"macronode/core/quota"
-	"macronode/core/upstream"
+	"macronode/core/gateway/quota"
+	"macronode/core/gateway/upstream"
 )
 
 // How many numbers there are of each kind. The configuration takes no more of any.

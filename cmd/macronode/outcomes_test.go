@@ -77,7 +77,7 @@ func TestOutcomesAgree(t *testing.T) {
 			`{"path":"/parts","auth":"none","hydrate":[{"name":"odd","upstream":"well","path":"/odd"}]}]`,
 		`quotas=[{"name":"few-bear","scope":"route","route":"few","requests_per_second":0.0001,"burst":2}]`)
 	const issue = `{"to":"ann","asset":"EUR/2","amount_minor":"%d"}`
-	none := event.NoHalt.String()
+	none := event.RetryAllowed.String()
 	all := []outcome{
 		{what: "whole", method: "GET", path: "/list", status: 200, why: "admitted", route: "routes[0]", outcome: "whole", endpoint: well, tries: 1, upstream: "well", halt: none},
 		{what: "whole, with a body", method: "POST", path: "/x", body: strings.Repeat("b", 70_000), status: 200, why: "admitted", route: "routes[0]", outcome: "whole", endpoint: well, tries: 1, upstream: "well", halt: none},
@@ -253,7 +253,7 @@ func (a *provoked) compare(t *testing.T, d *decisions.Decision, l *accessEntry) 
 	last := &g.Tries[len(g.Tries)-1]
 	fail("endpoint", last.Endpoint, l.Endpoint, a.endpoint)
 	fail("outcome of the last try", last.Outcome, l.Outcome, a.outcome.outcome)
-	if a.halt != "" && g.Halt != a.halt && (g.Halt != "" || a.halt != event.NoHalt.String()) {
+	if a.halt != "" && g.Halt != a.halt && (g.Halt != "" || a.halt != event.RetryAllowed.String()) {
 		t.Errorf("%s: not sent again for %q, want %q", a.what, g.Halt, a.halt)
 	}
 	if a.outcome.outcome == "whole" {

@@ -8,23 +8,23 @@ import (
 	"time"
 
 	"macronode/adapters/durable"
-	"macronode/adapters/follower"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
+	"macronode/adapters/readmodel"
 	"macronode/adapters/snapshot"
 	"macronode/core/event"
-	rendered "macronode/core/receipt"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	rendered "macronode/core/wallet/receipt"
 )
 
 // errEnded says that the node was told to end while it read its journal.
 var errEnded = errors.New("told to end before it had begun")
 
 // newFollower answers from nothing: recover gives it the state.
-func (l *life) newFollower() *follower.Follower {
-	return follower.New(state.New(l.settings().core.State, words.Hash64(random64())), recent, l.settings().waiters, l.older)
+func (l *life) newFollower() *readmodel.Follower {
+	return readmodel.New(state.New(l.settings().core.State, types.Hash64(random64())), recent, l.settings().waiters, l.older)
 }
 
 // recover makes the state: from the newest snapshot that is to be believed and the frames
@@ -56,7 +56,7 @@ func (l *life) recover() (state.State, event.Recovery, error) {
 	l.known.note(heads[0].LSN, snapshotsName)
 	l.marked = l.known.LSN
 	for _, h := range heads {
-		st := state.New(limits, words.Hash64(random64()))
+		st := state.New(limits, types.Hash64(random64()))
 		found, err := l.recoverFrom(kept, &st, h, l.known.LSN)
 		if errors.Is(err, snapshot.ErrDoubt) || errors.Is(err, journalfile.ErrApart) && h.LSN > 0 {
 			l.doubt(err)
@@ -67,10 +67,10 @@ func (l *life) recover() (state.State, event.Recovery, error) {
 		}
 		l.follower.Begin(&st)
 		l.log.Info("journal recovered", "frames", uint64(found.Last), "snapshot", uint64(h.LSN), "segments", found.Segments, "bytes", found.Bytes,
-			"cut_bytes", found.Cut, "made_durable_again", found.Tail, "took", time.Since(began))
+			"cut_bytes", found.CutBytes, "made_durable_again", found.TailFrames, "took", time.Since(began))
 		return st, found.Recovery, nil
 	}
-	words.Assert(false, "recover: no beginning")
+	types.Assert(false, "recover: no beginning")
 	return state.State{}, event.Recovery{}, nil
 }
 
@@ -121,7 +121,7 @@ func (l *life) doubt(err error) {
 
 // recoverFrom reads a journal behind a snapshot, or from its beginning. Known is the last frame
 // that is known to have been durable.
-func (l *life) recoverFrom(kept fs.FS, st *state.State, h snapshot.Head, known words.LSN) (journalfile.Found, error) {
+func (l *life) recoverFrom(kept fs.FS, st *state.State, h snapshot.Head, known types.LSN) (journalfile.Found, error) {
 	if h.LSN > 0 {
 		if _, err := snapshot.Load(kept, h.LSN, st, l.goesOn); err != nil {
 			return journalfile.Found{}, err
@@ -134,7 +134,7 @@ func (l *life) recoverFrom(kept fs.FS, st *state.State, h snapshot.Head, known w
 				return err
 			}
 			return fold.take(all)
-		}}.Recover(l.disk, words.JournalID(random64()))
+		}}.Recover(l.disk, types.JournalID(random64()))
 	if errors.Is(err, journalfile.ErrDamaged) {
 		l.log.Error("the journal is damaged: what is whole is served for reading, nothing is written; macronode verify says more",
 			"durable_lsn", uint64(max(found.Known, known)), "last_lsn", uint64(found.Last), "known_from", l.known.Source, "err", err)
@@ -156,11 +156,11 @@ func (l *life) goesOn() error {
 }
 
 // older is a frame that the follower has no more at hand.
-func (l *life) older(lsn words.LSN) (record.Sealed, error) {
+func (l *life) older(lsn types.LSN) (record.Sealed, error) {
 	s, err := l.journal.Read(lsn)
 	switch {
 	case errors.Is(err, journalfile.ErrGone):
-		err = rendered.ErrNone
+		err = rendered.ErrNoAnswer
 	case err != nil:
 		l.log.Error("an older frame cannot be read", "lsn", uint64(lsn), "err", err)
 		l.metrics.Failed("journal")

@@ -14,7 +14,7 @@ import (
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // alive is a life over a directory in which two accounts were paid.
@@ -29,11 +29,11 @@ func alive(t *testing.T, sets ...string) *life {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for lsn := words.LSN(1); lsn <= 2; lsn++ {
+	for lsn := types.LSN(1); lsn <= 2; lsn++ {
 		body := record.Begin(nil, lsn, 1)
-		body, _ = record.Add(body, 0, &record.Record{Kind: record.Moved, Op: event.Issue, Tenant: 1, Key: words.Name{Text: fmt.Appendf(nil, "k%d", lsn)},
-			To: words.Name{Text: fmt.Appendf(nil, "account:%d", lsn)}, Asset: words.Name{Text: []byte("EUR/2")}, Amount: words.Units(1), Seq: words.Seq(lsn),
-			FromNow: words.Units(uint64(lsn)), ToNow: words.Units(1)})
+		body, _ = record.Add(body, 0, &record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, Key: types.Name{Text: fmt.Appendf(nil, "k%d", lsn)},
+			To: types.Name{Text: fmt.Appendf(nil, "account:%d", lsn)}, Asset: types.Name{Text: []byte("EUR/2")}, Amount: types.MinorUnits(1), Seq: types.Seq(lsn),
+			FromBalance: types.MinorUnits(uint64(lsn)), ToBalance: types.MinorUnits(1)})
 		if _, err := j.Write(body, []event.Frame{{LSN: lsn, Len: uint32(len(body))}}); err != nil {
 			t.Fatal(err)
 		}
@@ -88,9 +88,9 @@ func summed(t *testing.T) *life {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for upto := words.LSN(1); upto <= 2; upto++ {
+	for upto := types.LSN(1); upto <= 2; upto++ {
 		m := snapshot.New(snapshot.Config{Limits: stateLimits(l.config)}, dir, snapshot.Source{
-			Grown: func() int64 { return 0 }, Durable: func() words.LSN { return upto }, Read: behind(fs.Dir(l.segments()))})
+			Grown: func() int64 { return 0 }, Durable: func() types.LSN { return upto }, Read: behind(fs.Dir(l.segments()))})
 		if err := m.Make(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func removed(t *testing.T, dir, name string) {
 	}
 }
 
-func spoilt(t *testing.T, dir string, lsn words.LSN) {
+func spoilt(t *testing.T, dir string, lsn types.LSN) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, snapshot.Name(lsn)))
 	if err != nil {
@@ -169,7 +169,7 @@ func TestTooLargeIsNotTouched(t *testing.T) {
 // TestEndsWhileItRecovers: told to end, it goes no further.
 func TestEndsWhileItRecovers(t *testing.T) {
 	l := alive(t)
-	l.ear.say(t.Context(), event.Signal{What: event.Drain})
+	l.ear.say(t.Context(), event.Signal{Kind: event.Drain})
 	if _, _, err := l.again(); !errors.Is(err, errEnded) || l.files(t) != 1 {
 		t.Fatalf("%v, %d files", err, l.files(t))
 	}
@@ -179,13 +179,13 @@ func TestEndsWhileItRecovers(t *testing.T) {
 func TestTheEarDoesNotFill(t *testing.T) {
 	var e ear
 	for range 1000 {
-		e.say(t.Context(), event.ChildUp{Child: words.ChildAdmin})
-		e.say(t.Context(), event.Signal{What: event.AcceptClock})
+		e.say(t.Context(), event.ServiceUp{Service: types.ServiceAdmin})
+		e.say(t.Context(), event.Signal{Kind: event.AcceptClock})
 	}
 	if len(e.early) != 2 || e.ends() {
 		t.Fatalf("%d words kept, ends %v", len(e.early), e.ends())
 	}
-	if e.say(t.Context(), event.Signal{What: event.Abort}); !e.ends() {
+	if e.say(t.Context(), event.Signal{Kind: event.Abort}); !e.ends() {
 		t.Fatal("an abort is no end")
 	}
 }

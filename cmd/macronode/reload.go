@@ -13,7 +13,7 @@ import (
 	"macronode/adapters/adminapi"
 	"macronode/adapters/config"
 	"macronode/core/event"
-	"macronode/core/rehearse"
+	"macronode/core/gateway/policycheck"
 )
 
 // changes is how the configuration of a node is changed while it runs: one attempt at a time,
@@ -107,7 +107,7 @@ func (l *life) reload() adminapi.Applied {
 		a.Applied = true
 		l.log.Info("the configuration was read again, and is applied", "version", a.Version, "changed", keysOf(a.Changed))
 	}
-	l.ear.tell(ctx, event.Reloaded{Failed: !a.Applied})
+	l.ear.tell(ctx, event.ConfigReloaded{Failed: !a.Applied})
 	return l.changes.tried(a)
 }
 
@@ -188,8 +188,8 @@ func compared(is, next *config.Config) ([]adminapi.Changed, error) {
 // rehearsed plays the change before it is made. It returns what would break, and whether the
 // rehearsal is partial: it ended at its limit of steps.
 func (l *life) rehearsed(is, next *edition) (partial bool, err error) {
-	played, err := rehearse.Change(l.settings().core.With(&is.gate), &next.gate)
-	if never := new(rehearse.Never); errors.As(err, &never) && never.Rule > 0 {
+	played, err := policycheck.Change(l.settings().core.WithPolicy(&is.gate), &next.gate)
+	if never := new(policycheck.Never); errors.As(err, &never) && never.Rule > 0 {
 		err = fmt.Errorf("%w: that is %s", err, next.face.Quotas[never.Rule-1].Name)
 	}
 	if played.Partial {
@@ -205,11 +205,11 @@ func (l *life) renew(next *edition) error {
 	soon, stop := context.WithTimeout(ctx, 5*time.Second)
 	defer stop()
 	restore := next.publish() // the core may choose any of them once it has the policy
-	if !l.ear.tell(soon, &event.Renew{Gate: next.gate}) {
+	if !l.ear.tell(soon, &event.ApplyPolicy{Policy: next.gate}) {
 		restore()
 		return errors.New("the node ends, or has too much to do: it can be asked again")
 	}
-	for wait := time.Millisecond; l.ear.status().Gate != next.gate.Version; wait = min(2*wait, 50*time.Millisecond) {
+	for wait := time.Millisecond; l.ear.status().PolicyVersion != next.gate.Version; wait = min(2*wait, 50*time.Millisecond) {
 		if sleep(ctx, wait) != nil {
 			return errors.New("the node ends")
 		}

@@ -17,7 +17,7 @@ import (
 // reloadSettings are the settings that a reload replaces, in the core and in the adapters. They
 // depend on a configuration, its numbers, and the edition before it.
 type reloadSettings struct {
-	gate event.Gate   // policy of the core
+	gate event.Policy // policy of the core
 	face httpapi.Face // of the public API, without what it sends requests on to
 
 	proxy  proxy.Config // used where there are routes; without the ports of a running node

@@ -22,7 +22,7 @@ import (
 	"macronode/adapters/adminapi"
 	"macronode/adapters/config"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // changing is a node that was started with a file, which a test writes anew.
@@ -215,10 +215,10 @@ func TestAChangeIsRehearsed(t *testing.T) {
 	if _, err := l.rehearsed(is, good); err != nil {
 		t.Error(err)
 	}
-	for why, spoil := range map[string]func(*event.Gate){
-		"that is all":          func(g *event.Gate) { g.Quotas[0].Rate = 0 },
-		"authed callers of ":   func(g *event.Gate) { g.Facets[words.Lists].Class[words.Authed] = 0 },
-		"more places than the": func(g *event.Gate) { g.Facets[words.Money].Queue += 1 << 16 },
+	for why, spoil := range map[string]func(*event.Policy){
+		"that is all":          func(g *event.Policy) { g.Quotas[0].Rate = 0 },
+		"authed callers of ":   func(g *event.Policy) { g.Facets[types.FacetQuery].PerClass[types.ClassAuthed] = 0 },
+		"more places than the": func(g *event.Policy) { g.Facets[types.FacetWallet].Queue += 1 << 16 },
 	} {
 		bad := next(`quotas=[{"name":"all","scope":"peer","requests_per_second":1}]`)
 		spoil(&bad.gate)

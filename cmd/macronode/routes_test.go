@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
 )
 
 // far is a service that answers at once, and the setting that names it app.
@@ -122,7 +122,7 @@ func (d *doctor) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 // looks is what the node says of itself, once it can be asked.
 func (d *doctor) looks() string {
-	run, err := rundir.Read(d.dir)
+	run, err := nodedir.Read(d.dir)
 	if err != nil || run.Listen.Admin == "" || run.Listen.HTTP == "" {
 		return "" // the next check comes soon
 	}

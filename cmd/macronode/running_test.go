@@ -17,8 +17,8 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"macronode/adapters/adminapi"
+	"macronode/adapters/nodedir"
 	"macronode/adapters/registry"
-	"macronode/adapters/rundir"
 )
 
 // process is the real program, as it serves.
@@ -93,7 +93,7 @@ func startsIn(t *testing.T, dir string, flags ...string) (p process) {
 	if err != nil {
 		t.Fatalf("it does not greet: %v\n%s", err, log)
 	}
-	run, err := rundir.Read(p.dir)
+	run, err := nodedir.Read(p.dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -182,8 +182,8 @@ func TestWhatASecondSaysIsTold(t *testing.T) {
 		says         []string
 	}{
 		{"GET", "/", 200, []string{"1: " + well + " by HTTP/2, whole after", "with status 200"}},
-		{"GET", "/bad", 502, []string{"2 tries", "1: " + bad + " by HTTP/2, declined", symptoms[proxy.Declined], halts[event.HaltTries]}},
-		{"POST", "/bad", 502, []string{"1 try", symptoms[proxy.Declined], halts[event.HaltMethod]}},
+		{"GET", "/bad", 502, []string{"2 tries", "1: " + bad + " by HTTP/2, declined", symptoms[proxy.Declined], halts[event.NoRetryAttempts]}},
+		{"POST", "/bad", 502, []string{"1 try", symptoms[proxy.Declined], halts[event.NoRetryMethod]}},
 	} {
 		status, id := p.asked(t, c.method, c.path)
 		if got := p.why(t, id); status != c.status || !contains(got, c.says) {

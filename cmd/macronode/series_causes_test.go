@@ -17,7 +17,7 @@ import (
 	"macronode/adapters/registry"
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // until waits until done reports true. It panics after a minute, so that a bug is not seen as a
@@ -30,8 +30,8 @@ func until(done func() bool) {
 	}
 }
 
-func classOf(name string) (c words.Class) {
-	for c = range words.Classes {
+func classOf(name string) (c types.Class) {
+	for c = range types.NumClasses {
 		if c.String() == name {
 			return c
 		}
@@ -39,8 +39,8 @@ func classOf(name string) (c words.Class) {
 	panic(name)
 }
 
-func facetOf(name string) (f words.Facet) {
-	for f = range words.Facets {
+func facetOf(name string) (f types.Facet) {
+	for f = range types.NumFacets {
 		if f.String() == name {
 			return f
 		}
@@ -48,8 +48,8 @@ func facetOf(name string) (f words.Facet) {
 	panic(name)
 }
 
-func childNamed(name string) (c words.Child) {
-	for c = range words.Children {
+func childNamed(name string) (c types.Service) {
+	for c = range types.NumServices {
 		if c.String() == name {
 			return c
 		}
@@ -90,11 +90,11 @@ func legThat(upstream, outcome string) proxy.Leg {
 	l := proxy.Leg{Upstream: upstream}
 	switch {
 	case outcome == "whole":
-		l.Tries = []proxy.Try{{Ending: event.Whole}}
+		l.Tries = []proxy.Try{{Ending: event.AttemptCompleted}}
 	case slices.Contains(registry.Symptoms, outcome):
-		l.Tries = []proxy.Try{{Ending: event.Failed, Symptom: proxy.Symptom(outcome)}}
+		l.Tries = []proxy.Try{{Ending: event.AttemptFailed, Symptom: proxy.Symptom(outcome)}}
 	default:
-		for s := event.Through + 1; s < event.Stops; s++ {
+		for s := event.EndpointPicked + 1; s < event.NumNoEndpointReasons; s++ {
 			if s.String() == outcome {
 				l.Stop = s
 			}
@@ -112,9 +112,9 @@ func failedTry(upstream, symptom string) string {
 }
 
 // runs starts a child, and ends it as end says.
-func (m *metered) runs(name string, end func(words.Child)) {
+func (m *metered) runs(name string, end func(types.Service)) {
 	c := childNamed(name)
-	m.children.Do(event.ChildOp{Child: c, What: event.StartChild})
+	m.children.Do(event.ServiceCommand{Service: c, Verb: event.StartService})
 	if end == nil {
 		return
 	}
@@ -131,7 +131,7 @@ func (m *metered) pays() (bytes float64) {
 	return float64(m.journal.Grown() - before)
 }
 
-func standing(set func(s *event.Standing)) cause {
+func standing(set func(s *event.UpstreamStats)) cause {
 	return func(m *metered, l []string) (float64, moves) {
 		set(m.upstreams[l[0]])
 		return 3, nil
@@ -171,16 +171,16 @@ var causes = map[string]cause{
 		case l[1] == "framing":
 			m.hooks().Smuggle()
 		case l[0] == "beyond":
-			m.meter.Refused(words.Beyond, problemOf(l[1]))
+			m.meter.Refused(types.FacetProxy, problemOf(l[1]))
 		default:
-			m.meter.Refused(words.Money, problemOf(l[1]))
-			m.meter.Refused(words.Lists, problemOf(l[1]))
+			m.meter.Refused(types.FacetWallet, problemOf(l[1]))
+			m.meter.Refused(types.FacetQuery, problemOf(l[1]))
 			return 2, nil
 		}
 		return 1, nil
 	},
 	"admission_refused_total": func(m *metered, l []string) (float64, moves) {
-		for why := event.Admitted + 1; why < event.Whys; why++ {
+		for why := event.Admitted + 1; why < event.NumRejectReasons; why++ {
 			if why.String() == l[1] {
 				m.meter.Barred(classOf(l[0]), why)
 			}
@@ -189,15 +189,15 @@ var causes = map[string]cause{
 	},
 	"quota_refused_total": func(m *metered, l []string) (float64, moves) {
 		at := slices.IndexFunc(m.edition.Load().face.Quotas, func(q httpapi.Policy) bool { return q.Name == l[0] })
-		v := event.Verdict{Problem: event.Busy, Why: event.OverQuota, Rule: uint8(at) + 1}
+		v := event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded, Rule: uint8(at) + 1}
 		if l[1] == "shadow" {
-			v = event.Verdict{Shadow: 1 << at}
+			v = event.Decision{Shadow: 1 << at}
 		}
 		m.keep(httpapi.Decision{Verdict: v})
 		return 1, withDecision(nil)
 	},
 	"fq_inflight": func(m *metered, l []string) (float64, moves) {
-		m.desk.Gate.Enter(event.Arrive{Class: classOf(l[0])})
+		m.desk.Gate.Enter(event.Admit{Class: classOf(l[0])})
 		return 1, moves{queueSeries("passes"): 1, queueSeries("work_" + l[0]): 1}
 	},
 	"fq_queued": func(m *metered, l []string) (float64, moves) {
@@ -205,22 +205,22 @@ var causes = map[string]cause{
 		return 7, moves{queueSeries("waits_" + l[0]): 7}
 	},
 	"fq_tokens": func(m *metered, l []string) (float64, moves) {
-		m.core.status.Saved[classOf(l[0])] += 9
+		m.core.status.Deficits[classOf(l[0])] += 9
 		return 9, nil
 	},
 	"semaphore_inflight": func(m *metered, l []string) (float64, moves) {
-		m.core.status.Out[facetOf(l[0])] += 5
+		m.core.status.Permits[facetOf(l[0])] += 5
 		return 5, nil
 	},
-	"permits_taken_total":       status(6, func(s *event.Status) { s.Taken += 6 }),
+	"permits_taken_total":       status(6, func(s *event.Status) { s.PermitsRevoked += 6 }),
 	"idempotency_replays_total": func(m *metered, _ []string) (float64, moves) { m.meter.Replayed(); return 1, nil },
 	"worker_inflight": func(m *metered, _ []string) (float64, moves) {
-		m.submits(words.Authed)
+		m.submits(types.ClassAuthed)
 		return 1, moves{queueSeries("tickets"): 1, queueSeries("work_authed"): 1}
 	},
 	"io_errors_total": func(m *metered, _ []string) (float64, moves) { m.fault(errors.New("no disk")); return 1, nil },
 	"io_timeouts_total": func(m *metered, l []string) (float64, moves) {
-		m.meter.TimedOut(map[string]event.Problem{"reply": event.Unknown, "await_seq": event.Deadline}[l[0]])
+		m.meter.TimedOut(map[string]event.Problem{"reply": event.OutcomeUnknown, "await_seq": event.Timeout}[l[0]])
 		return 1, nil
 	},
 	"backoff_retries_total": func(m *metered, l []string) (float64, moves) {
@@ -236,14 +236,14 @@ var causes = map[string]cause{
 		m.enrol(ctx, false)
 		return 1, nil
 	},
-	"readyz_state":         status(2, func(s *event.Status) { s.Ready, s.Phase = true, words.Ready }),
+	"readyz_state":         status(2, func(s *event.Status) { s.Ready, s.Phase = true, types.Ready }),
 	"journal_lsn":          status(4, func(s *event.Status) { s.Durable += 4 }),
-	"follower_lag_lsn":     status(3, func(s *event.Status) { s.LSN, s.Folded = 8, 5 }),
+	"follower_lag_lsn":     status(3, func(s *event.Status) { s.LSN, s.Applied = 8, 5 }),
 	"clock_offset_seconds": status(1.5, func(s *event.Status) { s.Offset = 1500 * time.Millisecond }),
 	"ready_dependency_unmet": func(m *metered, l []string) (float64, moves) {
-		for c := range words.AllDependencies.Each {
+		for c := range types.AllDependencies.Each {
 			if c.String() == l[0] {
-				m.core.status.Unmet = m.core.status.Unmet.With(c)
+				m.core.status.WaitingFor = m.core.status.WaitingFor.With(c)
 			}
 		}
 		return 1, nil
@@ -254,15 +254,15 @@ var causes = map[string]cause{
 	},
 	"tasks_spawned_total": func(m *metered, l []string) (float64, moves) {
 		m.runs(l[0], nil)
-		m.t.Cleanup(func() { m.children.Do(event.ChildOp{Child: childNamed(l[0]), What: event.KillChild}) })
+		m.t.Cleanup(func() { m.children.Do(event.ServiceCommand{Service: childNamed(l[0]), Verb: event.KillService}) })
 		return 1, nil
 	},
 	"tasks_completed_total": func(m *metered, l []string) (float64, moves) {
-		m.runs(l[0], func(c words.Child) { m.children.Do(event.ChildOp{Child: c, What: event.StopChild}) })
+		m.runs(l[0], func(c types.Service) { m.children.Do(event.ServiceCommand{Service: c, Verb: event.StopService}) })
 		return 1, spawned(l[0])
 	},
 	"tasks_canceled_total": func(m *metered, l []string) (float64, moves) {
-		m.runs(l[0], func(c words.Child) { m.children.Do(event.ChildOp{Child: c, What: event.KillChild}) })
+		m.runs(l[0], func(c types.Service) { m.children.Do(event.ServiceCommand{Service: c, Verb: event.KillService}) })
 		return 1, spawned(l[0])
 	},
 	"tasks_aborted_total": func(m *metered, l []string) (float64, moves) {
@@ -270,7 +270,7 @@ var causes = map[string]cause{
 			m.meter.Panicked()
 			return 1, nil
 		}
-		m.runs(l[0], func(words.Child) { m.fail <- struct{}{} })
+		m.runs(l[0], func(types.Service) { m.fail <- struct{}{} })
 		return 1, spawned(l[0])
 	},
 	"handshakes_total": func(m *metered, l []string) (float64, moves) {
@@ -308,7 +308,7 @@ var causes = map[string]cause{
 	// Of a request that another try answered, the tries that failed are counted as well.
 	"upstream_fail_total": func(m *metered, l []string) (float64, moves) {
 		leg := legThat(l[0], l[1])
-		leg.Tries = append(leg.Tries, leg.Tries[0], proxy.Try{Ending: event.Whole})
+		leg.Tries = append(leg.Tries, leg.Tries[0], proxy.Try{Ending: event.AttemptCompleted})
 		m.keep(httpapi.Decision{Course: m.ofCourse(leg)})
 		return 2, withDecision(moves{answeredBy(l[0]): 1})
 	},
@@ -328,17 +328,17 @@ var causes = map[string]cause{
 		m.keep(httpapi.Decision{Course: c})
 		return 11, withDecision(moves{answeredBy(l[0]): 1})
 	},
-	"upstream_inflight": standing(func(s *event.Standing) { s.Calls = 3 }),
+	"upstream_inflight": standing(func(s *event.UpstreamStats) { s.InFlight = 3 }),
 	"upstream_endpoints": func(m *metered, l []string) (float64, moves) {
 		s := m.upstreams[l[0]]
-		*map[string]*uint8{"well": &s.Well, "ejected": &s.Out, "sick": &s.Sick}[l[1]] += 3
+		*map[string]*uint8{"well": &s.Healthy, "ejected": &s.Ejected, "sick": &s.Unhealthy}[l[1]] += 3
 		return 3, nil
 	},
-	"upstream_retries_total":         standing(func(s *event.Standing) { s.Retries = 3 }),
-	"upstream_retries_refused_total": standing(func(s *event.Standing) { s.Dry = 3 }),
-	"circuit_open_total":             standing(func(s *event.Standing) { s.Opened = 3 }),
+	"upstream_retries_total":         standing(func(s *event.UpstreamStats) { s.Retries = 3 }),
+	"upstream_retries_refused_total": standing(func(s *event.UpstreamStats) { s.RetriesDenied = 3 }),
+	"circuit_open_total":             standing(func(s *event.UpstreamStats) { s.Opened = 3 }),
 	"circuit_state": func(m *metered, l []string) (float64, moves) {
-		m.upstreams[l[0]].Circuit = event.Open
+		m.upstreams[l[0]].Circuit = event.CircuitOpen
 		return 2, nil
 	},
 	"journal_sync_seconds": func(m *metered, _ []string) (float64, moves) {
@@ -388,32 +388,32 @@ var queueCauses = map[string]cause{
 		return 2, nil
 	},
 	"passes": func(m *metered, _ []string) (float64, moves) {
-		m.desk.Gate.Enter(event.Arrive{Class: words.Anon})
+		m.desk.Gate.Enter(event.Admit{Class: types.ClassAnon})
 		return 1, moves{seriesOf("fq_inflight", "class", "anon"): 1, queueSeries("work_anon"): 1}
 	},
 	"settled": func(m *metered, _ []string) (float64, moves) {
-		at, _ := m.desk.Gate.Enter(event.Arrive{Class: words.Authed})
-		ticket := words.NewTicket(at, 1)
-		m.desk.Gate.Deliver(event.Verdict{Ticket: ticket})
-		m.desk.Gate.Settle(ticket, 0, event.Fate(0))
+		at, _ := m.desk.Gate.Enter(event.Admit{Class: types.ClassAuthed})
+		ticket := types.NewTicket(at, 1)
+		m.desk.Gate.Deliver(event.Decision{Ticket: ticket})
+		m.desk.Gate.Settle(ticket, 0, event.Completion(0))
 		return 1, moves{queueSeries("passes"): 1, seriesOf("fq_inflight", "class", "authed"): 1, queueSeries("work_authed"): 1}
 	},
-	"waits_parts":   status(4, func(s *event.Status) { s.Lined += 4 }),
-	"waits_money":   waiting(words.Money),
-	"waits_lists":   waiting(words.Lists),
-	"waits_beyond":  waiting(words.Beyond),
-	"waits_streams": waiting(words.Streams),
+	"waits_parts":   status(4, func(s *event.Status) { s.PacedParts += 4 }),
+	"waits_money":   waiting(types.FacetWallet),
+	"waits_lists":   waiting(types.FacetQuery),
+	"waits_beyond":  waiting(types.FacetProxy),
+	"waits_streams": waiting(types.Streams),
 	"decisions":     func(m *metered, _ []string) (float64, moves) { m.keep(httpapi.Decision{}); return 1, nil },
-	"asks":          func(m *metered, _ []string) (float64, moves) { m.desk.Asks.Tell(event.Tried{}); return 1, nil },
+	"asks":          func(m *metered, _ []string) (float64, moves) { m.desk.Asks.Tell(event.AttemptResult{}); return 1, nil },
 	"tickets": func(m *metered, _ []string) (float64, moves) {
-		m.submits(words.Internal)
+		m.submits(types.ClassInternal)
 		return 1, moves{"worker_inflight": 1, queueSeries("work_internal"): 1}
 	},
-	"work_internal": comes(words.Internal),
-	"work_authed":   comes(words.Authed),
-	"work_anon":     comes(words.Anon),
+	"work_internal": comes(types.ClassInternal),
+	"work_authed":   comes(types.ClassAuthed),
+	"work_anon":     comes(types.ClassAnon),
 	"gone": func(m *metered, _ []string) (float64, moves) {
-		m.submits(words.Authed)()
+		m.submits(types.ClassAuthed)()
 		return 1, moves{queueSeries("work_authed"): 1}
 	},
 	"early": func(m *metered, _ []string) (float64, moves) {
@@ -431,7 +431,7 @@ var queueCauses = map[string]cause{
 	"reloads": func(m *metered, _ []string) (float64, moves) { m.changes.want(); return 1, nil },
 
 	"backlog_bytes":    status(7, func(s *event.Status) { s.Backlog += 7 }),
-	"held_replies":     status(8, func(s *event.Status) { s.Held += 8 }),
+	"held_replies":     status(8, func(s *event.Status) { s.HeldReplies += 8 }),
 	"idempotency_keys": status(9, func(s *event.Status) { s.Keys += 9 }),
 	"holds":            status(10, func(s *event.Status) { s.Holds += 10 }),
 	"recent_frames": func(m *metered, _ []string) (float64, moves) {
@@ -455,24 +455,24 @@ var queueCauses = map[string]cause{
 	"audit": func(m *metered, _ []string) (float64, moves) { m.audit.Note(audit.Line{}); return 1, nil },
 }
 
-func waiting(f words.Facet) cause {
+func waiting(f types.Facet) cause {
 	return func(m *metered, _ []string) (float64, moves) {
-		m.core.status.Queued[f][words.Anon] += 2
-		m.core.status.Queued[f][words.Authed]++
+		m.core.status.Queued[f][types.ClassAnon] += 2
+		m.core.status.Queued[f][types.ClassAuthed]++
 		return 3, moves{seriesOf("fq_queued", "facet", f.String(), "class", "anon"): 2, seriesOf("fq_queued", "facet", f.String(), "class", "authed"): 1}
 	}
 }
 
-func comes(c words.Class) cause {
+func comes(c types.Class) cause {
 	return func(m *metered, _ []string) (float64, moves) {
-		m.desk.Gate.Enter(event.Arrive{Class: c})
+		m.desk.Gate.Enter(event.Admit{Class: c})
 		return 1, moves{seriesOf("fq_inflight", "class", c.String()): 1, queueSeries("passes"): 1}
 	}
 }
 
 // submits hands a request to the core, which does not answer. The function that it returns has its
 // client leave.
-func (m *metered) submits(c words.Class) (leave func()) {
+func (m *metered) submits(c types.Class) (leave func()) {
 	ctx, stop := context.WithCancel(m.t.Context())
 	was, over := m.desk.Depth(c), make(chan struct{})
 	go func() {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // TestSeriesOfTheIndex: each series of the index is what the index says of itself, while no two of
@@ -36,7 +36,7 @@ func TestSeriesOfTheIndex(t *testing.T) {
 	}
 	until(func() bool { return index.Mark().LSN == 108 })
 	for range 2 {
-		go index.Await(ctx, words.DefaultTenant, 1000)
+		go index.Await(ctx, types.DefaultTenant, 1000)
 	}
 	until(func() bool { n, _ := index.Awaited(); return n == 2 })
 	tail, _ := index.Tails()

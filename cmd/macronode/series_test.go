@@ -12,8 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"macronode/adapters/access"
-	"macronode/adapters/children"
+	"macronode/adapters/accesslog"
 	"macronode/adapters/config"
 	"macronode/adapters/decisions"
 	"macronode/adapters/fs"
@@ -22,8 +21,9 @@ import (
 	"macronode/adapters/metrics"
 	"macronode/adapters/proxy"
 	"macronode/adapters/registry"
+	"macronode/adapters/services"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // fixedCore is a core whose status a test sets.
@@ -41,7 +41,7 @@ type metered struct {
 	running   *loop.Loop
 	signals   *signals
 	meter     *metrics.Wallet
-	upstreams map[string]*event.Standing
+	upstreams map[string]*event.UpstreamStats
 	fail      chan struct{} // ends a child by itself
 }
 
@@ -52,23 +52,23 @@ func newMetered(t *testing.T, sets ...string) *metered {
 		"quotas=["+fmt.Sprintf(quota, "app")+","+fmt.Sprintf(quota, "more")+"]", "listen.max_conns=16")...)
 	l := &life{config: cfg, log: slog.New(slog.DiscardHandler), level: new(slog.LevelVar), dir: fs.Dir(t.TempDir()), changes: newChanges(func() (*config.Config, error) { return cfg, nil })}
 	m := &metered{life: l, t: t, core: &fixedCore{}, signals: &signals{make(chan os.Signal, 8)}, fail: make(chan struct{}),
-		upstreams: map[string]*event.Standing{"app": {}, "more": {}}}
+		upstreams: map[string]*event.UpstreamStats{"app": {}, "more": {}}}
 	is := l.settings()
 	l.metrics = metrics.New(l.ear.status)
 	l.desk, l.decisions = loop.NewDesk(is.dispatcher.work, is.dispatcher.admission, is.dispatcher.upstream), decisions.New()
-	l.tunnels, l.inflaters, l.access = proxy.NewTunnels(), proxy.NewInflaters(), access.New(l.log.Handler())
+	l.tunnels, l.inflaters, l.access = proxy.NewTunnels(), proxy.NewInflaters(), accesslog.New(l.log.Handler())
 	first, err := l.edit(cfg, &edition{})
 	must(t, err)
 	l.edition.Store(first)
 	l.nameCounted(first)
-	l.children = children.New(l.log, func(event.Event) {})
-	for c := range words.Children {
+	l.children = services.New(l.log, func(event.Event) {})
+	for c := range types.NumServices {
 		l.children.Add(c, m.child)
 	}
 	l.audit, l.index = l.newAudit(), l.newIndex(t.Context())
 	l.follower = l.newFollower()
 	l.showDoor(m.signals)
-	l.metrics.Standings(func(name string) (event.Standing, bool) { return *m.upstreams[name], true })
+	l.metrics.Standings(func(name string) (event.UpstreamStats, bool) { return *m.upstreams[name], true })
 	st, _, err := l.recover()
 	must(t, err)
 	t.Cleanup(func() { must(t, l.journal.Close()) })

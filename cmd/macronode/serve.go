@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"macronode/adapters/children"
 	"macronode/adapters/config"
 	"macronode/adapters/decisions"
 	"macronode/adapters/fs"
@@ -22,20 +21,21 @@ import (
 	"macronode/adapters/httpserver"
 	"macronode/adapters/loop"
 	"macronode/adapters/metrics"
+	"macronode/adapters/nodedir"
 	"macronode/adapters/proxy"
-	"macronode/adapters/rundir"
+	"macronode/adapters/services"
 	"macronode/core/event"
-	"macronode/core/ready"
-	"macronode/core/words"
+	"macronode/core/lifecycle/readiness"
+	"macronode/core/types"
 )
 
 // serve is one life of a node. It returns when the node has drained (nil), cannot
 // start, or cannot go on.
 func serve(ctx context.Context, cfg *config.Config, o options) error {
-	l := &life{config: cfg, log: o.log, level: o.level, changes: newChanges(o.load), began: hostclock.Mono(), run: rundir.Run{PID: os.Getpid(), Version: o.version, Token: rand.Text()}}
+	l := &life{config: cfg, log: o.log, level: o.level, changes: newChanges(o.load), began: hostclock.Mono(), run: nodedir.Run{PID: os.Getpid(), Version: o.version, Token: rand.Text()}}
 	limitMemory(memoryBound(cfg))
 	is := l.settings()
-	l.ear.start = ready.New(l.began, is.core.Start, is.core.Awaited)
+	l.ear.start = readiness.New(l.began, is.core.StartTimeout, is.core.AwaitedUpstreams)
 	l.metrics = metrics.New(l.ear.status)
 	l.desk, l.decisions = loop.NewDesk(is.dispatcher.work, is.dispatcher.admission, is.dispatcher.upstream), decisions.New()
 	l.tunnels, l.inflaters = proxy.NewTunnels(), proxy.NewInflaters()
@@ -52,7 +52,7 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	l.run.Listen.TLS = l.proves()
 	l.changes.begin(first)
 	l.nameCounted(first)
-	l.children = children.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
+	l.children = services.New(o.log, func(e event.Event) { l.ear.say(ctx, e) })
 	if err := httpserver.Free(ctx, is.listeners.public.Address, is.listeners.admin.Address); err != nil {
 		return cannot(err)
 	}
@@ -73,7 +73,7 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	l.showDoor(o.signals)
 	l.showUpstreams()
 	for _, c := range listeners {
-		l.children.Do(event.ChildOp{Child: c, What: event.StartChild})
+		l.children.Do(event.ServiceCommand{Service: c, Verb: event.StartService})
 	}
 	err = l.live(ctx, o)
 	l.end()
@@ -115,11 +115,11 @@ func (l *life) live(ctx context.Context, o options) error {
 	var announced sync.WaitGroup
 	announced.Go(func() { l.announce(announcing, o) })
 	began := time.Now()
-	err = running.Run(ctx, event.Boot{Found: found})
+	err = running.Run(ctx, event.Recovered{Recovery: found})
 	hush()
 	announced.Wait() // "ready" does not come behind "drained", nor in the middle of it
 	s := running.Status()
-	l.log.Info("ended", "finished", s.Report.Finished, "refused", s.Report.Refused, "aborted", s.Report.Aborted,
+	l.log.Info("ended", "finished", s.Report.Finished, "refused", s.Report.Rejected, "aborted", s.Report.Aborted,
 		"durable", uint64(s.Durable), "last", uint64(s.LSN), "lived", time.Since(began).Round(time.Millisecond), "err", err)
 	if err == nil {
 		o.drained(s)
@@ -136,22 +136,22 @@ func (l *life) end() {
 	notifyStopping(l.log)
 	ctx, stop := context.WithTimeout(context.Background(), 3*time.Second)
 	defer stop()
-	for _, c := range []words.Child{words.ChildHTTP, words.ChildSampler, words.ChildKeeper} {
-		l.children.Do(event.ChildOp{Child: c, What: event.KillChild})
+	for _, c := range []types.Service{types.ServiceHTTP, types.ServiceSampler, types.ServiceSnapshots} {
+		l.children.Do(event.ServiceCommand{Service: c, Verb: event.KillService})
 	}
-	beside := []words.Child{words.ChildIndexer, words.ChildAudit}
+	beside := []types.Service{types.ServiceIndex, types.ServiceAudit}
 	for _, c := range beside {
-		l.children.Do(event.ChildOp{Child: c, What: event.StopChild})
+		l.children.Do(event.ServiceCommand{Service: c, Verb: event.StopService})
 	}
 	soon, enough := context.WithTimeout(ctx, time.Second)
 	defer enough()
 	if err := l.children.Wait(soon, beside...); err != nil {
 		l.log.Warn("a part beside the ledger does not end: what it has not written it makes again", "err", err)
 	}
-	if err := rundir.Remove(string(l.dir), l.run); err != nil {
+	if err := nodedir.Remove(string(l.dir), l.run); err != nil {
 		l.log.Error("run.json stays", "err", err)
 	}
-	l.children.Do(event.ChildOp{Child: words.ChildAdmin, What: event.StopChild})
+	l.children.Do(event.ServiceCommand{Service: types.ServiceAdmin, Verb: event.StopService})
 	if err := l.children.Wait(ctx); err != nil {
 		l.log.Error("a child does not end", "err", err)
 	}
@@ -175,7 +175,7 @@ func (l *life) announce(ctx context.Context, o options) {
 
 // turns reports that the loop has turned since it was last asked.
 func (l *life) turns() func() bool {
-	var last words.Time
+	var last types.Time
 	return func() bool {
 		at := l.ear.status().At
 		moved := at != last
@@ -186,24 +186,24 @@ func (l *life) turns() func() bool {
 
 // addChildren says what the parts of the shell do.
 func (l *life) addChildren() {
-	l.children.Add(words.ChildSampler, l.sample)
-	l.children.Add(words.ChildIndexer, l.indexes)
-	l.children.Add(words.ChildKeeper, l.keep)
-	l.children.Add(words.ChildAudit, l.audits)
-	l.children.Add(words.ChildAdmin, l.listener(l.adminServer(), l.board.adminListener(), l.adminHandler, func(r *rundir.Run) *string { return &r.Listen.Admin }, func(context.Context) {}))
-	l.children.Add(words.ChildHTTP, l.listener(l.publicServer(), l.board.publicListener(), l.publicHandler, func(r *rundir.Run) *string { return &r.Listen.HTTP }, l.endBeyond))
+	l.children.Add(types.ServiceSampler, l.sample)
+	l.children.Add(types.ServiceIndex, l.indexes)
+	l.children.Add(types.ServiceSnapshots, l.keep)
+	l.children.Add(types.ServiceAudit, l.audits)
+	l.children.Add(types.ServiceAdmin, l.listener(l.adminServer(), l.board.adminListener(), l.adminHandler, func(r *nodedir.Run) *string { return &r.Listen.Admin }, func(context.Context) {}))
+	l.children.Add(types.ServiceHTTP, l.listener(l.publicServer(), l.board.publicListener(), l.publicHandler, func(r *nodedir.Run) *string { return &r.Listen.HTTP }, l.endBeyond))
 }
 
 // listener is the work of a child that listens. A port that was taken once, because
 // any would do, is taken again. What ends beside it begins to when it does.
-func (l *life) listener(c httpserver.Config, of listenerGauges, handler func() http.Handler, told func(*rundir.Run) *string, beside func(context.Context)) children.Run {
+func (l *life) listener(c httpserver.Config, of listenerGauges, handler func() http.Handler, told func(*nodedir.Run) *string, beside func(context.Context)) services.Run {
 	once := sync.OnceValue(handler)
 	return func(ctx context.Context, up func()) error {
 		hooks := l.listenerHooks(of)
 		hooks.PeerShare = func(from netip.Addr) int { return l.edition.Load().peerShare(of.share, from) }
 		hooks.Up = func(a net.Addr) {
 			c.Address = reached(a)
-			l.told(func(r *rundir.Run) { *told(r) = reached(a) })
+			l.told(func(r *nodedir.Run) { *told(r) = reached(a) })
 			up()
 		}
 		s := httpserver.New(c, once(), hooks, l.log)
@@ -211,9 +211,9 @@ func (l *life) listener(c httpserver.Config, of listenerGauges, handler func() h
 		ends := context.AfterFunc(ctx, func() {
 			defer close(over)
 			s.Stop()
-			beside(children.Hard(ctx))
+			beside(services.Hard(ctx))
 		})
-		err := s.Run(children.Hard(ctx))
+		err := s.Run(services.Hard(ctx))
 		if !ends() {
 			<-over
 		}
@@ -250,16 +250,16 @@ func (l *life) publicHandler() http.Handler {
 type front struct{ *life }
 
 func (f front) Status() event.Status     { return f.ear.status() }
-func (f front) Journal() words.JournalID { return f.journal.ID() }
+func (f front) Journal() types.JournalID { return f.journal.ID() }
 func (f front) Submit(ctx context.Context, in *event.Request) (event.Reply, bool) {
-	return f.desk.Submit(ctx, words.Authed, in)
+	return f.desk.Submit(ctx, types.ClassAuthed, in)
 }
-func (f front) Find(ctx context.Context, in *event.Find) (event.Reply, bool) {
-	return f.desk.Find(ctx, words.Authed, in)
+func (f front) Find(ctx context.Context, in *event.FindOutcome) (event.Reply, bool) {
+	return f.desk.Find(ctx, types.ClassAuthed, in)
 }
-func (f front) Enrol(ctx context.Context, in *event.Enrol) (event.Reply, bool) {
+func (f front) Enrol(ctx context.Context, in *event.CreateKey) (event.Reply, bool) {
 	return f.desk.Enrol(ctx, in)
 }
-func (f front) Revoke(ctx context.Context, in *event.Revoke) (event.Reply, bool) {
+func (f front) Revoke(ctx context.Context, in *event.RevokeKey) (event.Reply, bool) {
 	return f.desk.Revoke(ctx, in)
 }

@@ -13,12 +13,12 @@ import (
 	"macronode/adapters/config"
 	"macronode/adapters/httpapi"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // namedSettings are reloadSettings in which names of the configuration stand for numbers.
 type settingsByName struct {
-	gate      event.Gate
+	gate      event.Policy
 	face      httpapi.Face
 	counted   countedNames
 	memory    map[string]int64
@@ -99,7 +99,7 @@ func namedSettings(t *testing.T, c *config.Config, n numbering, s reloadSettings
 		r.Proxy = p
 		to.routes[fmt.Sprint(i)] = r
 	}
-	to.gate.Quotas, to.gate.Upstreams, to.gate.Routes, to.gate.Fresh, to.face.Quotas, to.face.Beyond = nil, nil, nil, 0, nil, nil
+	to.gate.Quotas, to.gate.Upstreams, to.gate.Routes, to.gate.ResetQuotas, to.face.Quotas, to.face.Beyond = nil, nil, nil, 0, nil, nil
 	slices.Sort(to.counted.quotas) // they are in the order of their numbers
 	p := s.proxy
 	p.Upstreams, p.Routes = nil, nil
@@ -170,9 +170,9 @@ func flatten(v reflect.Value, path string, to map[string]string) {
 func elementName(path string, i int) string {
 	switch last := path[strings.LastIndexByte(path, '.')+1:]; last {
 	case "Facets":
-		return words.Facet(i).String()
+		return types.Facet(i).String()
 	case "Weights", "Class", "work", "admission":
-		return words.Class(i).String()
+		return types.Class(i).String()
 	}
 	return fmt.Sprint(i)
 }

@@ -107,7 +107,7 @@ func TestReloadGivesTheSettingsOfAStart(t *testing.T) {
 		}
 		reloaded := flatSettings(namedSettings(t, is, next.numbers, next.reloadSettings), "reload")
 		for _, field := range sortedKeys(started, reloaded) {
-			if !strings.HasPrefix(field, "reload.") || strings.HasSuffix(field, ".Fresh") || field == "reload.gate.Version" {
+			if !strings.HasPrefix(field, "reload.") || strings.HasSuffix(field, ".ResetEndpoints") || field == "reload.gate.Version" {
 				continue
 			}
 			if started[field] != reloaded[field] {
@@ -128,10 +128,10 @@ func TestReloadGivesTheSettingsOfAStart(t *testing.T) {
 func TestCoreStartsWithThePolicyOfAReload(t *testing.T) {
 	c := baseConfig(t, keyChange{})
 	gate := firstGate(c)
-	started := newStartSettings(c).core.With(&gate)
-	applied := started.Applied()
-	gate.Fresh = 0
-	if applied.Fresh = 0; !reflect.DeepEqual(applied, gate) {
+	started := newStartSettings(c).core.WithPolicy(&gate)
+	applied := started.Policy()
+	gate.ResetQuotas = 0
+	if applied.ResetQuotas = 0; !reflect.DeepEqual(applied, gate) {
 		t.Errorf("the core has %+v\nthe event has %+v", applied, gate)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"macronode/adapters/registry"
 	"macronode/adapters/snapshot"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // What operators see of the parts: each queue of the registry is shown once it is there.
@@ -88,11 +88,11 @@ func (l *life) showLossy(name string, is func() (depth, limit int), dropped func
 // showDoor shows what is there before the journal is read.
 func (l *life) showDoor(s *signals) {
 	n := l.settings().core
-	for c := range words.Classes {
+	for c := range types.NumClasses {
 		l.show("work_"+c.String(), func() (int, int) { return l.desk.Depth(c), l.desk.Limit(c) })
 	}
 	in := func() (n int) {
-		for c := range words.Classes {
+		for c := range types.NumClasses {
 			n += l.desk.In(c)
 		}
 		return n
@@ -111,10 +111,10 @@ func (l *life) showDoor(s *signals) {
 	status := func(of func(event.Status) int, limit int) func() (int, int) {
 		return func() (int, int) { return of(l.ear.status()), limit }
 	}
-	l.show("held_replies", status(func(s event.Status) int { return int(s.Held) }, n.Held))
-	l.show("idempotency_keys", status(func(s event.Status) int { return int(s.Keys) }, n.State.Idem.Keys))
+	l.show("held_replies", status(func(s event.Status) int { return int(s.HeldReplies) }, n.MaxHeldReplies))
+	l.show("idempotency_keys", status(func(s event.Status) int { return int(s.Keys) }, n.State.Idempotency.Keys))
 	l.show("holds", status(func(s event.Status) int { return int(s.Holds) }, n.State.Ledger.Holds))
-	l.show("backlog_bytes", status(func(s event.Status) int { return int(s.Backlog) }, int(n.Backlog)))
+	l.show("backlog_bytes", status(func(s event.Status) int { return int(s.Backlog) }, int(n.MaxUnsyncedBytes)))
 	l.showLossy("audit", l.audit.Waiting, func() uint64 { return l.audit.Counts().Lost })
 	l.showLossy("access", l.access.Waiting, func() uint64 { return l.access.Counts().Lost })
 	l.metrics.Sample("access_lines_total", func() float64 { return float64(l.access.Counts().Written) }, "written")
@@ -129,7 +129,7 @@ func (l *life) showDoor(s *signals) {
 		}
 		return float64(l.tls.Shown().Ends().Unix())
 	})
-	for c := range words.Children {
+	for c := range types.NumServices {
 		l.metrics.Sample("tasks_spawned_total", func() float64 { return float64(l.children.Counts(c).Started) }, c.String())
 		l.metrics.Sample("tasks_completed_total", func() float64 { return float64(l.children.Counts(c).Stopped) }, c.String())
 		l.metrics.Sample("tasks_canceled_total", func() float64 { return float64(l.children.Counts(c).Killed) }, c.String())

@@ -42,7 +42,7 @@ func (s *signals) Run(ctx context.Context, log *slog.Logger, dump io.Writer, say
 				}
 			default:
 				log.Info("told to end", "signal", got.String(), "again", wish == event.Abort)
-				say(event.Signal{What: wish})
+				say(event.Signal{Kind: wish})
 				wish = event.Abort
 			}
 		}

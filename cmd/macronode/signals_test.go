@@ -66,12 +66,12 @@ func TestWhatSignalsMean(t *testing.T) {
 	go func() {
 		ended <- s.Run(ctx, slog.New(slog.DiscardHandler), dump, func(e event.Event) { said <- e }, func() { again <- true })
 	}()
-	if e := <-said; e != (event.Signal{What: event.Drain}) {
+	if e := <-said; e != (event.Signal{Kind: event.Drain}) {
 		t.Fatal(e)
 	}
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		send(sig)
-		if e := <-said; e != (event.Signal{What: event.Abort}) {
+		if e := <-said; e != (event.Signal{Kind: event.Abort}) {
 			t.Fatal(e)
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"macronode/adapters/audit"
 	"macronode/adapters/config"
 	"macronode/adapters/httpserver"
-	"macronode/adapters/indexer"
+	"macronode/adapters/index"
 	"macronode/adapters/loop"
 	"macronode/core/node"
 )
@@ -52,7 +52,7 @@ type tlsSettings struct {
 
 // indexSettings are those of the index of the journal.
 type indexSettings struct {
-	limits indexer.Limits
+	limits index.Limits
 	ttl    time.Duration // of idempotency keys
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"macronode/adapters/adminapi"
-	"macronode/adapters/rundir"
-	"macronode/core/words"
+	"macronode/adapters/nodedir"
+	"macronode/core/types"
 )
 
 const look = 100 * time.Millisecond // between two looks whether a node is gone
@@ -63,13 +63,13 @@ func (s *readyz) closer(names []string) string {
 	for _, name := range names {
 		more := ""
 		switch name {
-		case words.NeedUpstreams.String():
+		case types.DependencyUpstreams.String():
 			more = strings.Join(s.Awaited, ", ")
-		case words.BreakerOpen.String():
+		case types.CircuitOpen.String():
 			more = strings.Join(s.Broken, ", ")
-		case words.NoEndpoint.String():
+		case types.NoEndpoint.String():
 			more = strings.Join(s.Down, ", ")
-		case words.JournalFailed.String():
+		case types.JournalFailed.String():
 			more = s.Fault
 		}
 		if more != "" {
@@ -92,7 +92,7 @@ func (s *readyz) expiry() string {
 	return ""
 }
 
-func (c *console) sayStatus(is rundir.Run, got told) error {
+func (c *console) sayStatus(is nodedir.Run, got told) error {
 	var s readyz
 	if err := json.Unmarshal(got.body, &s); err != nil || s.Phase == "" {
 		return got.why()
@@ -111,7 +111,7 @@ func (c *console) sayStatus(is rundir.Run, got told) error {
 		s.Durable, s.LSN, is.PID, is.Version, is.Listen.HTTP, is.Listen.Admin, s.expiry())
 }
 
-func (c *console) printStatus(is rundir.Run, got told) error {
+func (c *console) printStatus(is nodedir.Run, got told) error {
 	said := jsontext.Value(got.body)
 	if !said.IsValid() {
 		quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(string(got.body), "?"))
@@ -124,7 +124,7 @@ func (c *console) printStatus(is rundir.Run, got told) error {
 		Ready   bool           `json:"ready"`
 		PID     int            `json:"pid"`
 		Version string         `json:"version"`
-		Listen  rundir.Listen  `json:"listen"`
+		Listen  nodedir.Listen `json:"listen"`
 		Readyz  jsontext.Value `json:"readyz"`
 	}{got.ok(), is.PID, is.Version, is.Listen, said})
 }
@@ -185,12 +185,12 @@ func drainTimeout(answer []byte) time.Duration {
 
 // leftBy reports that the node has left its directory, cleanly, and its process has
 // ended, so that the directory is free.
-func leftBy(dir string, was rundir.Run) (gone bool, err error) {
-	is, err := rundir.Read(dir)
+func leftBy(dir string, was nodedir.Run) (gone bool, err error) {
+	is, err := nodedir.Read(dir)
 	switch {
-	case errors.Is(err, rundir.ErrNobody) || err == nil && is.Token != was.Token:
-		return !rundir.Alive(was.PID), nil
-	case errors.Is(err, rundir.ErrStale):
+	case errors.Is(err, nodedir.ErrNobody) || err == nil && is.Token != was.Token:
+		return !nodedir.Alive(was.PID), nil
+	case errors.Is(err, nodedir.ErrStale):
 		return false, fmt.Errorf("the node (process %d) has ended without cleaning up: its log says why", was.PID)
 	}
 	return false, err

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"macronode/adapters/rundir"
-	"macronode/core/words"
+	"macronode/adapters/nodedir"
+	"macronode/core/types"
 )
 
 func (p *peer) at() string { return p.Listener.Addr().String() }
@@ -62,18 +62,18 @@ func TestStatus(t *testing.T) {
 
 // TestWhy: what the log says of why a node is not ready is read like a sentence.
 func TestWhy(t *testing.T) {
-	set := func(all ...words.Condition) (s words.Conditions) {
+	set := func(all ...types.Condition) (s types.Conditions) {
 		for _, c := range all {
 			s = s.With(c)
 		}
 		return s
 	}
 	for _, c := range []struct {
-		unmet, ailing words.Conditions
+		unmet, ailing types.Conditions
 		want          string
 	}{
-		{set(), set(), ""}, {set(words.NeedKey, words.NeedSampler), set(), "needs key, sampler"}, {set(), set(words.DiskFull), "has disk_full"},
-		{set(words.NeedKey), set(words.LateStart, words.ReloadFailed), "needs key; has late_start, reload"},
+		{set(), set(), ""}, {set(types.DependencyKey, types.DependencySampler), set(), "needs key, sampler"}, {set(), set(types.DiskFull), "has disk_full"},
+		{set(types.DependencyKey), set(types.StartTimeout, types.ConfigRejected), "needs key; has late_start, reload"},
 	} {
 		if got := hinders(c.unmet, c.ailing); got != c.want {
 			t.Errorf("%q, wants %q", got, c.want)
@@ -92,7 +92,7 @@ func (n doomed) dies() error    { return errors.Join(n.Process.Kill(), ignore(n.
 func (n doomed) leaves() error  { return os.Remove(filepath.Join(n.dir, "run.json")) }
 func (n doomed) ends() error    { return errors.Join(n.leaves(), n.dies()) }
 func (n doomed) succeeded() error {
-	return errors.Join(n.dies(), rundir.Write(n.dir, rundir.Run{PID: os.Getpid(), Token: "another"}))
+	return errors.Join(n.dies(), nodedir.Write(n.dir, nodedir.Run{PID: os.Getpid(), Token: "another"}))
 }
 
 // ignore drops what Wait says of a process that was killed.

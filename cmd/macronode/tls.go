@@ -9,7 +9,7 @@ import (
 	"macronode/adapters/adminapi"
 	"macronode/adapters/config"
 	"macronode/adapters/httpserver"
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
 )
 
 // soon is how long before its end a certificate is warned of.
@@ -44,7 +44,7 @@ func (l *life) present(read *httpserver.Certificate) {
 	was := l.tls.Shown()
 	l.tls.Show(read)
 	if !read.Same(was) {
-		l.told(func(r *rundir.Run) { r.Listen.TLS.Certificate = read.Print() })
+		l.told(func(r *nodedir.Run) { r.Listen.TLS.Certificate = read.Print() })
 		l.log.Info("the certificate is another", "ends", read.Ends(), "before", was.Ends())
 	}
 }
@@ -58,9 +58,9 @@ func described(c *httpserver.Certificate) string {
 func short(print string) string { return print[:min(16, len(print))] }
 
 // proves is what run.json says of it.
-func (l *life) proves() (t rundir.TLS) {
+func (l *life) proves() (t nodedir.TLS) {
 	if l.tls != nil {
-		t = rundir.TLS{HTTP: true, Admin: l.settings().listeners.tls.admin, Certificate: l.tls.Shown().Print()}
+		t = nodedir.TLS{HTTP: true, Admin: l.settings().listeners.tls.admin, Certificate: l.tls.Shown().Print()}
 	}
 	return t
 }

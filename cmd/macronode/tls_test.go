@@ -23,7 +23,7 @@ import (
 	"macronode/adapters/adminapi"
 	"macronode/adapters/config"
 	"macronode/adapters/fs"
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
 )
 
 // certifies writes a certificate that signed itself, and its key, to dir.
@@ -95,7 +95,7 @@ func TestRenew(t *testing.T) {
 		t.Fatalf("another: %v", err)
 	}
 	second := l.tls.Shown()
-	run, err := rundir.Read(dir)
+	run, err := nodedir.Read(dir)
 	if run.Listen.TLS.Certificate != second.Print() {
 		t.Fatalf("run.json says %+v (%v), shown is %s", run, err, second.Print())
 	}

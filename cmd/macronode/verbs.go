@@ -10,7 +10,7 @@ import (
 	"os"
 
 	"macronode/adapters/config"
-	"macronode/adapters/rundir"
+	"macronode/adapters/nodedir"
 	"macronode/core/event"
 )
 
@@ -19,7 +19,7 @@ type options struct {
 	log     *slog.Logger
 	version string
 	signals *signals                       // what the operator wants
-	ready   func(rundir.Run)               // is called once, when the node has become ready
+	ready   func(nodedir.Run)              // is called once, when the node has become ready
 	drained func(event.Status)             // is called once, when it has drained
 	load    func() (*config.Config, error) // reads the configuration again
 	level   *slog.LevelVar                 // of log
@@ -59,7 +59,7 @@ func (c *console) serve(cfg *config.Config, show bool, flags ...config.Flag) err
 	stdlog.SetOutput(others.Writer())
 	stdlog.SetFlags(others.Flags())
 	return serve(context.Background(), cfg, options{log: log, level: level, load: func() (*config.Config, error) { return c.load(flags...) }, version: thisBuild().Version, signals: catchSignals(),
-		ready:   func(r rundir.Run) { c.greet(log, cfg.Data, r, show) },
+		ready:   func(r nodedir.Run) { c.greet(log, cfg.Data, r, show) },
 		drained: func(s event.Status) { c.farewell(log, s) }})
 }
 

@@ -14,7 +14,7 @@ import (
 	"macronode/adapters/snapshot"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // errBroken says that something was found; what, stands on standard output.
@@ -162,7 +162,7 @@ func (v *verification) run() error {
 	found, err := r.Scan(v.journal)
 	v.Frames, v.Known, v.Root = uint64(found.Last), uint64(found.Known), fmt.Sprintf("%x", found.Root)
 	v.Journal, v.Segments, v.Bytes = fmt.Sprintf("%016x", uint64(found.Recovery.Journal)), found.Segments, found.Bytes
-	v.Cut, v.Accounts = found.Recovery.Cut, v.state.Ledger.Accounts()
+	v.Cut, v.Accounts = found.Recovery.CutBytes, v.state.Ledger.Accounts()
 	if stopped := v.goesOn(); stopped != nil {
 		return stopped
 	}
@@ -189,16 +189,16 @@ func roomy(err error) error {
 // each snapshot to the chain.
 func (v *verification) frames(all []record.Sealed) error {
 	for i := range all {
-		err := v.state.Fold(all[i].Body, func(p words.Place, r *record.Record) {
+		err := v.state.Fold(all[i].Body, func(p types.Position, r *record.Record) {
 			switch {
-			case r.Counted():
+			case r.IsMovement():
 				v.Moved++
-				if why := v.state.Ledger.Follows(r); why != nil && v.wrong == nil {
+				if why := v.state.Ledger.CheckReplay(r); why != nil && v.wrong == nil {
 					v.wrong = fmt.Errorf("%v: %w", p, why)
 				}
-			case r.Kind == record.Refused:
+			case r.Kind == record.Rejected:
 				v.Refused++
-			case r.Kind == record.KeyMade, r.Kind == record.Granted:
+			case r.Kind == record.BootstrapKeyCreated, r.Kind == record.KeyCreated:
 				v.Keys++
 			}
 		})
@@ -214,7 +214,7 @@ func (v *verification) frames(all []record.Sealed) error {
 
 // sums reads the snapshots. Known is the last frame that one of this journal is of: it
 // was durable.
-func (v *verification) sums() (known words.LSN, err error) {
+func (v *verification) sums() (known types.LSN, err error) {
 	if _, err := os.Stat(filepath.Join(v.config.Data, snapshotsName)); err != nil {
 		return 0, nil //nolint:nilerr // there need not be any
 	}
@@ -295,7 +295,7 @@ func (v *verification) inspect(r journalfile.Reading) error {
 
 // foresee says what the next start will do: as recover, it begins behind the newest
 // snapshot from which the journal can be read on.
-func (v *verification) foresee(known words.LSN) error {
+func (v *verification) foresee(known types.LSN) error {
 	for _, s := range append(v.Snapshots, summary{OK: true}) {
 		if !s.OK {
 			continue

@@ -20,12 +20,12 @@ import (
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // payments is a life over a directory in which an account was paid so many times, in segments
 // of a few frames, with snapshots as of some of them.
-func payments(t *testing.T, frames words.LSN, snapshots ...words.LSN) *life {
+func payments(t *testing.T, frames types.LSN, snapshots ...types.LSN) *life {
 	t.Helper()
 	l := &life{config: configured(t, small()...), log: slog.New(slog.DiscardHandler), dir: fs.Dir(t.TempDir())}
 	l.config.Data = string(l.dir)
@@ -36,24 +36,24 @@ func payments(t *testing.T, frames words.LSN, snapshots ...words.LSN) *life {
 	j, _, err := journalfile.Recover(dir, 7, nil)
 	must(t, err)
 	j.Roll = 1000
-	for lsn := words.LSN(1); lsn <= frames; lsn++ {
+	for lsn := types.LSN(1); lsn <= frames; lsn++ {
 		pay(t, j, lsn)
 	}
 	must(t, j.Close())
 	for _, upto := range snapshots {
 		must(t, snapshot.New(snapshot.Config{Limits: stateLimits(l.config)}, kept, snapshot.Source{Grown: func() int64 { return 0 },
-			Durable: func() words.LSN { return upto }, Read: behind(dir)}).Make(t.Context()))
+			Durable: func() types.LSN { return upto }, Read: behind(dir)}).Make(t.Context()))
 	}
 	return l
 }
 
 // pay writes the frame of a payment.
-func pay(t *testing.T, j *journalfile.Journal, lsn words.LSN) {
+func pay(t *testing.T, j *journalfile.Journal, lsn types.LSN) {
 	t.Helper()
-	body := record.Begin(nil, lsn, words.Time(lsn))
-	body, _ = record.Add(body, 0, &record.Record{Kind: record.Moved, Op: event.Issue, Tenant: 1, Key: words.Name{Text: fmt.Appendf(nil, "k%d", lsn)},
-		To: words.Name{Text: []byte("ann")}, Asset: words.Name{Text: []byte("EUR/2")}, Amount: words.Units(1), Seq: words.Seq(lsn),
-		FromNow: words.Units(uint64(lsn)), ToNow: words.Units(uint64(lsn)), Spent: words.Units(uint64(lsn))})
+	body := record.Begin(nil, lsn, types.Time(lsn))
+	body, _ = record.Add(body, 0, &record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, Key: types.Name{Text: fmt.Appendf(nil, "k%d", lsn)},
+		To: types.Name{Text: []byte("ann")}, Asset: types.Name{Text: []byte("EUR/2")}, Amount: types.MinorUnits(1), Seq: types.Seq(lsn),
+		FromBalance: types.MinorUnits(uint64(lsn)), ToBalance: types.MinorUnits(uint64(lsn)), DebitedToday: types.MinorUnits(uint64(lsn))})
 	_, err := j.Write(body, []event.Frame{{LSN: lsn, Len: uint32(len(body))}})
 	must(t, err)
 	_, err = j.Sync()
@@ -233,7 +233,7 @@ func TestVerifyDoubtsSnapshots(t *testing.T) {
 }
 
 // forged is a snapshot as of @30 that checks, with the state of another frame in it.
-func (l *life) forged(t *testing.T, edit func(*snapshot.Head), of words.LSN) {
+func (l *life) forged(t *testing.T, edit func(*snapshot.Head), of types.LSN) {
 	t.Helper()
 	st, h := state.New(stateLimits(l.config), 1), snapshot.Head{}
 	_, err := journalfile.Reading{Upto: 30, Each: func(all []record.Sealed) error {
@@ -241,7 +241,7 @@ func (l *life) forged(t *testing.T, edit func(*snapshot.Head), of words.LSN) {
 			if s.LSN <= of {
 				must(t, st.Fold(s.Body, nil))
 			}
-			h = snapshot.Head{LSN: s.LSN, At: words.Time(s.LSN), Journal: s.Journal, Root: s.Root}
+			h = snapshot.Head{LSN: s.LSN, At: types.Time(s.LSN), Journal: s.Journal, Root: s.Root}
 		}
 		return nil
 	}}.Scan(fs.Dir(l.segments()))
@@ -259,9 +259,9 @@ func TestVerifyHoldsMovements(t *testing.T) {
 	j, _, err := journalfile.Recover(fs.Dir(l.segments()), 7, nil)
 	must(t, err)
 	body := record.Begin(nil, 3, 1)
-	body, _ = record.Add(body, 0, &record.Record{Kind: record.Moved, Op: event.Issue, Tenant: 1, Key: words.Name{Text: []byte("k3")},
-		To: words.Name{Text: []byte("account:1")}, Asset: words.Name{Text: []byte("EUR/2")}, Amount: words.Units(1), Seq: 3,
-		FromNow: words.Units(3), ToNow: words.Units(200)})
+	body, _ = record.Add(body, 0, &record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, Key: types.Name{Text: []byte("k3")},
+		To: types.Name{Text: []byte("account:1")}, Asset: types.Name{Text: []byte("EUR/2")}, Amount: types.MinorUnits(1), Seq: 3,
+		FromBalance: types.MinorUnits(3), ToBalance: types.MinorUnits(200)})
 	_, err = j.Write(body, []event.Frame{{LSN: 3, Len: uint32(len(body))}})
 	must(t, err)
 	_, err = j.Sync()
@@ -293,7 +293,7 @@ func TestReports(t *testing.T) {
 		at := time.Unix(0, 0)
 		tell := reporter(&out, live, func() time.Time { return at })
 		for n := range int64(41) {
-			tell(journalfile.Progress{Segment: "s", Done: n << 20, Total: 40 << 20, Last: words.LSN(n)})
+			tell(journalfile.Progress{Segment: "s", Done: n << 20, Total: 40 << 20, Last: types.LSN(n)})
 			at = at.Add(100 * time.Millisecond)
 		}
 		want := []string{"verify:  25.0 % of 40.0 MiB, s, @10", "verify:  50.0 % of 40.0 MiB, s, @20", "verify:  75.0 % of 40.0 MiB, s, @30", "verify: 100.0 % of 40.0 MiB, s, @40"}

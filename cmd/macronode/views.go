@@ -1,16 +1,16 @@
 package main
 
 import (
-	"macronode/adapters/indexer"
+	"macronode/adapters/index"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // views are the index as the public API reads it.
-type views struct{ *indexer.Indexer }
+type views struct{ *index.Indexer }
 
 // Accounts yields whole accounts: the index pages over pairs of an account and an asset.
-func (v views) Accounts(t words.Tenant, prefix, after []byte, limit int, yield func(account, asset []byte) bool) (m event.Mark, err error) {
+func (v views) Accounts(t types.Tenant, prefix, after []byte, limit int, yield func(account, asset []byte) bool) (m event.Watermark, err error) {
 	var cursor []byte
 	if len(after) > 0 {
 		cursor = append(append(cursor, after...), 1) // behind all of its assets
@@ -36,11 +36,11 @@ func (v views) Accounts(t words.Tenant, prefix, after []byte, limit int, yield f
 	}
 }
 
-func (v views) Holds(t words.Tenant, account []byte, state event.Outcome, any bool, after words.TxID, limit int, now words.Time) (
-	list []event.HoldView, next words.TxID, m event.Mark, err error) {
-	want := indexer.States(0)
+func (v views) Holds(t types.Tenant, account []byte, state event.HoldOutcome, any bool, after types.TxID, limit int, now types.Time) (
+	list []event.HoldView, next types.TxID, m event.Watermark, err error) {
+	want := index.States(0)
 	if !any {
-		want = indexer.In(state)
+		want = index.In(state)
 	}
 	return v.Indexer.Holds(t, account, want, after, limit, now)
 }

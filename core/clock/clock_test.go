@@ -8,10 +8,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"macronode/ci/flip"
-	"macronode/ci/story"
+	"macronode/ci/hashcoverage"
+	"macronode/ci/transcript"
 	"macronode/core/clock"
-	"macronode/core/words"
+	"macronode/core/types"
 	twin "macronode/models/clock"
 )
 
@@ -19,7 +19,7 @@ import (
 // go by, in one reading or in readings a step apart.
 func TestStory(t *testing.T) {
 	var c clock.Clock
-	var now words.Now
+	var now types.Now
 	span := func(s string) time.Duration {
 		d, err := time.ParseDuration(s)
 		if err != nil {
@@ -27,21 +27,21 @@ func TestStory(t *testing.T) {
 		}
 		return d
 	}
-	story.Play(t, "testdata/life", func(w []string) string {
+	transcript.Play(t, "testdata/life", func(w []string) string {
 		switch w[0] {
 		case "start":
 			at, err := time.Parse("2006-01-02T15:04:05", w[1])
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, now = clock.Clock{}, words.Now{Wall: words.Time(at.UnixMilli())}
+			c, now = clock.Clock{}, types.Now{Wall: types.Time(at.UnixMilli())}
 			c.Read(now)
 		case "restart":
 			c = clock.From(c.Time())
-			now.Wall = c.Time() + words.Time(span(w[1]).Milliseconds())
+			now.Wall = c.Time() + types.Time(span(w[1]).Milliseconds())
 			c.Read(now)
 		case "wall":
-			now.Wall += words.Time(span(w[1]).Milliseconds())
+			now.Wall += types.Time(span(w[1]).Milliseconds())
 			return ""
 		case "synced", "unsynced":
 			now.Synced = w[0] == "synced"
@@ -51,7 +51,7 @@ func TestStory(t *testing.T) {
 		case "pass":
 			d, step := span(w[1]), span(w[len(w)-1])
 			for range max(1, d/max(1, step)) {
-				now.Mono, now.Wall = now.Mono.Plus(step), now.Wall.Plus(step)
+				now.Mono, now.Wall = now.Mono.Add(step), now.Wall.Add(step)
 				c.Read(now)
 			}
 		}
@@ -59,10 +59,10 @@ func TestStory(t *testing.T) {
 		if off := c.Offset(); off != 0 {
 			said += fmt.Sprintf(", offset %v", off)
 		}
-		if c.Leads() {
+		if c.Ahead() {
 			said += ", leads"
 		}
-		if c.Doubted() {
+		if c.Untrusted() {
 			said += ", doubted"
 		}
 		return said
@@ -77,16 +77,16 @@ func TestAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := rapid.SampledFrom([]int64{0, 1, 1_000_000}).Draw(t, "at")
 		away := rapid.SampledFrom([]int64{0, 1, 500, 3_599_999, 3_600_000, 3_600_001, 7_200_000, -1, -999_999}).Draw(t, "away")
-		m, c := twin.Clock{At: at}, clock.From(words.Time(at))
+		m, c := twin.Clock{At: at}, clock.From(types.Time(at))
 		r := twin.Reading{Mono: rapid.SampledFrom([]int64{0, 20, 600_000}).Draw(t, "mono"), Wall: max(0, at+away), Synced: rapid.Bool().Draw(t, "synced")}
 		read := func(t *rapid.T) {
 			want := m.Read(r)
-			now := words.Now{Mono: words.Instant(r.Mono * 1e6), Wall: words.Time(r.Wall), Synced: r.Synced}
-			if got := c.Read(now); int64(got) != want || c.Doubted() != m.Doubts {
-				t.Fatalf("%+v: %d, doubted %v; the twin says %d, %v", r, got, c.Doubted(), want, m.Doubts)
+			now := types.Now{Mono: types.Instant(r.Mono * 1e6), Wall: types.Time(r.Wall), Synced: r.Synced}
+			if got := c.Read(now); int64(got) != want || c.Untrusted() != m.Doubts {
+				t.Fatalf("%+v: %d, doubted %v; the twin says %d, %v", r, got, c.Untrusted(), want, m.Doubts)
 			}
-			if want := r.Wall < m.At; c.Leads() != want {
-				t.Fatalf("%+v: leads %v, want %v", r, c.Leads(), want)
+			if want := r.Wall < m.At; c.Ahead() != want {
+				t.Fatalf("%+v: leads %v, want %v", r, c.Ahead(), want)
 			}
 			if want := r.Wall - m.At; c.Offset().Milliseconds() != want {
 				t.Fatalf("%+v: offset %v, want %d ms", r, c.Offset(), want)
@@ -121,8 +121,8 @@ func TestAgrees(t *testing.T) {
 func TestInvariants(t *testing.T) {
 	wild := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-2e9, 2e9), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64, 0}))
 	rapid.Check(t, func(t *rapid.T) {
-		c := clock.From(words.Time(rapid.OneOf(rapid.Int64Range(0, 1e12), wild).Draw(t, "at")))
-		now := words.Now{Mono: words.Instant(wild.Draw(t, "mono")), Wall: words.Time(wild.Draw(t, "wall"))}
+		c := clock.From(types.Time(rapid.OneOf(rapid.Int64Range(0, 1e12), wild).Draw(t, "at")))
+		now := types.Now{Mono: types.Instant(wild.Draw(t, "mono")), Wall: types.Time(wild.Draw(t, "wall"))}
 		was := c.Time()
 		first := c.Read(now)
 		if first < was || first < 0 {
@@ -132,22 +132,22 @@ func TestInvariants(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"small": func(t *rapid.T) {
 				d := rapid.Int64Range(0, 5e9).Draw(t, "ns")
-				now.Mono, now.Wall = now.Mono+words.Instant(d), now.Wall+words.Time(d/1e6)
+				now.Mono, now.Wall = now.Mono+types.Instant(d), now.Wall+types.Time(d/1e6)
 			},
-			"mono": func(t *rapid.T) { now.Mono = words.Instant(wild.Draw(t, "mono")) },
-			"wall": func(t *rapid.T) { now.Wall = words.Time(wild.Draw(t, "wall")) },
+			"mono": func(t *rapid.T) { now.Mono = types.Instant(wild.Draw(t, "mono")) },
+			"wall": func(t *rapid.T) { now.Wall = types.Time(wild.Draw(t, "wall")) },
 			"sync": func(*rapid.T) { now.Synced = !now.Synced },
 			"": func(t *rapid.T) {
-				doubted := c.Doubted()
+				doubted := c.Untrusted()
 				at := c.Read(now)
-				if at < last || at > clock.End {
+				if at < last || at > clock.MaxTime {
 					t.Fatalf("C1: %d after %d", at, last)
 				}
-				gone := min(int64(max(mono, now.Mono)-mono)/1e6, int64(clock.End-last)) // ms
+				gone := min(int64(max(mono, now.Mono)-mono)/1e6, int64(clock.MaxTime-last)) // ms
 				mono = max(mono, now.Mono)
 				moved := int64(at - last)
 				slow, fast := gone-gone/20-1, gone+gone/20+500+1
-				if moved < slow || moved > fast && !(doubted && !c.Doubted()) {
+				if moved < slow || moved > fast && !(doubted && !c.Untrusted()) {
 					t.Fatalf("C2: moved %d ms in %d", moved, gone)
 				}
 				last = at
@@ -159,20 +159,20 @@ func TestInvariants(t *testing.T) {
 // TestRates: C2 to the nanosecond, in turns that are short and not of a round length.
 func TestRates(t *testing.T) {
 	for name, c := range map[string]struct {
-		offset   words.Time
+		offset   types.Time
 		min, max time.Duration // of what a second brings, in turns of 1,237 ns
 	}{
 		"level":  {0, time.Second, time.Second},
 		"ahead":  {-5000, 950 * time.Millisecond, 951 * time.Millisecond},
 		"behind": {5000, 1049 * time.Millisecond, 1050 * time.Millisecond},
 	} {
-		k, now := clock.Clock{}, words.Now{Wall: 1_000_000}
+		k, now := clock.Clock{}, types.Now{Wall: 1_000_000}
 		k.Read(now)
 		began := now.Wall
 		turns := int(time.Second / 1237)
 		for i := range turns {
-			now.Mono = now.Mono.Plus(1237)
-			now.Wall = began + c.offset + words.Time(1237*(i+1)/1e6)
+			now.Mono = now.Mono.Add(1237)
+			now.Wall = began + c.offset + types.Time(1237*(i+1)/1e6)
 			k.Read(now)
 		}
 		got := time.Duration(k.Time()-began) * time.Millisecond
@@ -184,5 +184,5 @@ func TestRates(t *testing.T) {
 
 func TestHashForgetsNothing(t *testing.T) {
 	var c clock.Clock
-	flip.Every(t, &c, func() words.Hash64 { return c.Mix(0) })
+	hashcoverage.Every(t, &c, func() types.Hash64 { return c.HashInto(0) })
 }

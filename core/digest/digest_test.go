@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"macronode/core/digest"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // TestGolden: the vectors that BLAKE3 is published with.
@@ -22,7 +22,7 @@ func TestGolden(t *testing.T) {
 		if got := hex.EncodeToString(sum[:]); got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
-		name, asked := digest.Name([]byte(text)), digest.Asked([]byte(text))
+		name, asked := digest.Name([]byte(text)), digest.RequestHash([]byte(text))
 		if hex.EncodeToString(name[:]) != want[:32] || hex.EncodeToString(asked[:]) != want[:32] {
 			t.Errorf("%q is named %x and asked as %x", text, name, asked)
 		}
@@ -48,12 +48,12 @@ func TestAgrees(t *testing.T) {
 // in scratch, and the scratch is no one else's memory.
 func TestChain(t *testing.T) {
 	var scratch []byte
-	root := words.Root{}
+	root := types.Root{}
 	for i := range 50 {
 		body := bytes.Repeat([]byte{byte(i)}, i*7)
 		was := root
 		root, scratch = digest.Chain(scratch, was, body)
-		if want := other.Sum256(append(was[:], body...)); root != words.Root(want) {
+		if want := other.Sum256(append(was[:], body...)); root != types.Root(want) {
 			t.Fatalf("frame %d: root %x, want %x", i, root, want)
 		}
 		if cap(scratch) < 32+len(body) {

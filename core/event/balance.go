@@ -1,14 +1,14 @@
 package event
 
-import "macronode/core/words"
+import "macronode/core/types"
 
 // A Balance is what an account has of an asset, as of a frame that is durable.
 type Balance struct {
-	Amount    words.Amount
+	Amount    types.Amount
 	Negative  bool // of an asset's issuance account alone
-	Held      words.Amount
-	Available words.Amount // Amount less Held
-	AsOf      words.Seq    // the tenant's last movement that is counted
-	At        words.Time   // of the last frame that is counted
-	Next      words.Nonce  // the nonce that the account must use next
+	Held      types.Amount
+	Available types.Amount // Amount less Held
+	AsOf      types.Seq    // the tenant's last movement that is counted
+	At        types.Time   // of the last frame that is counted
+	NextNonce types.Nonce  // the nonce that the account must use next
 }

@@ -3,16 +3,16 @@ package event_test
 import (
 	"testing"
 
-	"macronode/ci/flip"
+	"macronode/ci/hashcoverage"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 func TestHashForgetsNothing(t *testing.T) {
-	r := event.Reply{Ticket: words.NewTicket(3, 4), After: 5, Place: words.Place{LSN: 6, Index: 7}, Problem: event.Busy, Nonce: 8, Item: 9}
-	flip.Every(t, &r, func() words.Hash64 { return r.Mix(1) })
-	s := event.Seen{Asked: words.Asked{1}, ID: words.TxID{2}, At: 3}
-	flip.Every(t, &s, func() words.Hash64 { return s.Mix(1) })
+	r := event.Reply{Ticket: types.NewTicket(3, 4), After: 5, Position: types.Position{LSN: 6, Index: 7}, Problem: event.Busy, Nonce: 8, Item: 9}
+	hashcoverage.Every(t, &r, func() types.Hash64 { return r.HashInto(1) })
+	s := event.PriorOutcome{Hash: types.RequestHash{1}, ID: types.TxID{2}, At: 3}
+	hashcoverage.Every(t, &s, func() types.Hash64 { return s.HashInto(1) })
 }
 
 // TestResetKeepsMemory: a turn pays once for what it says.
@@ -23,7 +23,7 @@ func TestResetKeepsMemory(t *testing.T) {
 		e.Arena = append(e.Arena, "of the frame before|body"...)
 		e.Frames = append(e.Frames, event.Frame{LSN: 1, Off: 20, Len: 4})
 		e.Replies = append(e.Replies, event.Reply{})
-		e.Childs = append(e.Childs, event.ChildOp{})
+		e.ServiceCommands = append(e.ServiceCommands, event.ServiceCommand{})
 	}
 	turn()
 	if n := testing.AllocsPerRun(100, turn); n != 0 {
@@ -33,7 +33,7 @@ func TestResetKeepsMemory(t *testing.T) {
 		t.Errorf("the body is %q", got)
 	}
 	e.Reset()
-	if len(e.Arena)+len(e.Frames)+len(e.Replies)+len(e.Childs) != 0 {
+	if len(e.Arena)+len(e.Frames)+len(e.Replies)+len(e.ServiceCommands) != 0 {
 		t.Errorf("left after a reset: %+v", e)
 	}
 }

@@ -5,7 +5,7 @@ package event
 import (
 	"errors"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // An Event is what happened outside.
@@ -14,104 +14,104 @@ import (
 type Event interface{ event() }
 
 type (
-	// Boot ends a recovery: the node may begin frames. → a Booted record
-	Boot struct{ Found Recovery }
+	// Recovered ends a recovery: the node may begin frames. → a Booted record
+	Recovered struct{ Recovery Recovery }
 
-	// Enrol asks for an API key to be known. It is recorded once; asking again for
+	// CreateKey asks for an API key to be known. It is recorded once; asking again for
 	// a key that is known is answered without a record. Caller 0 is the node itself.
-	Enrol struct {
-		Ticket words.Ticket
-		Caller words.KeyID
-		Tenant words.Tenant // the caller's
+	CreateKey struct {
+		Ticket types.Ticket
+		Caller types.KeyID
+		Tenant types.Tenant // the caller's
 		Key    Key
 		// Instead ends the node's own first key and puts this one in its place.
-		Instead bool
+		ReplaceBootstrap bool
 	}
-	// Revoke ends an API key. It is recorded once; asking again is answered without
+	// RevokeKey ends an API key. It is recorded once; asking again is answered without
 	// a record.
-	Revoke struct {
-		Ticket words.Ticket
-		Caller words.KeyID
-		Tenant words.Tenant // the caller's
-		Key    words.KeyID
+	RevokeKey struct {
+		Ticket types.Ticket
+		Caller types.KeyID
+		Tenant types.Tenant // the caller's
+		Key    types.KeyID
 	}
 
 	// Durable says that all frames ≤ Upto are on disk, Bytes of bodies since the
 	// last such word. Folded says that the follower knows them.
 	Durable struct {
-		Upto  words.LSN
+		Upto  types.LSN
 		Bytes uint64
 	}
-	Folded struct{ Upto words.LSN }
+	Applied struct{ Upto types.LSN }
 
-	// Find asks what became of an idempotency key. It is answered by the place of its
+	// FindOutcome asks what became of an idempotency key. It is answered by the place of its
 	// outcome, or NotFound: there is none yet.
-	Find struct {
-		Ticket words.Ticket
-		Caller words.KeyID
-		Tenant words.Tenant // the caller's
-		Key    words.Name
-		Upto   words.LSN // as in a Request
-		Seen   Seen
+	FindOutcome struct {
+		Ticket    types.Ticket
+		Caller    types.KeyID
+		Tenant    types.Tenant // the caller's
+		Key       types.Name
+		IndexedTo types.LSN // as in a Request
+		Prior     PriorOutcome
 	}
 	// Indexed says that the index holds the keys and refs of all frames ≤ Upto, and
 	// keeps them through a crash.
-	Indexed struct{ Upto words.LSN }
-	// Refused says that a flush failed: nothing ≥ From may ever be acknowledged.
-	Refused struct {
-		From words.LSN
-		Why  Fault
+	Indexed struct{ Upto types.LSN }
+	// FlushFailed says that a flush failed: nothing ≥ From may ever be acknowledged.
+	FlushFailed struct {
+		From  types.LSN
+		Fault Fault
 	}
 
 	// Cancel says that nobody waits for Ticket any more. What was decided stands.
-	Cancel struct{ Ticket words.Ticket }
+	Cancel struct{ Ticket types.Ticket }
 
-	// ChildUp and ChildDown tell of a child of the shell.
-	ChildUp   struct{ Child words.Child }
-	ChildDown struct{ Child words.Child }
+	// ServiceUp and ChildDown tell of a child of the shell.
+	ServiceUp   struct{ Service types.Service }
+	ServiceDown struct{ Service types.Service }
 
-	// Room is what the journal's disk has free, in bytes.
-	Room struct{ Free uint64 }
+	// DiskFree is what the journal's disk has free, in bytes.
+	DiskFree struct{ Bytes uint64 }
 
-	// Reloaded says whether a configuration that was read while the node runs was applied.
-	Reloaded struct{ Failed bool }
+	// ConfigReloaded says whether a configuration that was read while the node runs was applied.
+	ConfigReloaded struct{ Failed bool }
 
 	// Signal is what an operator wants.
-	Signal struct{ What Signals }
+	Signal struct{ Kind SignalKind }
 
 	// Tick says that Due has come.
 	Tick struct{}
 )
 
-func (Boot) event()      {}
-func (*Arrive) event()   {}
-func (*Stream) event()   {}
-func (*Settle) event()   {}
-func (*Ask) event()      {}
-func (Probed) event()    {}
-func (*Enrol) event()    {} // by pointer, like all that is large: boxing allocates
-func (*Revoke) event()   {}
-func (*Find) event()     {}
-func (Durable) event()   {}
-func (Indexed) event()   {}
-func (Folded) event()    {}
-func (Refused) event()   {}
-func (Cancel) event()    {}
-func (ChildUp) event()   {}
-func (ChildDown) event() {}
-func (Room) event()      {}
-func (Reloaded) event()  {}
-func (Signal) event()    {}
-func (Tick) event()      {}
-func (*Request) event()  {}
-func (*Renew) event()    {}
+func (Recovered) event()      {}
+func (*Admit) event()         {}
+func (*ReserveBytes) event()  {}
+func (*Finish) event()        {}
+func (*UpstreamQuery) event() {}
+func (HealthChecked) event()  {}
+func (*CreateKey) event()     {} // by pointer, like all that is large: boxing allocates
+func (*RevokeKey) event()     {}
+func (*FindOutcome) event()   {}
+func (Durable) event()        {}
+func (Indexed) event()        {}
+func (Applied) event()        {}
+func (FlushFailed) event()    {}
+func (Cancel) event()         {}
+func (ServiceUp) event()      {}
+func (ServiceDown) event()    {}
+func (DiskFree) event()       {}
+func (ConfigReloaded) event() {}
+func (Signal) event()         {}
+func (Tick) event()           {}
+func (*Request) event()       {}
+func (*ApplyPolicy) event()   {}
 
 // Recovery is what a start found in the journal.
 type Recovery struct {
-	Journal words.JournalID
-	Cut     uint64 // bytes of a tail that was not whole, given up
-	Tail    uint32 // frames beyond the known durable one, made durable again
-	Damaged bool   // frames that were durable cannot be read: those before them can
+	Journal    types.JournalID
+	CutBytes   uint64 // bytes of a tail that was not whole, given up
+	TailFrames uint32 // frames beyond the known durable one, made durable again
+	Damaged    bool   // frames that were durable cannot be read: those before them can
 }
 
 // A Fault is how the disk failed.
@@ -130,12 +130,12 @@ func (f Fault) String() string {
 	return [...]string{"", "write failed", "sync failed", "no space", "too slow", "damaged", "directory lost"}[f]
 }
 
-// Signals are what an operator may want.
-type Signals uint8
+// SignalKind are what an operator may want.
+type SignalKind uint8
 
 const (
 	// Drain ends the node: lame duck, then no new work, then nothing.
-	Drain Signals = iota + 1
+	Drain SignalKind = iota + 1
 	// Abort ends the waiting of a drain.
 	Abort
 	// AcceptClock believes the machine's clock, however far ahead it is.
@@ -144,23 +144,23 @@ const (
 
 // A Key is an API key as the node knows it: the secret is not in it.
 type Key struct {
-	ID       words.KeyID
-	Tenant   words.Tenant
-	Hash     [32]byte // of the secret
-	Scopes   Scopes
-	Boot     bool           // the one that a node makes for itself at its first start
-	Label    words.Label    // what it is called
-	Accounts words.Patterns // the accounts that it covers
-	Assets   words.Patterns
-	Expires  words.Time // from then on it is nobody's; 0: never
-	Revoked  bool
+	ID        types.KeyID
+	Tenant    types.Tenant
+	Hash      [32]byte // of the secret
+	Scopes    Scopes
+	Bootstrap bool           // the one that a node makes for itself at its first start
+	Label     types.Label    // what it is called
+	Accounts  types.Patterns // the accounts that it covers
+	Assets    types.Patterns
+	Expires   types.Time // from then on it is nobody's; 0: never
+	Revoked   bool
 }
 
 // Why a key is none. Each is the caller's mistake.
 var (
-	ErrScopes = errors.New("scopes: unknown")
-	ErrFirst  = errors.New("key: the node's own first key is for all, and has no name and no end")
-	ErrDead   = errors.New("key: a new key is not revoked, and somebody's")
+	ErrScopes       = errors.New("scopes: unknown")
+	ErrBootstrapKey = errors.New("key: the node's own first key is for all, and has no name and no end")
+	ErrKeyState     = errors.New("key: a new key is not revoked, and somebody's")
 )
 
 // Check says why k, new, is no key.
@@ -169,11 +169,11 @@ func (k *Key) Check() error {
 	case k.Scopes&^AllScopes != 0:
 		return ErrScopes
 	case k.ID == 0 || k.Revoked || k.Tenant == 0 || k.Expires < 0:
-		return ErrDead
-	case k.Boot && (k.Label != words.Label{} || k.Expires != 0 || !k.Accounts.Any() || !k.Assets.Any()):
-		return ErrFirst
-	case k.Label != words.Label{}:
-		return words.CheckLabel(k.Label.String())
+		return ErrKeyState
+	case k.Bootstrap && (k.Label != types.Label{} || k.Expires != 0 || !k.Accounts.CoversAll() || !k.Assets.CoversAll()):
+		return ErrBootstrapKey
+	case k.Label != types.Label{}:
+		return types.CheckLabel(k.Label.String())
 	}
 	return nil
 }
@@ -182,12 +182,12 @@ func (k *Key) Check() error {
 type Scopes uint16
 
 const (
-	MayRead Scopes = 1 << iota
-	MayIssue
-	MayTransfer
-	MayBurn
-	MayHold
-	MayCapture
-	MayAdmin
-	AllScopes = MayAdmin<<1 - 1
+	ScopeRead Scopes = 1 << iota
+	ScopeIssue
+	ScopeTransfer
+	ScopeBurn
+	ScopeHold
+	ScopeCapture
+	ScopeAdmin
+	AllScopes = ScopeAdmin<<1 - 1
 )

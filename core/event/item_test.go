@@ -12,7 +12,7 @@ import (
 
 	"macronode/core/event"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A part is what an operation may carry.
@@ -33,7 +33,7 @@ const (
 
 // put makes an item say the n-th of the things that it may say in a part; 0 is nothing.
 func (p part) put(r *event.Item, n byte) {
-	said := words.Name{}
+	said := types.Name{}
 	if n > 0 {
 		said = name(string([]byte{'a' + byte(p), '0' + n}))
 	}
@@ -45,15 +45,15 @@ func (p part) put(r *event.Item, n byte) {
 	case asset:
 		r.Asset = said
 	case amount:
-		r.Amount = words.Units(uint64(n))
+		r.Amount = types.MinorUnits(uint64(n))
 	case nonce:
-		r.Nonce = words.Nonce(n)
+		r.Nonce = types.Nonce(n)
 	case until:
-		r.Until = words.Time(n)
+		r.ExpiresAt = types.Time(n)
 	case hold:
-		r.Hold = words.TxID{}
+		r.Hold = types.TxID{}
 		if n > 0 {
-			r.Hold = words.NewTxID(7, words.Place{LSN: words.LSN(n), Index: 1})
+			r.Hold = types.NewTxID(7, types.Position{LSN: types.LSN(n), Index: 1})
 		}
 	case ref:
 		r.Ref = said
@@ -64,7 +64,7 @@ func (p part) put(r *event.Item, n byte) {
 
 // why is what Sane says of a part that is missing, or one too many.
 func (p part) why() error {
-	return [parts]error{event.ErrSide, event.ErrSide, event.ErrSide, event.ErrAmount, event.ErrNonce, event.ErrUntil, event.ErrHold}[p]
+	return [parts]error{event.ErrSide, event.ErrSide, event.ErrSide, event.ErrAmount, event.ErrNonce, event.ErrExpiry, event.ErrHold}[p]
 }
 
 // A shape is what an operation must say, and what it may.
@@ -128,7 +128,7 @@ func TestEveryShape(t *testing.T) {
 				}
 			}
 			r := single(item)
-			check, sane := r.Check(), r.Sane()
+			check, sane := r.Validate(), r.ValidateFields()
 			if (check == nil) != (len(wrong) == 0) || (sane == nil) != (len(wrong) == 0) {
 				t.Errorf("%v of parts %b: %v and %v, wrong are %v", s.op, bits, check, sane, wrong)
 			}
@@ -139,9 +139,9 @@ func TestEveryShape(t *testing.T) {
 				allowed++
 			}
 			b := batch(false, good(event.Issue), item)
-			if inside := b.Check(); s.op <= event.Release && fmt.Sprint(inside) != fmt.Sprint(check) ||
-				s.op > event.Release && inside == nil || (inside == nil) != (b.Sane() == nil) {
-				t.Errorf("%v of parts %b: alone %v, in a batch %v and %v", s.op, bits, check, inside, b.Sane())
+			if inside := b.Validate(); s.op <= event.Release && fmt.Sprint(inside) != fmt.Sprint(check) ||
+				s.op > event.Release && inside == nil || (inside == nil) != (b.ValidateFields() == nil) {
+				t.Errorf("%v of parts %b: alone %v, in a batch %v and %v", s.op, bits, check, inside, b.ValidateFields())
 			}
 		}
 	}
@@ -159,31 +159,31 @@ func TestItemsAreHeldToTheirRules(t *testing.T) {
 		want   error
 	}{
 		{"a hold for oneself", event.Hold, func(r *event.Item) { r.To = r.From }, event.ErrSelf},
-		{"a hold for issuance", event.Hold, func(r *event.Item) { r.To = name("issuance:x") }, words.ErrReserved},
-		{"a hold of issuance", event.Hold, func(r *event.Item) { r.From = name("issuance:x") }, words.ErrReserved},
-		{"a hold until before 1970", event.Hold, func(r *event.Item) { r.Until = -1 }, event.ErrUntil},
-		{"a transfer until before 1970", event.Transfer, func(r *event.Item) { r.Until = -1 }, event.ErrUntil},
+		{"a hold for issuance", event.Hold, func(r *event.Item) { r.To = name("issuance:x") }, types.ErrReserved},
+		{"a hold of issuance", event.Hold, func(r *event.Item) { r.From = name("issuance:x") }, types.ErrReserved},
+		{"a hold until before 1970", event.Hold, func(r *event.Item) { r.ExpiresAt = -1 }, event.ErrExpiry},
+		{"a transfer until before 1970", event.Transfer, func(r *event.Item) { r.ExpiresAt = -1 }, event.ErrExpiry},
 		{"a capture for the holder", event.Capture, func(r *event.Item) { r.To = r.From }, event.ErrSelf},
-		{"a capture into burned", event.Capture, func(r *event.Item) { r.To = name("burned:x") }, words.ErrReserved},
-		{"a capture of no frame", event.Capture, func(r *event.Item) { r.Hold = words.TxID{1} }, event.ErrHold},
-		{"a transfer of half a hold", event.Transfer, func(r *event.Item) { r.Hold = words.TxID{1} }, event.ErrHold},
-		{"a release to nobody's account", event.Release, func(r *event.Item) { r.From = name("burned:x") }, words.ErrReserved},
-		{"a release of no asset", event.Release, func(r *event.Item) { r.Asset = name("no good") }, words.ErrAsset},
-		{"a freeze of issuance", event.Freeze, func(r *event.Item) { r.From = name("issuance:x") }, words.ErrReserved},
-		{"a freeze for no good reason", event.Freeze, func(r *event.Item) { r.Memo = []byte("\n") }, words.ErrMemo},
-		{"a freeze by no good name", event.Unfreeze, func(r *event.Item) { r.Ref = name("no good") }, words.ErrRef},
-		{"a nonce beyond 2^53-1", event.Hold, func(r *event.Item) { r.Nonce = words.MaxNonce + 1 }, event.ErrNonce},
-		{"the last nonce", event.Hold, func(r *event.Item) { r.Nonce = words.MaxNonce }, nil},
+		{"a capture into burned", event.Capture, func(r *event.Item) { r.To = name("burned:x") }, types.ErrReserved},
+		{"a capture of no frame", event.Capture, func(r *event.Item) { r.Hold = types.TxID{1} }, event.ErrHold},
+		{"a transfer of half a hold", event.Transfer, func(r *event.Item) { r.Hold = types.TxID{1} }, event.ErrHold},
+		{"a release to nobody's account", event.Release, func(r *event.Item) { r.From = name("burned:x") }, types.ErrReserved},
+		{"a release of no asset", event.Release, func(r *event.Item) { r.Asset = name("no good") }, types.ErrAsset},
+		{"a freeze of issuance", event.Freeze, func(r *event.Item) { r.From = name("issuance:x") }, types.ErrReserved},
+		{"a freeze for no good reason", event.Freeze, func(r *event.Item) { r.Memo = []byte("\n") }, types.ErrMemo},
+		{"a freeze by no good name", event.Unfreeze, func(r *event.Item) { r.Ref = name("no good") }, types.ErrRef},
+		{"a nonce beyond 2^53-1", event.Hold, func(r *event.Item) { r.Nonce = types.MaxNonce + 1 }, event.ErrNonce},
+		{"the last nonce", event.Hold, func(r *event.Item) { r.Nonce = types.MaxNonce }, nil},
 	} {
 		item := good(c.op)
 		c.change(&item)
-		if err := single(item).Check(); !errors.Is(err, c.want) {
+		if err := single(item).Validate(); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.rule, err, c.want)
 		}
 		if c.op > event.Release {
 			continue
 		}
-		if err := batch(true, good(event.Issue), item).Check(); !errors.Is(err, c.want) {
+		if err := batch(true, good(event.Issue), item).Validate(); !errors.Is(err, c.want) {
 			t.Errorf("%s, in a batch: %v, want %v", c.rule, err, c.want)
 		}
 	}
@@ -197,9 +197,9 @@ func TestBatches(t *testing.T) {
 		want error
 	}{
 		"one":                  {batch(true, issues(1)...), nil},
-		"as many as there may": {batch(false, issues(words.MaxItems)...), nil},
+		"as many as there may": {batch(false, issues(types.MaxItems)...), nil},
 		"nothing":              {batch(true), event.ErrItems},
-		"one too many":         {batch(false, issues(words.MaxItems+1)...), event.ErrItems},
+		"one too many":         {batch(false, issues(types.MaxItems+1)...), event.ErrItems},
 		"each of the first six": {batch(true, good(event.Issue), good(event.Transfer), good(event.Burn), good(event.Hold),
 			good(event.Capture), good(event.Release)), nil},
 		"a freeze within":              {batch(true, good(event.Issue), good(event.Freeze)), event.ErrItems},
@@ -209,21 +209,21 @@ func TestBatches(t *testing.T) {
 		"an operation of no day":       {batch(true, event.Item{Op: 255}), event.ErrOp},
 		"one operation, of all":        {&event.Request{Key: name("k1"), Item: good(event.Issue), Atomic: true}, event.ErrItems},
 		"one operation, and more":      {&event.Request{Key: name("k1"), Item: good(event.Issue), Items: issues(1)}, event.ErrItems},
-		"the last item is not good":    {batch(true, append(issues(words.MaxItems-1), event.Item{Op: event.Issue})...), words.ErrAccount},
-		"a key that is none":           {&event.Request{Key: name("no good"), Item: event.Item{Op: event.Batch}, Items: issues(1)}, words.ErrKey},
-		"what it says besides: a hold": {&event.Request{Key: name("k1"), Item: event.Item{Op: event.Batch, Hold: words.TxID{15: 1}}, Items: issues(1)}, event.ErrItems},
+		"the last item is not good":    {batch(true, append(issues(types.MaxItems-1), event.Item{Op: event.Issue})...), types.ErrAccount},
+		"a key that is none":           {&event.Request{Key: name("no good"), Item: event.Item{Op: event.Batch}, Items: issues(1)}, types.ErrKey},
+		"what it says besides: a hold": {&event.Request{Key: name("k1"), Item: event.Item{Op: event.Batch, Hold: types.TxID{15: 1}}, Items: issues(1)}, event.ErrItems},
 	} {
-		if err := c.r.Check(); !errors.Is(err, c.want) {
+		if err := c.r.Validate(); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", rule, err, c.want)
 		}
-		if err := c.r.Sane(); (err == nil) != (c.want == nil) && !errors.Is(c.want, words.ErrKey) {
+		if err := c.r.ValidateFields(); (err == nil) != (c.want == nil) && !errors.Is(c.want, types.ErrKey) {
 			t.Errorf("%s: the step says %v", rule, err)
 		}
 	}
 	for p := range parts {
 		r := batch(true, good(event.Issue))
-		if p.put(&r.Item, 1); !errors.Is(r.Sane(), event.ErrItems) {
-			t.Errorf("a batch says part %d besides its items: %v", p, r.Sane())
+		if p.put(&r.Item, 1); !errors.Is(r.ValidateFields(), event.ErrItems) {
+			t.Errorf("a batch says part %d besides its items: %v", p, r.ValidateFields())
 		}
 	}
 }
@@ -258,8 +258,8 @@ func TestMine(t *testing.T) {
 		if s.op == event.Issue || s.op == event.Capture {
 			want = &item.To
 		}
-		if item.Mine() != want || len(want.Text) == 0 {
-			t.Errorf("%v: mine is %s", s.op, item.Mine().Text)
+		if item.AuthorizedAccount() != want || len(want.Text) == 0 {
+			t.Errorf("%v: mine is %s", s.op, item.AuthorizedAccount().Text)
 		}
 	}
 }
@@ -269,9 +269,9 @@ func TestMine(t *testing.T) {
 func TestAskedIsFrozen(t *testing.T) {
 	most := func(op event.Op) *event.Request {
 		return asked(op, func(r *event.Request) {
-			r.Memo, r.Amount = []byte("tea × 2"), words.MaxSupply()
+			r.Memo, r.Amount = []byte("tea × 2"), types.MaxSupply()
 			if op != event.Issue {
-				r.Nonce = words.MaxNonce
+				r.Nonce = types.MaxNonce
 			}
 		})
 	}
@@ -304,8 +304,8 @@ func TestAskedIsFrozen(t *testing.T) {
 		{"batch of all", batch(true, good(event.Issue), all(event.Hold)), "ca91cdb44d269063c00ec575928b071f"},
 		{"batch of each", batch(false, good(event.Issue), all(event.Hold)), "506e3311aaf5123653bbe573c8e85cce"},
 	} {
-		if got := fmt.Sprintf("%x", c.r.Asked); got != c.want || c.r.Check() != nil {
-			t.Errorf("%s asks %s, want %s, %v", c.what, got, c.want, c.r.Check())
+		if got := fmt.Sprintf("%x", c.r.Hash); got != c.want || c.r.Validate() != nil {
+			t.Errorf("%s asks %s, want %s, %v", c.what, got, c.want, c.r.Validate())
 		}
 	}
 }
@@ -323,7 +323,7 @@ func TestEveryPartIsAsked(t *testing.T) {
 				item := good(s.op)
 				p.put(&item, n)
 				for _, r := range []*event.Request{single(item), batch(true, item), batch(false, item), batch(true, good(event.Issue), item)} {
-					asks := string(r.Asked[:])
+					asks := string(r.Hash[:])
 					if was, twice := said[asks]; twice {
 						t.Errorf("%v: %d and %d in part %d ask the same", s.op, was, n, p)
 					}
@@ -334,7 +334,7 @@ func TestEveryPartIsAsked(t *testing.T) {
 	}
 	far := good(event.Hold)
 	far.Amount.Hi++
-	if single(far).Asked == single(good(event.Hold)).Asked {
+	if single(far).Hash == single(good(event.Hold)).Hash {
 		t.Error("the high half of an amount is not asked")
 	}
 }
@@ -405,12 +405,12 @@ func TestSealedApart(t *testing.T) {
 			}
 		}
 		x, y := a.Seal(nil), b.Seal(nil)
-		if a.Sane() != nil || b.Sane() != nil {
-			t.Fatalf("%v, %v", a.Sane(), b.Sane())
+		if a.ValidateFields() != nil || b.ValidateFields() != nil {
+			t.Fatalf("%v, %v", a.ValidateFields(), b.ValidateFields())
 		}
 		said := func(r *event.Request) string { return fmt.Sprintf("%+v %v %+v", r.Item, r.Atomic, r.Items) }
 		equal := said(a) == said(b)
-		if equal != bytes.Equal(x, y) || equal != (a.Asked == b.Asked) {
+		if equal != bytes.Equal(x, y) || equal != (a.Hash == b.Hash) {
 			t.Fatalf("equal %v:\n%x\n%x", equal, x, y)
 		}
 		if equal {
@@ -424,11 +424,11 @@ func TestSealedApart(t *testing.T) {
 
 // outcome is the longest record that an item may become.
 func outcome(r *event.Request, item *event.Item) record.Record {
-	most := words.Amount{Hi: 1<<64 - 1, Lo: 1<<64 - 1}
+	most := types.Amount{Hi: 1<<64 - 1, Lo: 1<<64 - 1}
 	return record.Record{
-		Kind: [...]record.Kind{0, record.Moved, record.Moved, record.Moved, record.Held, record.Captured, record.Released, record.Frozen, record.Frozen}[item.Op],
-		Op:   item.Op, Tenant: 1<<32 - 1, Caller: 1<<64 - 1, Key: r.Key, Asked: r.Asked, From: item.From, To: item.To, Asset: item.Asset,
-		Amount: most, Nonce: 1<<64 - 1, Seq: 1<<64 - 1, FromNow: most, ToNow: most, Spent: most, HeldNow: most, Until: 1<<63 - 1,
+		Kind: [...]record.Kind{0, record.Posted, record.Posted, record.Posted, record.HoldOpened, record.HoldCaptured, record.HoldReleased, record.FreezeChanged, record.FreezeChanged}[item.Op],
+		Op:   item.Op, Tenant: 1<<32 - 1, Caller: 1<<64 - 1, Key: r.Key, Hash: r.Hash, From: item.From, To: item.To, Asset: item.Asset,
+		Amount: most, Nonce: 1<<64 - 1, Seq: 1<<64 - 1, FromBalance: most, ToBalance: most, DebitedToday: most, HeldBalance: most, ExpiresAt: 1<<63 - 1,
 		Hold: item.Hold, Ref: item.Ref, Memo: item.Memo,
 	}
 }
@@ -438,26 +438,26 @@ func outcome(r *event.Request, item *event.Item) record.Record {
 func TestTakesIsEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := anything(t, "request")
-		stretch := func(n *words.Name, most int) {
+		stretch := func(n *types.Name, most int) {
 			if len(n.Text) > 0 && rapid.Bool().Draw(t, "long") {
 				n.Text = bytes.Repeat([]byte("z"), most)
 			}
 		}
-		stretch(&r.Key, words.MaxKey)
+		stretch(&r.Key, types.MaxKey)
 		for _, item := range r.Each {
-			stretch(&item.From, words.MaxAccount)
-			stretch(&item.To, words.MaxAccount)
-			stretch(&item.Asset, words.MaxAsset)
-			stretch(&item.Ref, words.MaxKey)
+			stretch(&item.From, types.MaxAccount)
+			stretch(&item.To, types.MaxAccount)
+			stretch(&item.Asset, types.MaxAsset)
+			stretch(&item.Ref, types.MaxKey)
 			if rapid.Bool().Draw(t, "long") {
-				item.Memo = bytes.Repeat([]byte("m"), words.MaxMemo)
+				item.Memo = bytes.Repeat([]byte("m"), types.MaxMemo)
 			}
 		}
 		if r.Op == event.Batch {
-			r.Items = slices.Repeat(r.Items, rapid.IntRange(1, words.MaxItems/3).Draw(t, "times"))
+			r.Items = slices.Repeat(r.Items, rapid.IntRange(1, types.MaxItems/3).Draw(t, "times"))
 		}
 		r.Seal(nil)
-		frame, rows := record.Begin(nil, words.MaxLSN, 1<<63-1), 1
+		frame, rows := record.Begin(nil, types.MaxLSN, 1<<63-1), 1
 		if r.Op == event.Batch {
 			head := outcome(r, &event.Item{})
 			head.Kind, head.Op, head.Items = record.Batched, event.Batch, uint16(len(r.Items))
@@ -465,19 +465,19 @@ func TestTakesIsEnough(t *testing.T) {
 		}
 		for _, item := range r.Each {
 			done := outcome(r, item)
-			not := record.Record{Kind: record.Refused, Op: item.Op, Key: r.Key, Problem: event.RefUsed, Nonce: 1<<64 - 1}
+			not := record.Record{Kind: record.Rejected, Op: item.Op, Key: r.Key, Problem: event.RefUsed, Nonce: 1<<64 - 1}
 			before, count := len(frame), record.Count(frame, 0)
 			frame, _ = record.Add(frame, 0, &done)
 			if alone, _ := record.Add(record.Begin(nil, 1, 0), 0, &not); len(alone)-len(record.Begin(nil, 1, 0)) > len(frame)-before {
-				record.Cut(frame, 0, count) // of a freeze by a short name
+				record.Truncate(frame, 0, count) // of a freeze by a short name
 				frame, _ = record.Add(frame[:before], 0, &not)
 			}
 			if len(item.Ref.Text) > 0 {
 				rows++
 			}
 		}
-		frame, _ = record.Add(frame, 0, &record.Record{Kind: record.Forgot, Upto: words.MaxLSN})
-		if keys, size := r.Takes(); keys != rows || len(frame) > size {
+		frame, _ = record.Add(frame, 0, &record.Record{Kind: record.KeysForgotten, Upto: types.MaxLSN})
+		if keys, size := r.Cost(); keys != rows || len(frame) > size {
 			t.Fatalf("takes %d rows and %d bytes, and the frame has %d and %d", keys, size, rows, len(frame))
 		}
 	})
@@ -485,25 +485,25 @@ func TestTakesIsEnough(t *testing.T) {
 
 // TestTakesNotTooMuch: a request that is small is not turned away for its size.
 func TestTakesNotTooMuch(t *testing.T) {
-	if _, size := single(good(event.Issue)).Takes(); size > 3*words.MaxRecord {
+	if _, size := single(good(event.Issue)).Cost(); size > 3*types.MaxRecord {
 		t.Errorf("an issue takes %d bytes", size)
 	}
 	longest := good(event.Transfer)
-	longest.From, longest.To = name(strings.Repeat("f", words.MaxAccount)), name(strings.Repeat("t", words.MaxAccount))
-	longest.Asset, longest.Ref = name(strings.Repeat("a", words.MaxAsset)), name(strings.Repeat("r", words.MaxKey))
-	longest.Memo = []byte(strings.Repeat("m", words.MaxMemo))
-	r := batch(true, slices.Repeat([]event.Item{longest}, words.MaxItems)...)
-	r.Key = name(strings.Repeat("k", words.MaxKey))
-	if rows, size := r.Takes(); rows != 1+words.MaxItems || size > words.MaxFrame {
-		t.Errorf("the longest batch takes %d rows and %d bytes, a frame %d", rows, size, words.MaxFrame)
+	longest.From, longest.To = name(strings.Repeat("f", types.MaxAccount)), name(strings.Repeat("t", types.MaxAccount))
+	longest.Asset, longest.Ref = name(strings.Repeat("a", types.MaxAsset)), name(strings.Repeat("r", types.MaxKey))
+	longest.Memo = []byte(strings.Repeat("m", types.MaxMemo))
+	r := batch(true, slices.Repeat([]event.Item{longest}, types.MaxItems)...)
+	r.Key = name(strings.Repeat("k", types.MaxKey))
+	if rows, size := r.Cost(); rows != 1+types.MaxItems || size > types.MaxFrame {
+		t.Errorf("the longest batch takes %d rows and %d bytes, a frame %d", rows, size, types.MaxFrame)
 	}
-	captures := batch(true, slices.Repeat([]event.Item{good(event.Capture)}, words.MaxItems)...)
+	captures := batch(true, slices.Repeat([]event.Item{good(event.Capture)}, types.MaxItems)...)
 	frame := record.Begin(nil, 1, 0)
 	for _, item := range captures.Each { // a thousand of the longest, and little to say
 		rec := outcome(captures, item)
 		frame, _ = record.Add(frame, 0, &rec)
 	}
-	if _, size := captures.Takes(); size < len(frame) || size > 2*len(frame) {
+	if _, size := captures.Cost(); size < len(frame) || size > 2*len(frame) {
 		t.Errorf("a thousand captures take %d bytes, and are %d", size, len(frame))
 	}
 }

@@ -19,31 +19,31 @@ var contract = []struct {
 	{event.BadRequest, "bad_request", 400, false, false, true},
 	{event.Unauthorized, "unauthorized", 401, false, false, true},
 	{event.Forbidden, "forbidden", 403, false, false, false},
-	{event.OverAmount, "limits_exceeded", 403, false, true, false},
-	{event.OverSupply, "limits_exceeded", 403, false, true, false},
-	{event.OverDay, "limits_exceeded", 403, false, false, false},
-	{event.TooMany, "limits_exceeded", 403, false, false, false},
+	{event.AmountLimitExceeded, "limits_exceeded", 403, false, true, false},
+	{event.SupplyLimitExceeded, "limits_exceeded", 403, false, true, false},
+	{event.DailyLimitExceeded, "limits_exceeded", 403, false, false, false},
+	{event.CapacityExceeded, "limits_exceeded", 403, false, false, false},
 	{event.InsufficientFunds, "insufficient_funds", 409, false, true, false},
 	{event.NonceUsed, "nonce_conflict", 409, false, true, false},
 	{event.NonceAhead, "nonce_conflict", 409, true, false, false},
 	{event.IdempotencyConflict, "idempotency_conflict", 422, false, false, false},
 	{event.InProgress, "in_progress", 409, true, false, true},
-	{event.IdempotencyFull, "idempotency_full", 429, true, false, true},
+	{event.IdempotencyCapacity, "idempotency_full", 429, true, false, true},
 	{event.PayloadTooLarge, "payload_too_large", 413, false, false, true},
 	{event.UnsupportedMedia, "unsupported_media_type", 415, false, false, true},
 	{event.NotFound, "not_found", 404, false, false, true},
 	{event.MethodNotAllowed, "method_not_allowed", 405, false, false, true},
 	{event.Busy, "busy", 429, true, false, true},
 	{event.Unavailable, "unavailable", 503, true, false, true},
-	{event.Deadline, "deadline", 504, true, false, true},
-	{event.Unknown, "unknown", 504, true, false, true},
+	{event.Timeout, "deadline", 504, true, false, true},
+	{event.OutcomeUnknown, "unknown", 504, true, false, true},
 	{event.Internal, "internal", 500, true, false, true},
 	{event.AccountFrozen, "account_frozen", 403, false, false, false},
 	{event.RefUsed, "ref_used", 409, false, true, false},
-	{event.HoldState, "hold_state", 409, false, true, false},
-	{event.OverHold, "insufficient_funds", 409, false, true, false},
+	{event.HoldNotActive, "hold_state", 409, false, true, false},
+	{event.HoldAmountExceeded, "insufficient_funds", 409, false, true, false},
 	{event.BadExpiry, "bad_request", 400, false, false, false},
-	{event.LookAgain, "unavailable", 503, true, false, true}, // between the node and its shell
+	{event.StaleIndexRead, "unavailable", 503, true, false, true}, // between the node and its shell
 	{event.BadGateway, "bad_gateway", 502, true, false, true},
 	{event.NotBeneficiary, "not_beneficiary", 409, false, true, false},
 }
@@ -60,8 +60,8 @@ func TestProblemsAreTheContracts(t *testing.T) {
 		if p.Code() != want.code || p.String() != want.code || p.Status() != want.status {
 			t.Errorf("%d is %s %d, want %s %d", p, p.Code(), p.Status(), want.code, want.status)
 		}
-		if p.Retryable() != want.retry || p.Stored() != want.stored || p.Blank() != want.blank {
-			t.Errorf("%v: retry %v, stored %v, blank %v", p, p.Retryable(), p.Stored(), p.Blank())
+		if p.Retryable() != want.retry || p.Stored() != want.stored || p.NeedsNoDurability() != want.blank {
+			t.Errorf("%v: retry %v, stored %v, blank %v", p, p.Retryable(), p.Stored(), p.NeedsNoDurability())
 		}
 	}
 	for p := len(contract) + 1; p < 256; p++ {
@@ -74,8 +74,8 @@ func TestProblemsAreTheContracts(t *testing.T) {
 // TestSuccessIsStored: no problem is an outcome like any other, and tells of money.
 func TestSuccessIsStored(t *testing.T) {
 	p := event.None
-	if p.Known() || p.Code() != "" || p.Status() != 200 || p.Retryable() || !p.Stored() || p.Blank() {
-		t.Errorf("none: %q %d, retry %v, stored %v, blank %v", p.Code(), p.Status(), p.Retryable(), p.Stored(), p.Blank())
+	if p.Known() || p.Code() != "" || p.Status() != 200 || p.Retryable() || !p.Stored() || p.NeedsNoDurability() {
+		t.Errorf("none: %q %d, retry %v, stored %v, blank %v", p.Code(), p.Status(), p.Retryable(), p.Stored(), p.NeedsNoDurability())
 	}
 }
 
@@ -83,8 +83,8 @@ func TestSuccessIsStored(t *testing.T) {
 // never what left without waiting for the disk.
 func TestStoredIsNoPromise(t *testing.T) {
 	for p := event.Problem(1); p.Known(); p++ {
-		if p.Stored() && (p.Retryable() || p.Blank()) {
-			t.Errorf("%v is stored, retry %v, blank %v", p, p.Retryable(), p.Blank())
+		if p.Stored() && (p.Retryable() || p.NeedsNoDurability()) {
+			t.Errorf("%v is stored, retry %v, blank %v", p, p.Retryable(), p.NeedsNoDurability())
 		}
 	}
 }
@@ -110,7 +110,7 @@ func TestDetailsArePlain(t *testing.T) {
 func TestRulesAreLookedUp(t *testing.T) {
 	p, n := event.Busy, 0
 	if got := testing.AllocsPerRun(100, func() {
-		if p.Stored() || !p.Blank() {
+		if p.Stored() || !p.NeedsNoDurability() {
 			n++
 		}
 	}); got != 0 || n != 0 {

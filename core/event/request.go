@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"macronode/core/digest"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Why a request is no operation. Each is the caller's mistake.
@@ -16,7 +16,7 @@ var (
 	ErrSide   = errors.New("account: an operation has a side that it does not know")
 	ErrSelf   = errors.New("account: from and to are the same")
 	ErrHold   = errors.New("hold: wants one for a capture or a release, and none elsewhere")
-	ErrUntil  = errors.New("expires_at: wants a time for a hold, and none elsewhere")
+	ErrExpiry = errors.New("expires_at: wants a time for a hold, and none elsewhere")
 	ErrItems  = errors.New("batch: wants 1..1000 items of one operation each")
 )
 
@@ -33,45 +33,45 @@ const (
 	Freeze   // let nothing leave From
 	Unfreeze //
 	Batch    // several of the first six
-	ops      // how many there are, and one
+	numOps   // how many there are, and one
 )
 
 // Known reports that o is an operation of this version.
-func (o Op) Known() bool { return o > 0 && o < ops }
+func (o Op) Known() bool { return o > 0 && o < numOps }
 
 func (o Op) String() string {
-	return [ops]string{"", "issue", "transfer", "burn", "hold", "capture", "release", "freeze", "unfreeze", "batch"}[o]
+	return [numOps]string{"", "issue", "transfer", "burn", "hold", "capture", "release", "freeze", "unfreeze", "batch"}[o]
 }
 
 // Scope is what a key needs for o. Of a batch, each item wants its own.
 func (o Op) Scope() Scopes {
-	return [ops]Scopes{0, MayIssue, MayTransfer, MayBurn, MayHold, MayCapture, MayHold, MayAdmin, MayAdmin, 0}[o]
+	return [numOps]Scopes{0, ScopeIssue, ScopeTransfer, ScopeBurn, ScopeHold, ScopeCapture, ScopeHold, ScopeAdmin, ScopeAdmin, 0}[o]
 }
 
 // traits say what an operation carries.
 type opTraits uint16
 
 const (
-	paysFrom  opTraits = 1 << iota // From, whose nonce it uses
-	namesFrom                      // From, without a nonce
-	namesTo
-	mayNameTo
-	movesAmount // Asset and Amount
-	namesAsset  // without an amount
-	namesHold
-	namesUntil
+	debitsFrom opTraits = 1 << iota // From, whose nonce it uses
+	hasFrom                         // From, without a nonce
+	hasTo
+	optionalTo
+	hasAmount // Asset and Amount
+	hasAsset  // without an amount
+	hasHold
+	hasExpiry
 )
 
 func (o Op) traits() opTraits {
-	return [ops]opTraits{
-		Issue:    namesTo | movesAmount,
-		Transfer: paysFrom | namesTo | movesAmount,
-		Burn:     paysFrom | movesAmount,
-		Hold:     paysFrom | mayNameTo | movesAmount | namesUntil,
-		Capture:  namesFrom | namesTo | movesAmount | namesHold,
-		Release:  namesFrom | namesAsset | namesHold,
-		Freeze:   namesFrom,
-		Unfreeze: namesFrom,
+	return [numOps]opTraits{
+		Issue:    hasTo | hasAmount,
+		Transfer: debitsFrom | hasTo | hasAmount,
+		Burn:     debitsFrom | hasAmount,
+		Hold:     debitsFrom | optionalTo | hasAmount | hasExpiry,
+		Capture:  hasFrom | hasTo | hasAmount | hasHold,
+		Release:  hasFrom | hasAsset | hasHold,
+		Freeze:   hasFrom,
+		Unfreeze: hasFrom,
 	}[o]
 }
 
@@ -80,46 +80,48 @@ func (t opTraits) has(any opTraits) bool { return t&any != 0 }
 
 // An Item is one operation.
 type Item struct {
-	Op     Op
-	From   words.Name // empty for an issue; of a hold's capture and release, its holder
-	To     words.Name // empty for a burn; of a hold, perhaps its beneficiary
-	Asset  words.Name // empty for a freeze
-	Amount words.Amount
-	Nonce  words.Nonce // 0 where nobody pays with one
-	Until  words.Time  // a hold's
-	Hold   words.TxID  // that is captured or released
-	Ref    words.Name  // the caller's own name for it, once for ever; perhaps empty
-	Memo   []byte      // of a freeze, its reason
+	Op        Op
+	From      types.Name // empty for an issue; of a hold's capture and release, its holder
+	To        types.Name // empty for a burn; of a hold, perhaps its beneficiary
+	Asset     types.Name // empty for a freeze
+	Amount    types.Amount
+	Nonce     types.Nonce // 0 where nobody pays with one
+	ExpiresAt types.Time  // a hold's
+	Hold      types.TxID  // that is captured or released
+	Ref       types.Name  // the caller's own name for it, once for ever; perhaps empty
+	Memo      []byte      // of a freeze, its reason
 
-	Used words.TxID // what the index says of Ref; all zeros: nothing
+	PriorRef types.TxID // what the index says of Ref; all zeros: nothing
 }
 
 // A Request is one operation on money, or several, parsed, and sealed outside so that
 // the step need not hash.
 type Request struct {
-	Ticket words.Ticket
-	Caller words.KeyID
-	Tenant words.Tenant // the caller's
-	Key    words.Name   // idempotency key
-	Asked  words.Asked  // digest of what follows
+	Ticket types.Ticket
+	Caller types.KeyID
+	Tenant types.Tenant      // the caller's
+	Key    types.Name        // idempotency key
+	Hash   types.RequestHash // digest of what follows
 	Item
 	Items  []Item // of a batch: Item has its Op alone
 	Atomic bool   // a batch of all or nothing
 
 	// What the index says: Upto was read before it was asked.
-	Upto words.LSN
-	Seen Seen // of Key; at LSN 0: nothing
+	IndexedTo types.LSN
+	Prior     PriorOutcome // of Key; at LSN 0: nothing
 }
 
-// Seen is the outcome of a key: what was asked, where its record is, and when.
-type Seen struct {
-	Asked words.Asked
-	ID    words.TxID
-	At    words.Time
+// PriorOutcome is the outcome of a key: what was asked, where its record is, and when.
+type PriorOutcome struct {
+	Hash types.RequestHash
+	ID   types.TxID
+	At   types.Time
 }
 
-// Mix is h after all of s.
-func (s Seen) Mix(h words.Hash64) words.Hash64 { return s.ID.Mix(s.Asked.Mix(h)).Mix(uint64(s.At)) }
+// HashInto is h after all of s.
+func (s PriorOutcome) HashInto(h types.Hash64) types.Hash64 {
+	return s.ID.HashInto(s.Hash.HashInto(h)).Mix(uint64(s.At))
+}
 
 // Each yields the operations of r: its only one, or its items.
 func (r *Request) Each(yield func(int, *Item) bool) {
@@ -134,11 +136,11 @@ func (r *Request) Each(yield func(int, *Item) bool) {
 	}
 }
 
-// Takes is what the outcome of r takes: so many keys and refs in the window, and at
+// Cost is what the outcome of r takes: so many keys and refs in the window, and at
 // most so many bytes in the journal.
-func (r *Request) Takes() (rows, bytes int) {
-	const plain = words.MaxRecord - 2*words.MaxAccount - words.MaxAsset - 2*words.MaxKey - words.MaxMemo
-	rows, bytes = 1, words.MaxRecord // what it forgets, and a batch's header
+func (r *Request) Cost() (rows, bytes int) {
+	const plain = types.MaxRecord - 2*types.MaxAccount - types.MaxAsset - 2*types.MaxKey - types.MaxMemo
+	rows, bytes = 1, types.MaxRecord // what it forgets, and a batch's header
 	for _, item := range r.Each {
 		bytes += plain + len(r.Key.Text) + len(item.From.Text) + len(item.To.Text) + len(item.Asset.Text) + len(item.Ref.Text) + len(item.Memo)
 		if len(item.Ref.Text) > 0 {
@@ -164,16 +166,16 @@ func (r *Request) Seal(scratch []byte) []byte {
 			b = r.Items[i].seal(b, true)
 		}
 	}
-	r.Asked = digest.Asked(b)
+	r.Hash = digest.RequestHash(b)
 	return b
 }
 
 // Seal computes the digest of the key that is asked for.
-func (f *Find) Seal() { identify(&f.Key) }
+func (f *FindOutcome) Seal() { identify(&f.Key) }
 
 // seal appends what r asks. Digests stand in records: these bytes are for ever.
 func (r *Item) seal(b []byte, whole bool) []byte {
-	for _, n := range [...]*words.Name{&r.From, &r.To, &r.Asset, &r.Ref} {
+	for _, n := range [...]*types.Name{&r.From, &r.To, &r.Asset, &r.Ref} {
 		identify(n)
 	}
 	b = append(b, byte(r.Op))
@@ -187,114 +189,114 @@ func (r *Item) seal(b []byte, whole bool) []byte {
 		return b
 	}
 	b = append(binary.AppendUvarint(b, uint64(len(r.Ref.Text))), r.Ref.Text...)
-	return append(binary.LittleEndian.AppendUint64(b, uint64(r.Until)), r.Hold[:]...)
+	return append(binary.LittleEndian.AppendUint64(b, uint64(r.ExpiresAt)), r.Hold[:]...)
 }
 
-func identify(n *words.Name) {
-	n.ID = words.ID{} // a request is used again
+func identify(n *types.Name) {
+	n.ID = types.NameHash{} // a request is used again
 	if len(n.Text) > 0 {
 		n.ID = digest.Name(n.Text)
 	}
 }
 
-// Check says why r, sealed, is no operation: the one rule for all doors. It reads the
+// Validate says why r, sealed, is no operation: the one rule for all doors. It reads the
 // texts, so it is asked where they are parsed; the step asks Sane.
-func (r *Request) Check() error {
-	if err := words.CheckKey(r.Key.Text); err != nil {
+func (r *Request) Validate() error {
+	if err := types.CheckKey(r.Key.Text); err != nil {
 		return err
 	}
 	for _, item := range r.Each {
-		if err := item.check(); err != nil {
+		if err := item.validate(); err != nil {
 			return err
 		}
 	}
-	return r.Sane()
+	return r.ValidateFields()
 }
 
-func (r *Item) check() error {
+func (r *Item) validate() error {
 	if !r.Op.Known() {
 		return ErrOp
 	}
 	t := r.Op.traits()
-	if t.has(paysFrom | namesFrom) {
-		if err := words.CheckParty(r.From.Text); err != nil {
+	if t.has(debitsFrom | hasFrom) {
+		if err := types.CheckUserAccount(r.From.Text); err != nil {
 			return err
 		}
 	}
-	if t.has(namesTo) || len(r.To.Text) > 0 {
-		if err := words.CheckParty(r.To.Text); err != nil {
+	if t.has(hasTo) || len(r.To.Text) > 0 {
+		if err := types.CheckUserAccount(r.To.Text); err != nil {
 			return err
 		}
 	}
-	if t.has(movesAmount | namesAsset) {
-		if err := words.CheckAsset(r.Asset.Text); err != nil {
+	if t.has(hasAmount | hasAsset) {
+		if err := types.CheckAsset(r.Asset.Text); err != nil {
 			return err
 		}
 	}
 	if len(r.Ref.Text) > 0 {
-		if err := words.CheckRef(r.Ref.Text); err != nil {
+		if err := types.CheckRef(r.Ref.Text); err != nil {
 			return err
 		}
 	}
-	return words.CheckMemo(r.Memo)
+	return types.CheckMemo(r.Memo)
 }
 
-// Sane says why the numbers of r are no operation.
-func (r *Request) Sane() error {
+// ValidateFields says why the numbers of r are no operation.
+func (r *Request) ValidateFields() error {
 	if r.Op != Batch {
 		if len(r.Items) > 0 || r.Atomic {
 			return ErrItems
 		}
-		return r.Item.sane()
+		return r.Item.validateFields()
 	}
-	if len(r.Items) == 0 || len(r.Items) > words.MaxItems || !r.Item.bare() {
+	if len(r.Items) == 0 || len(r.Items) > types.MaxItems || !r.Item.isEmpty() {
 		return ErrItems
 	}
 	for i := range r.Items {
 		if r.Items[i].Op > Release {
 			return ErrItems
 		}
-		if err := r.Items[i].sane(); err != nil {
+		if err := r.Items[i].validateFields(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// bare reports that r says nothing but its operation, or what it says would be no part
+// isEmpty reports that r says nothing but its operation, or what it says would be no part
 // of what is asked.
-func (r *Item) bare() bool {
+func (r *Item) isEmpty() bool {
 	return len(r.From.Text)+len(r.To.Text)+len(r.Asset.Text)+len(r.Ref.Text)+len(r.Memo) == 0 &&
-		r.Amount.Zero() && r.Nonce == 0 && r.Until == 0 && r.Hold == words.TxID{}
+		r.Amount.IsZero() && r.Nonce == 0 && r.ExpiresAt == 0 && r.Hold == types.TxID{}
 }
 
-func (r *Item) sane() error {
+func (r *Item) validateFields() error {
 	if !r.Op.Known() || r.Op == Batch {
 		return ErrOp
 	}
 	t := r.Op.traits()
 	switch {
-	case t.has(movesAmount) == r.Amount.Zero():
+	case t.has(hasAmount) == r.Amount.IsZero():
 		return ErrAmount
-	case t.has(paysFrom) != (r.Nonce > 0) || r.Nonce > words.MaxNonce:
+	case t.has(debitsFrom) != (r.Nonce > 0) || r.Nonce > types.MaxNonce:
 		return ErrNonce
-	case t.has(paysFrom|namesFrom) != (len(r.From.Text) > 0),
-		t.has(namesTo) && len(r.To.Text) == 0, !t.has(namesTo|mayNameTo) && len(r.To.Text) > 0,
-		t.has(movesAmount|namesAsset) != (len(r.Asset.Text) > 0):
+	case t.has(debitsFrom|hasFrom) != (len(r.From.Text) > 0),
+		t.has(hasTo) && len(r.To.Text) == 0, !t.has(hasTo|optionalTo) && len(r.To.Text) > 0,
+		t.has(hasAmount|hasAsset) != (len(r.Asset.Text) > 0):
 		return ErrSide
 	case len(r.From.Text) > 0 && r.From.ID == r.To.ID:
 		return ErrSelf
-	case t.has(namesHold) && r.Hold.Place().LSN == 0, !t.has(namesHold) && r.Hold != words.TxID{}:
+	case t.has(hasHold) && r.Hold.Position().LSN == 0, !t.has(hasHold) && r.Hold != types.TxID{}:
 		return ErrHold
-	case t.has(namesUntil) && r.Until <= 0, !t.has(namesUntil) && r.Until != 0:
-		return ErrUntil
+	case t.has(hasExpiry) && r.ExpiresAt <= 0, !t.has(hasExpiry) && r.ExpiresAt != 0:
+		return ErrExpiry
 	}
 	return nil
 }
 
-// Mine is the account that a caller's key must cover for r: whose money it is, and of
+// AuthorizedAccount is the account that a caller's key must cover for r: whose money it is, and of
 // what comes in or is captured, whose it becomes.
-func (r *Item) Mine() *words.Name {
+func (r *Item) AuthorizedAccount() *types.Name {
 	if r.Op == Issue || r.Op == Capture {
 		return &r.To
 	}

@@ -7,7 +7,7 @@ import (
 
 	"macronode/core/digest"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 func TestOpsAreTheContracts(t *testing.T) {
@@ -16,14 +16,14 @@ func TestOpsAreTheContracts(t *testing.T) {
 		name  string
 		scope event.Scopes
 	}{
-		{event.Issue, "issue", event.MayIssue},
-		{event.Transfer, "transfer", event.MayTransfer},
-		{event.Burn, "burn", event.MayBurn},
-		{event.Hold, "hold", event.MayHold},
-		{event.Capture, "capture", event.MayCapture},
-		{event.Release, "release", event.MayHold},
-		{event.Freeze, "freeze", event.MayAdmin},
-		{event.Unfreeze, "unfreeze", event.MayAdmin},
+		{event.Issue, "issue", event.ScopeIssue},
+		{event.Transfer, "transfer", event.ScopeTransfer},
+		{event.Burn, "burn", event.ScopeBurn},
+		{event.Hold, "hold", event.ScopeHold},
+		{event.Capture, "capture", event.ScopeCapture},
+		{event.Release, "release", event.ScopeHold},
+		{event.Freeze, "freeze", event.ScopeAdmin},
+		{event.Unfreeze, "unfreeze", event.ScopeAdmin},
 		{event.Batch, "batch", 0}, // each of its items wants its own
 	} {
 		if o := want.op; int(o) != i+1 || !o.Known() || o.String() != want.name || o.Scope() != want.scope {
@@ -40,7 +40,7 @@ func TestOpsAreTheContracts(t *testing.T) {
 // TestScopesAreApart: each is a bit of its own, and all are all.
 func TestScopesAreApart(t *testing.T) {
 	var all event.Scopes
-	for i, s := range []event.Scopes{event.MayRead, event.MayIssue, event.MayTransfer, event.MayBurn, event.MayHold, event.MayCapture, event.MayAdmin} {
+	for i, s := range []event.Scopes{event.ScopeRead, event.ScopeIssue, event.ScopeTransfer, event.ScopeBurn, event.ScopeHold, event.ScopeCapture, event.ScopeAdmin} {
 		if s != 1<<i {
 			t.Errorf("the scope %d is %b: its bit stands in records", i, s)
 		}
@@ -51,12 +51,12 @@ func TestScopesAreApart(t *testing.T) {
 	}
 }
 
-func name(text string) words.Name { return words.Name{Text: []byte(text)} }
+func name(text string) types.Name { return types.Name{Text: []byte(text)} }
 
 // asked is a good request of each operation, changed.
 func asked(op event.Op, change func(*event.Request)) *event.Request {
 	r := &event.Request{Key: name("k1"),
-		Item: event.Item{Op: op, Asset: name("EUR/2"), Amount: words.Units(5)}}
+		Item: event.Item{Op: op, Asset: name("EUR/2"), Amount: types.MinorUnits(5)}}
 	if op != event.Issue {
 		r.From, r.Nonce = name("ann"), 1
 	}
@@ -80,47 +80,47 @@ func TestCheckRefuses(t *testing.T) {
 		{"a transfer", event.Transfer, func(*event.Request) {}, nil},
 		{"a burn", event.Burn, func(*event.Request) {}, nil},
 		{"the longest of all", event.Transfer, func(r *event.Request) {
-			r.From, r.To = name(long(words.MaxAccount)), name(long(words.MaxAccount-1)+"b")
-			r.Key, r.Asset, r.Memo = name(long(words.MaxKey)), name(long(words.MaxAsset)), []byte(long(words.MaxMemo))
-			r.Amount, r.Nonce = words.MaxSupply(), words.MaxNonce
+			r.From, r.To = name(long(types.MaxAccount)), name(long(types.MaxAccount-1)+"b")
+			r.Key, r.Asset, r.Memo = name(long(types.MaxKey)), name(long(types.MaxAsset)), []byte(long(types.MaxMemo))
+			r.Amount, r.Nonce = types.MaxSupply(), types.MaxNonce
 		}, nil},
 
-		{"no key", event.Issue, func(r *event.Request) { r.Key = words.Name{} }, words.ErrKey},
-		{"a long key", event.Issue, func(r *event.Request) { r.Key = name(long(words.MaxKey + 1)) }, words.ErrKey},
-		{"no asset", event.Issue, func(r *event.Request) { r.Asset = words.Name{} }, words.ErrAsset},
-		{"a long asset", event.Issue, func(r *event.Request) { r.Asset = name(long(words.MaxAsset + 1)) }, words.ErrAsset},
-		{"a long memo", event.Issue, func(r *event.Request) { r.Memo = []byte(long(words.MaxMemo + 1)) }, words.ErrMemo},
-		{"a memo with a newline", event.Burn, func(r *event.Request) { r.Memo = []byte("a\nb") }, words.ErrMemo},
+		{"no key", event.Issue, func(r *event.Request) { r.Key = types.Name{} }, types.ErrKey},
+		{"a long key", event.Issue, func(r *event.Request) { r.Key = name(long(types.MaxKey + 1)) }, types.ErrKey},
+		{"no asset", event.Issue, func(r *event.Request) { r.Asset = types.Name{} }, types.ErrAsset},
+		{"a long asset", event.Issue, func(r *event.Request) { r.Asset = name(long(types.MaxAsset + 1)) }, types.ErrAsset},
+		{"a long memo", event.Issue, func(r *event.Request) { r.Memo = []byte(long(types.MaxMemo + 1)) }, types.ErrMemo},
+		{"a memo with a newline", event.Burn, func(r *event.Request) { r.Memo = []byte("a\nb") }, types.ErrMemo},
 
 		{"no operation", 0, func(r *event.Request) { r.From, r.Nonce = name("ann"), 1 }, event.ErrOp},
 		{"an operation of tomorrow", event.Batch + 1, func(*event.Request) {}, event.ErrOp},
 		{"an operation of no day", 255, func(*event.Request) {}, event.ErrOp},
-		{"nothing", event.Transfer, func(r *event.Request) { r.Amount = words.Amount{} }, event.ErrAmount},
+		{"nothing", event.Transfer, func(r *event.Request) { r.Amount = types.Amount{} }, event.ErrAmount},
 
 		{"an issue with a nonce", event.Issue, func(r *event.Request) { r.Nonce = 1 }, event.ErrNonce},
 		{"a transfer without one", event.Transfer, func(r *event.Request) { r.Nonce = 0 }, event.ErrNonce},
 		{"a burn without one", event.Burn, func(r *event.Request) { r.Nonce = 0 }, event.ErrNonce},
-		{"a nonce beyond 2^53-1", event.Transfer, func(r *event.Request) { r.Nonce = words.MaxNonce + 1 }, event.ErrNonce},
+		{"a nonce beyond 2^53-1", event.Transfer, func(r *event.Request) { r.Nonce = types.MaxNonce + 1 }, event.ErrNonce},
 
 		{"an issue from somebody", event.Issue, func(r *event.Request) { r.From = name("ann") }, event.ErrSide},
 		{"a burn to somebody", event.Burn, func(r *event.Request) { r.To = name("bob") }, event.ErrSide},
-		{"an issue to nobody", event.Issue, func(r *event.Request) { r.To = words.Name{} }, words.ErrAccount},
-		{"a transfer from nobody", event.Transfer, func(r *event.Request) { r.From = words.Name{} }, words.ErrAccount},
-		{"a transfer to nobody", event.Transfer, func(r *event.Request) { r.To = words.Name{} }, words.ErrAccount},
-		{"a burn from nobody", event.Burn, func(r *event.Request) { r.From = words.Name{} }, words.ErrAccount},
+		{"an issue to nobody", event.Issue, func(r *event.Request) { r.To = types.Name{} }, types.ErrAccount},
+		{"a transfer from nobody", event.Transfer, func(r *event.Request) { r.From = types.Name{} }, types.ErrAccount},
+		{"a transfer to nobody", event.Transfer, func(r *event.Request) { r.To = types.Name{} }, types.ErrAccount},
+		{"a burn from nobody", event.Burn, func(r *event.Request) { r.From = types.Name{} }, types.ErrAccount},
 		{"to oneself", event.Transfer, func(r *event.Request) { r.To = name("ann") }, event.ErrSelf},
 
-		{"from issuance", event.Transfer, func(r *event.Request) { r.From = name("issuance:EUR/2") }, words.ErrReserved},
-		{"to issuance", event.Transfer, func(r *event.Request) { r.To = name("issuance:EUR/2") }, words.ErrReserved},
-		{"issued to issuance", event.Issue, func(r *event.Request) { r.To = name("issuance:") }, words.ErrReserved},
-		{"from burned", event.Burn, func(r *event.Request) { r.From = name("burned:EUR/2") }, words.ErrReserved},
-		{"to burned", event.Transfer, func(r *event.Request) { r.To = name("burned:EUR/2") }, words.ErrReserved},
-		{"a bad ref", event.Issue, func(r *event.Request) { r.Ref = name("no good") }, words.ErrRef},
-		{"a long ref", event.Burn, func(r *event.Request) { r.Ref = name(long(words.MaxKey + 1)) }, words.ErrRef},
-		{"the longest ref", event.Transfer, func(r *event.Request) { r.Ref = name(long(words.MaxKey)) }, nil},
+		{"from issuance", event.Transfer, func(r *event.Request) { r.From = name("issuance:EUR/2") }, types.ErrReserved},
+		{"to issuance", event.Transfer, func(r *event.Request) { r.To = name("issuance:EUR/2") }, types.ErrReserved},
+		{"issued to issuance", event.Issue, func(r *event.Request) { r.To = name("issuance:") }, types.ErrReserved},
+		{"from burned", event.Burn, func(r *event.Request) { r.From = name("burned:EUR/2") }, types.ErrReserved},
+		{"to burned", event.Transfer, func(r *event.Request) { r.To = name("burned:EUR/2") }, types.ErrReserved},
+		{"a bad ref", event.Issue, func(r *event.Request) { r.Ref = name("no good") }, types.ErrRef},
+		{"a long ref", event.Burn, func(r *event.Request) { r.Ref = name(long(types.MaxKey + 1)) }, types.ErrRef},
+		{"the longest ref", event.Transfer, func(r *event.Request) { r.Ref = name(long(types.MaxKey)) }, nil},
 		{"almost issuance", event.Transfer, func(r *event.Request) { r.From = name("issuance") }, nil},
 	} {
-		if got := asked(c.op, c.change).Check(); !errors.Is(got, c.want) {
+		if got := asked(c.op, c.change).Validate(); !errors.Is(got, c.want) {
 			t.Errorf("%s: %v, want %v", c.rule, got, c.want)
 		}
 	}
@@ -130,16 +130,16 @@ func TestCheckRefuses(t *testing.T) {
 // the request was used for before.
 func TestSealNames(t *testing.T) {
 	r := asked(event.Transfer, func(r *event.Request) { r.Ref = name("pay:1") })
-	for _, n := range []words.Name{r.Key, r.From, r.To, r.Asset, r.Ref} {
-		if n.ID != digest.Name(n.Text) || n.ID == (words.ID{}) {
+	for _, n := range []types.Name{r.Key, r.From, r.To, r.Asset, r.Ref} {
+		if n.ID != digest.Name(n.Text) || n.ID == (types.NameHash{}) {
 			t.Errorf("%s is sealed as %x", n.Text, n.ID)
 		}
 	}
 	r.Op, r.From.Text, r.Nonce, r.Ref.Text = event.Issue, nil, 0, nil
-	if r.Seal(nil); r.From.ID != (words.ID{}) || r.Ref.ID != (words.ID{}) {
+	if r.Seal(nil); r.From.ID != (types.NameHash{}) || r.Ref.ID != (types.NameHash{}) {
 		t.Errorf("nobody is sealed as %x, nothing as %x", r.From.ID, r.Ref.ID)
 	}
-	f := event.Find{Key: name("k1")}
+	f := event.FindOutcome{Key: name("k1")}
 	if f.Seal(); f.Key.ID != digest.Name([]byte("k1")) {
 		t.Errorf("the key that is looked for is sealed as %x", f.Key.ID)
 	}
@@ -149,9 +149,9 @@ func TestSealNames(t *testing.T) {
 // their texts run together. Who asks, and under which key, is no part of the question.
 func TestSealTellsApart(t *testing.T) {
 	same := func(*event.Request) {}
-	of := func(op event.Op, change func(*event.Request)) words.Asked { return asked(op, change).Asked }
+	of := func(op event.Op, change func(*event.Request)) types.RequestHash { return asked(op, change).Hash }
 
-	questions := map[string]words.Asked{
+	questions := map[string]types.RequestHash{
 		"as it is":       of(event.Transfer, same),
 		"another op":     of(event.Transfer, func(r *event.Request) { r.Op = event.Burn }),
 		"another from":   of(event.Transfer, func(r *event.Request) { r.From = name("cy") }),
@@ -176,7 +176,7 @@ func TestSealTellsApart(t *testing.T) {
 		"a memo of ten": of(event.Transfer, func(r *event.Request) { r.Memo = make([]byte, 10) }),
 		"a memo of two": of(event.Transfer, func(r *event.Request) { r.Memo = make([]byte, 2) }),
 	}
-	said := map[words.Asked]string{}
+	said := map[types.RequestHash]string{}
 	for what, q := range questions {
 		if other, twice := said[q]; twice {
 			t.Errorf("%q asks the same as %q", what, other)
@@ -190,10 +190,10 @@ func TestSealTellsApart(t *testing.T) {
 		"a tenant": func(r *event.Request) { r.Tenant++ },
 		"a key":    func(r *event.Request) { r.Key = name("k2") },
 		"what the index said": func(r *event.Request) {
-			r.Upto, r.Seen, r.Used = 7, event.Seen{At: 1, ID: words.TxID{1}}, words.TxID{2}
+			r.IndexedTo, r.Prior, r.PriorRef = 7, event.PriorOutcome{At: 1, ID: types.TxID{1}}, types.TxID{2}
 		},
 		"what it was sealed as before": func(r *event.Request) {
-			r.Asked, r.From.ID, r.Key.ID = words.Asked{1}, words.ID{2}, words.ID{3}
+			r.Hash, r.From.ID, r.Key.ID = types.RequestHash{1}, types.NameHash{2}, types.NameHash{3}
 		},
 	} {
 		if of(event.Transfer, change) != questions["as it is"] {

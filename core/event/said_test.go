@@ -41,7 +41,7 @@ func said(r *event.Item, whole bool) []byte {
 	_ = binary.Write(&b, binary.LittleEndian, []uint64{r.Amount.Lo, r.Amount.Hi, uint64(r.Nonce)}) // to memory
 	if whole {
 		text(r.Ref.Text)
-		_ = binary.Write(&b, binary.LittleEndian, uint64(r.Until)) // to memory
+		_ = binary.Write(&b, binary.LittleEndian, uint64(r.ExpiresAt)) // to memory
 		b.Write(r.Hold[:])
 	}
 	return b.Bytes()
@@ -53,8 +53,8 @@ func TestAskedAgrees(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		one := anyItem(t)
 		first := one.Op == event.Issue || one.Op == event.Transfer || one.Op == event.Burn
-		want := digest.Asked(said(&one, !first || len(one.Ref.Text) > 0))
-		if got := single(one).Asked; got != want {
+		want := digest.RequestHash(said(&one, !first || len(one.Ref.Text) > 0))
+		if got := single(one).Hash; got != want {
 			t.Fatalf("%+v asks %x, want %x", one, got, want)
 		}
 		atomic := rapid.Bool().Draw(t, "atomic")
@@ -66,8 +66,8 @@ func TestAskedAgrees(t *testing.T) {
 		for i := range items {
 			all = append(all, said(&items[i], true)...)
 		}
-		if got := batch(atomic, items...).Asked; got != digest.Asked(all) {
-			t.Fatalf("a batch of %+v asks %x, want %x", items, got, digest.Asked(all))
+		if got := batch(atomic, items...).Hash; got != digest.RequestHash(all) {
+			t.Fatalf("a batch of %+v asks %x, want %x", items, got, digest.RequestHash(all))
 		}
 	})
 }
@@ -77,15 +77,15 @@ func TestABatchSaysNothingItself(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		items := rapid.SliceOfN(rapid.Custom(anyItem).Filter(func(r event.Item) bool { return r.Op <= event.Release }), 1, 5).Draw(t, "items")
 		r := batch(rapid.Bool().Draw(t, "atomic"), items...)
-		if err := r.Check(); err != nil {
+		if err := r.Validate(); err != nil {
 			t.Fatalf("%+v: %v", items, err)
 		}
-		asked, one := r.Asked, part(rapid.IntRange(0, int(parts)-1).Draw(t, "part"))
+		asked, one := r.Hash, part(rapid.IntRange(0, int(parts)-1).Draw(t, "part"))
 		one.put(&r.Item, byte(rapid.IntRange(1, 9).Draw(t, "what")))
-		if r.Seal(nil); r.Asked != asked {
+		if r.Seal(nil); r.Hash != asked {
 			t.Fatalf("part %d of a batch is sealed: then it may be said", one)
 		}
-		if err := r.Sane(); !errors.Is(err, event.ErrItems) {
+		if err := r.ValidateFields(); !errors.Is(err, event.ErrItems) {
 			t.Fatalf("part %d beside %d items: %v", one, len(items), err)
 		}
 	})

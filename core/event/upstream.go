@@ -3,164 +3,164 @@ package event
 import (
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Pick asks where a request to an upstream goes. → Picked
 type Pick struct {
-	Upstream uint16 // number in the configuration
-	Again    bool   // it may be sent more than once: its method is idempotent
+	Upstream   uint16 // number in the configuration
+	Idempotent bool   // it may be sent more than once: its method is idempotent
 }
 
 // Retry asks where the next try of a request goes, once the wait of its Onward is
 // over. → Picked
-type Retry struct{ Ticket words.Ticket }
+type Retry struct{ Ticket types.Ticket }
 
 // Picked is where one try of a request goes. Each that is not stopped wants a Tried.
 type Picked struct {
-	Ticket   words.Ticket  // of the request, whatever the try
-	Endpoint uint8         // number in the upstream
-	Stop     Stop          // Through: it goes
-	Circuit  Circuit       // of the upstream, as it was found
-	Out      bool          // the endpoint is out for its failures, as all are that no check calls sick
-	Wait     time.Duration // where it does not, until it is worth to come again; 0: it is not known
+	Ticket     types.Ticket     // of the request, whatever the try
+	Endpoint   uint8            // number in the upstream
+	NoEndpoint NoEndpointReason // Through: it goes
+	Circuit    CircuitState     // of the upstream, as it was found
+	Ejected    bool             // the endpoint is out for its failures, as all are that no check calls sick
+	RetryAfter time.Duration    // where it does not, until it is worth to come again; 0: it is not known
 }
 
-// Tried tells what a try has come to. → Onward. It may come twice, and late: a ticket
+// AttemptResult tells what a try has come to. → Onward. It may come twice, and late: a ticket
 // is of one use.
-type Tried struct {
-	Ticket   words.Ticket
-	Ending   Ending
-	Spent    bool          // some of the body is gone, so the request cannot be sent again
-	Said     bool          // nor can it where the client was told something, be it a 1xx
-	Patience time.Duration // what is left of the request's deadline
+type AttemptResult struct {
+	Ticket          types.Ticket
+	Outcome         AttemptOutcome
+	BodyConsumed    bool          // some of the body is gone, so the request cannot be sent again
+	ResponseStarted bool          // nor can it where the client was told something, be it a 1xx
+	TimeLeft        time.Duration // what is left of the request's deadline
 }
 
-// Onward is what becomes of a request after a try that failed.
-type Onward struct {
-	Again bool          // a Retry, after Wait; otherwise what was seen is told
-	Halt  Halt          // why not
-	Wait  time.Duration // at least
+// RetryDecision is what becomes of a request after a try that failed.
+type RetryDecision struct {
+	Retry   bool          // a Retry, after Wait; otherwise what was seen is told
+	NoRetry NoRetryReason // why not
+	Wait    time.Duration // at least
 }
 
-// A Halt is why a request is not sent again after a try that failed.
-type Halt uint8
+// A NoRetryReason is why a request is not sent again after a try that failed.
+type NoRetryReason uint8
 
 const (
-	NoHalt     Halt = iota // it is, or nothing has failed
-	HaltMethod             // its method is not idempotent
-	HaltBody               // some of its body is gone
-	HaltSaid               // the client was told something before the answer
-	HaltTries              // it has had all that it is given
-	HaltOpen               // the breaker is open
-	HaltTime               // the pause would be longer than what is left of its deadline, or nothing is left
-	HaltBudget             // its upstream has no retry to spare
-	Halts
+	RetryAllowed           NoRetryReason = iota // it is, or nothing has failed
+	NoRetryMethod                               // its method is not idempotent
+	NoRetryBodyConsumed                         // some of its body is gone
+	NoRetryResponseStarted                      // the client was told something before the answer
+	NoRetryAttempts                             // it has had all that it is given
+	NoRetryCircuitOpen                          // the breaker is open
+	NoRetryDeadline                             // the pause would be longer than what is left of its deadline, or nothing is left
+	NoRetryBudget                               // its upstream has no retry to spare
+	NumNoRetryReasons
 )
 
-func (h Halt) String() string {
-	return [...]string{"", "method", "body", "said", "tries", "breaker", "time", "budget", "?"}[min(h, Halts)]
+func (h NoRetryReason) String() string {
+	return [...]string{"", "method", "body", "said", "tries", "breaker", "time", "budget", "?"}[min(h, NumNoRetryReasons)]
 }
 
-// Probed is what a health check saw of an endpoint.
-type Probed struct {
+// HealthChecked is what a health check saw of an endpoint.
+type HealthChecked struct {
 	Upstream uint16
 	Endpoint uint8
-	Well     bool
+	Healthy  bool
 }
 
-// An Ending is what a try has come to.
-type Ending uint8
+// An AttemptOutcome is what a try has come to.
+type AttemptOutcome uint8
 
 const (
-	Answered Ending = iota // the header of an answer is there: Whole or Cut follows
-	Turned                 // the same, and it says 502, 503 or 504: Whole or Cut follows, unless it is sent again
-	Unsent                 // no connection: nothing of the request was seen
-	Failed                 // no answer, or none of HTTP
-	Late                   // no answer in all the time that the route gives
-	Left                   // given up for a reason of its own or of the client's: nothing is learnt of the endpoint
-	Whole                  // the answer is whole
-	Cut                    // the endpoint broke it off
-	Endings
+	AttemptAnswered    AttemptOutcome = iota // the header of an answer is there: Whole or Cut follows
+	AttemptAnswered5xx                       // the same, and it says 502, 503 or 504: Whole or Cut follows, unless it is sent again
+	AttemptUnsent                            // no connection: nothing of the request was seen
+	AttemptFailed                            // no answer, or none of HTTP
+	AttemptTimedOut                          // no answer in all the time that the route gives
+	AttemptAbandoned                         // given up for a reason of its own or of the client's: nothing is learnt of the endpoint
+	AttemptCompleted                         // the answer is whole
+	AttemptTruncated                         // the endpoint broke it off
+	NumAttemptOutcomes
 )
 
-func (e Ending) String() string {
-	return [...]string{"answered", "turned", "unsent", "failed", "late", "left", "whole", "cut", "?"}[min(e, Endings)]
+func (e AttemptOutcome) String() string {
+	return [...]string{"answered", "turned", "unsent", "failed", "late", "left", "whole", "cut", "?"}[min(e, NumAttemptOutcomes)]
 }
 
-// A Stop is why a request goes to no endpoint.
-type Stop uint8
+// A NoEndpointReason is why a request goes to no endpoint.
+type NoEndpointReason uint8
 
 const (
-	Through    Stop = iota
-	StopBroken      // the breaker is open
-	StopSick        // no endpoint is well
-	StopFull        // as many requests are with upstreams as may be
-	StopStale       // its ticket is over
-	Stops
+	EndpointPicked        NoEndpointReason = iota
+	NoEndpointCircuitOpen                  // the breaker is open
+	NoEndpointUnhealthy                    // no endpoint is well
+	NoEndpointOverflow                     // as many requests are with upstreams as may be
+	NoEndpointStale                        // its ticket is over
+	NumNoEndpointReasons
 )
 
-func (s Stop) String() string {
-	return [...]string{"through", "broken", "sick", "full", "stale", "?"}[min(s, Stops)]
+func (s NoEndpointReason) String() string {
+	return [...]string{"through", "broken", "sick", "full", "stale", "?"}[min(s, NumNoEndpointReasons)]
 }
 
 // Problem is what a client is told of s.
-func (s Stop) Problem() Problem {
-	return [...]Problem{None, Unavailable, Unavailable, Busy, Internal, Internal}[min(s, Stops)]
+func (s NoEndpointReason) Problem() Problem {
+	return [...]Problem{None, Unavailable, Unavailable, Busy, Internal, Internal}[min(s, NumNoEndpointReasons)]
 }
 
-// A Circuit is where the breaker of an upstream stands.
-type Circuit uint8
+// A CircuitState is where the breaker of an upstream stands.
+type CircuitState uint8
 
 const (
-	Closed   Circuit = iota // requests pass
-	Open                    // none does
-	HalfOpen                // some do, to see whether it may be closed
+	CircuitClosed   CircuitState = iota // requests pass
+	CircuitOpen                         // none does
+	CircuitHalfOpen                     // some do, to see whether it may be closed
 )
 
-func (c Circuit) String() string {
+func (c CircuitState) String() string {
 	return [...]string{"closed", "open", "half-open", "?"}[min(c, 3)]
 }
 
-// A Standing is how an upstream looks now.
-type Standing struct {
-	Circuit Circuit
-	Epoch   uint32 // times that the circuit has changed
-	Opened  uint64 // times that it has opened
-	Retries uint64 // ever
-	Dry     uint64 // retries that there was no budget for
-	Proven  bool   // an endpoint that was seen well is not sick
-	Calls   uint32 // with it now
-	Well    uint8  // endpoints that are neither out nor sick
-	Out     uint8  // that are out for their failures
-	Sick    uint8  // that health checks call so; one may be both
-	Which   uint16 // endpoints are sick, a bit each
+// A UpstreamStats is how an upstream looks now.
+type UpstreamStats struct {
+	Circuit       CircuitState
+	Epoch         uint32 // times that the circuit has changed
+	Opened        uint64 // times that it has opened
+	Retries       uint64 // ever
+	RetriesDenied uint64 // retries that there was no budget for
+	SeenHealthy   bool   // an endpoint that was seen well is not sick
+	InFlight      uint32 // with it now
+	Healthy       uint8  // endpoints that are neither out nor sick
+	Ejected       uint8  // that are out for their failures
+	Unhealthy     uint8  // that health checks call so; one may be both
+	UnhealthyBits uint16 // endpoints are sick, a bit each
 }
 
-// Ask is what the shell wants to know about upstreams, or tells of them. → Told
-type Ask struct {
-	Slot  uint32 // of the shell, until it is told
-	What  Question
-	Look  uint16 // number of the upstream
-	Pick  Pick
-	Retry Retry
-	Tried Tried
+// UpstreamQuery is what the shell wants to know about upstreams, or tells of them. → Told
+type UpstreamQuery struct {
+	Slot     uint32 // of the shell, until it is told
+	Kind     UpstreamQueryKind
+	Upstream uint16 // number of the upstream
+	Pick     Pick
+	Retry    Retry
+	Result   AttemptResult
 }
 
-// A Question is which part of an Ask counts.
-type Question uint8
+// A UpstreamQueryKind is which part of an Ask counts.
+type UpstreamQueryKind uint8
 
 const (
-	AskPick Question = iota
-	AskRetry
-	AskTried
-	AskLook
+	QueryPick UpstreamQueryKind = iota
+	QueryRetry
+	QueryReport
+	QueryStats
 )
 
-// Told is the answer to an Ask.
-type Told struct {
-	Slot     uint32
-	Picked   Picked   // to a Pick or a Retry
-	Onward   Onward   // to a Tried
-	Standing Standing // to a Look
+// UpstreamReply is the answer to an Ask.
+type UpstreamReply struct {
+	Slot   uint32
+	Picked Picked        // to a Pick or a Retry
+	Retry  RetryDecision // to a Tried
+	Stats  UpstreamStats // to a Look
 }

@@ -10,34 +10,34 @@ import (
 	"macronode/core/node"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A stroll is a node that chance asks, and what of it is not durable.
 type stroll struct {
 	t      *testing.T
 	node   *node.Node
-	now    words.Now
+	now    types.Now
 	out    event.Effects
 	frames []event.Frame
 	keys   int
-	ticket words.Ticket
-	says   func(at words.Time, r *record.Record) // hears each record
+	ticket types.Ticket
+	says   func(at types.Time, r *record.Record) // hears each record
 }
 
 func strolls(t *testing.T, s state.State, c node.Config) *stroll {
 	t.Helper()
-	g := &stroll{t: t, node: node.New(c, s, 1, words.NewDice(1)), now: words.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}}
-	g.step(event.Boot{Found: event.Recovery{Journal: 9}})
-	g.step(&event.Enrol{Ticket: g.next(), Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Boot: true}})
-	for c := range words.Children {
-		g.step(event.ChildUp{Child: c})
+	g := &stroll{t: t, node: node.New(c, s, 1, types.NewRand(1)), now: types.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}}
+	g.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
+	g.step(&event.CreateKey{Ticket: g.next(), Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Bootstrap: true}})
+	for c := range types.NumServices {
+		g.step(event.ServiceUp{Service: c})
 	}
 	g.settle(len(g.frames))
 	return g
 }
 
-func (g *stroll) next() words.Ticket { g.ticket++; return g.ticket }
+func (g *stroll) next() types.Ticket { g.ticket++; return g.ticket }
 
 // step returns what is told about the last that asked, of this step.
 func (g *stroll) step(in event.Event) (told event.Problem, any bool) {
@@ -81,15 +81,15 @@ func (g *stroll) settle(n int) {
 		d.Bytes += uint64(f.Len)
 	}
 	g.frames = g.frames[n:]
-	for _, in := range []event.Event{d, event.Folded{Upto: d.Upto}, event.Indexed{Upto: d.Upto}} {
+	for _, in := range []event.Event{d, event.Applied{Upto: d.Upto}, event.Indexed{Upto: d.Upto}} {
 		g.step(in)
 	}
 }
 
 func (g *stroll) issue() *event.Request {
 	g.keys++
-	r := &event.Request{Ticket: g.next(), Caller: boss, Tenant: 1, Key: name(fmt.Sprintf("k%d", g.keys)), Upto: g.node.LSN()}
-	r.Item = event.Item{Op: event.Issue, To: name("ann"), Asset: name("EUR"), Amount: words.Units(1)}
+	r := &event.Request{Ticket: g.next(), Caller: boss, Tenant: 1, Key: name(fmt.Sprintf("k%d", g.keys)), IndexedTo: g.node.LSN()}
+	r.Item = event.Item{Op: event.Issue, To: name("ann"), Asset: name("EUR"), Amount: types.MinorUnits(1)}
 	r.Seal(nil)
 	return r
 }
@@ -100,7 +100,7 @@ func (g *stroll) status() (s event.Status) {
 }
 
 func (g *stroll) goes(d time.Duration) {
-	g.now.Mono, g.now.Wall = g.now.Mono.Plus(d), g.now.Wall.Plus(d)
+	g.now.Mono, g.now.Wall = g.now.Mono.Add(d), g.now.Wall.Add(d)
 	g.step(event.Tick{})
 }
 
@@ -109,7 +109,7 @@ func (g *stroll) goes(d time.Duration) {
 func TestTheBacklogIsBounded(t *testing.T) {
 	l := limits(8, 4096)
 	c := config(l)
-	c.Backlog = 4 << 10
+	c.MaxUnsyncedBytes = 4 << 10
 	g, dice, told := strolls(t, state.New(l, 1), c), rand.New(rand.NewPCG(1, 1)), map[event.Problem]int{}
 	for range 3000 {
 		if dice.IntN(120) > 0 {
@@ -123,8 +123,8 @@ func TestTheBacklogIsBounded(t *testing.T) {
 		for _, f := range g.frames {
 			waits += uint64(f.Len)
 		}
-		if s := g.status(); s.Backlog != waits || waits > c.Backlog {
-			t.Fatalf("%d bytes wait, counted as %d of %d", waits, s.Backlog, c.Backlog)
+		if s := g.status(); s.Backlog != waits || waits > c.MaxUnsyncedBytes {
+			t.Fatalf("%d bytes wait, counted as %d of %d", waits, s.Backlog, c.MaxUnsyncedBytes)
 		}
 	}
 	if told[event.Busy] < 100 || g.status().LSN < 100 {
@@ -132,31 +132,31 @@ func TestTheBacklogIsBounded(t *testing.T) {
 	}
 }
 
-// TestNothingEndsInDoubt: while the clock is in doubt no key is forgotten and no hold
+// TestUntrustedClockExpiresNothing: while the clock is in doubt no key is forgotten and no hold
 // lapses, wherever the machine says that the time is; and without doubt keys are.
-func TestNothingEndsInDoubt(t *testing.T) {
+func TestUntrustedClockExpiresNothing(t *testing.T) {
 	l := limits(8, 4096)
 	c := config(l)
 	doubts, forgot := 0, 0
 	for seed := range uint64(20) {
 		g, dice := strolls(t, state.New(l, 1), c), rand.New(rand.NewPCG(seed, 1))
 		doubted := false
-		g.says = func(at words.Time, r *record.Record) {
-			if r.Kind != record.Forgot && r.Kind != record.Lapsed {
+		g.says = func(at types.Time, r *record.Record) {
+			if r.Kind != record.KeysForgotten && r.Kind != record.HoldExpired {
 				return
 			}
-			if forgot++; doubted && g.status().Ailing.Has(words.ClockDoubted) {
+			if forgot++; doubted && g.status().DegradedBy.Has(types.ClockUntrusted) {
 				t.Fatalf("seed %d: %v at %d, in doubt", seed, r.Kind, at)
 			}
 		}
 		for range 200 {
-			doubted = g.status().Ailing.Has(words.ClockDoubted)
+			doubted = g.status().DegradedBy.Has(types.ClockUntrusted)
 			if doubted {
 				doubts++
 			}
 			switch dice.IntN(8) {
 			case 0:
-				g.now.Wall = g.now.Wall.Plus(time.Duration(dice.IntN(4)-1) * time.Hour)
+				g.now.Wall = g.now.Wall.Add(time.Duration(dice.IntN(4)-1) * time.Hour)
 				g.now.Synced = dice.IntN(3) == 0
 			case 1, 2, 3:
 				g.goes(time.Duration(1+dice.IntN(40)) * time.Second)
@@ -171,16 +171,16 @@ func TestNothingEndsInDoubt(t *testing.T) {
 	}
 }
 
-// TestTimeGoesOnAtAStart: whatever the machine says, no frame of a new process is older
+// TestTimeContinuesAfterRestart: whatever the machine says, no frame of a new process is older
 // than the last of the one before.
-func TestTimeGoesOnAtAStart(t *testing.T) {
+func TestTimeContinuesAfterRestart(t *testing.T) {
 	l := limits(8, 64)
 	for _, ahead := range []time.Duration{0, time.Millisecond, time.Minute, time.Hour, 24 * time.Hour, 1000 * time.Hour} {
 		s := state.New(l, 1)
-		s.At = words.Time(1_700_000_000_000).Plus(ahead)
+		s.At = types.Time(1_700_000_000_000).Add(ahead)
 		was := s.At
-		g := &stroll{t: t, node: node.New(config(l), s, 1, words.NewDice(1)), now: words.Now{Mono: 1, Wall: 1_700_000_000_000}}
-		g.step(event.Boot{Found: event.Recovery{Journal: 9}})
+		g := &stroll{t: t, node: node.New(config(l), s, 1, types.NewRand(1)), now: types.Now{Mono: 1, Wall: 1_700_000_000_000}}
+		g.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
 		g.goes(time.Second)
 		if at := g.status().At; at < was || len(g.frames) == 0 {
 			t.Errorf("%v ahead: the new time is %v before the old", ahead, time.Duration(was-at)*time.Millisecond)
@@ -188,31 +188,31 @@ func TestTimeGoesOnAtAStart(t *testing.T) {
 	}
 }
 
-// TestWhoClosesTakesNothing: from draining on, whoever asks for whatever is told to go
+// TestDrainingRejectsPolicy: from draining on, whoever asks for whatever is told to go
 // elsewhere, and nothing is written for him; before it he is served.
-func TestWhoClosesTakesNothing(t *testing.T) {
+func TestDrainingRejectsPolicy(t *testing.T) {
 	l := limits(8, 64)
 	asks := map[string]func(*stroll) event.Event{
 		"money": func(g *stroll) event.Event { return g.issue() },
 		"a key that is new": func(g *stroll) event.Event {
-			return &event.Enrol{Ticket: g.next(), Caller: boss, Tenant: 1, Key: event.Key{ID: 8, Tenant: 1, Scopes: event.AllScopes}}
+			return &event.CreateKey{Ticket: g.next(), Caller: boss, Tenant: 1, Key: event.Key{ID: 8, Tenant: 1, Scopes: event.AllScopes}}
 		},
 		"a key that is known": func(g *stroll) event.Event {
-			return &event.Enrol{Ticket: g.next(), Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Boot: true}}
+			return &event.CreateKey{Ticket: g.next(), Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Bootstrap: true}}
 		},
 		"the end of a key": func(g *stroll) event.Event {
-			return &event.Revoke{Ticket: g.next(), Caller: boss, Tenant: 1, Key: boss}
+			return &event.RevokeKey{Ticket: g.next(), Caller: boss, Tenant: 1, Key: boss}
 		},
 	}
 	c := config(l)
 	c.Drain.LameDuck = time.Second
 	for what, ask := range asks {
-		for phase, until := range map[words.Phase][]time.Duration{words.Ready: nil, words.LameDuck: {0}, words.Draining: {0, time.Second}, words.Aborting: {0, time.Second, 3 * time.Second}} {
+		for phase, until := range map[types.Phase][]time.Duration{types.Ready: nil, types.LameDuck: {0}, types.Draining: {0, time.Second}, types.Aborting: {0, time.Second, 3 * time.Second}} {
 			g := strolls(t, state.New(l, 1), c)
 			g.step(g.issue()) // keeps a drain from its end
 			for i, d := range until {
 				if i == 0 {
-					g.step(event.Signal{What: event.Drain})
+					g.step(event.Signal{Kind: event.Drain})
 				}
 				g.goes(d)
 			}
@@ -222,7 +222,7 @@ func TestWhoClosesTakesNothing(t *testing.T) {
 			if before.Phase != phase || after.Phase != phase {
 				t.Fatalf("%s: %v and %v, not %v", what, before.Phase, after.Phase, phase)
 			}
-			closed := phase >= words.Draining
+			closed := phase >= types.Draining
 			if closed != (now && why == event.Unavailable) || closed && after.LSN != before.LSN {
 				t.Errorf("%s, %v: told %v %q, %v after %v", what, phase, now, why.Code(), after.LSN, before.LSN)
 			}

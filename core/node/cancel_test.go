@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // holdReplies makes the node hold so many replies, none of which is durable, and returns their
 // tickets.
-func (r *rich) holdReplies(many int) []words.Ticket {
-	tickets := make([]words.Ticket, many)
+func (r *rich) holdReplies(many int) []types.Ticket {
+	tickets := make([]types.Ticket, many)
 	for i := range tickets {
 		if r.keys%64 == 63 {
 			r.keys++ // step would flush

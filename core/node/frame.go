@@ -4,17 +4,17 @@ import (
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
-// begin opens the step's only frame, once.
-func (n *Node) begin(now words.Now, at words.Time, out *event.Effects) {
-	if n.begun {
+// beginFrame opens the step's only frame, once.
+func (n *Node) beginFrame(now types.Now, at types.Time, out *event.Effects) {
+	if n.frameOpen {
 		return
 	}
-	n.begun = true
+	n.frameOpen = true
 	if n.durable == n.state.LSN {
-		n.flushing = now.Mono
+		n.flushStarted = now.Mono
 	}
 	n.state.Open(n.state.LSN+1, at)
 	off := uint32(len(out.Arena))
@@ -22,50 +22,50 @@ func (n *Node) begin(now words.Now, at words.Time, out *event.Effects) {
 	size := uint32(len(out.Arena)) - off
 	out.Frames = append(out.Frames, event.Frame{LSN: n.state.LSN, Off: off, Len: size})
 	n.backlog += uint64(size)
-	n.quiet, n.idle = now.Mono, true
+	n.lastFrameAt, n.lastFrameEmpty = now.Mono, true
 }
 
-// record adds n.rec to the frame, and applies it.
-func (n *Node) record(out *event.Effects) (index uint16) {
+// addRecord adds n.rec to the frame, and applies it.
+func (n *Node) addRecord(out *event.Effects) (index uint16) {
 	f := &out.Frames[len(out.Frames)-1]
 	out.Arena, index = record.Add(out.Arena, f.Off, &n.rec)
 	n.backlog -= uint64(f.Len)
 	f.Len = uint32(len(out.Arena)) - f.Off
 	n.backlog += uint64(f.Len)
 	n.state.Apply(index, &n.rec)
-	n.idle = false
+	n.lastFrameEmpty = false
 	return index
 }
 
-// A draft is what undo comes back to: the step up to there, its frame included.
-type draft struct {
-	state    state.Mark
-	begun    bool
-	idle     bool
-	flushing words.Instant
-	quiet    words.Instant
-	backlog  uint64
-	frames   int
-	arena    int
-	records  uint16 // of the frame that was begun
+// A savepoint is what undo comes back to: the step up to there, its frame included.
+type savepoint struct {
+	state          state.Savepoint
+	frameOpen      bool
+	lastFrameEmpty bool
+	flushStarted   types.Instant
+	lastFrameAt    types.Instant
+	backlog        uint64
+	frames         int
+	arena          int
+	records        uint16 // of the frame that was begun
 }
 
-func (n *Node) draft(out *event.Effects) draft {
-	d := draft{state: n.state.Mark(), begun: n.begun, idle: n.idle, flushing: n.flushing, quiet: n.quiet,
+func (n *Node) savepoint(out *event.Effects) savepoint {
+	d := savepoint{state: n.state.Savepoint(), frameOpen: n.frameOpen, lastFrameEmpty: n.lastFrameEmpty, flushStarted: n.flushStarted, lastFrameAt: n.lastFrameAt,
 		backlog: n.backlog, frames: len(out.Frames), arena: len(out.Arena)}
-	if n.begun {
+	if n.frameOpen {
 		d.records = record.Count(out.Arena, out.Frames[d.frames-1].Off)
 	}
 	return d
 }
 
-func (n *Node) undo(d draft, out *event.Effects) {
+func (n *Node) undo(d savepoint, out *event.Effects) {
 	n.state.Undo(d.state)
-	n.begun, n.idle, n.flushing, n.quiet, n.backlog = d.begun, d.idle, d.flushing, d.quiet, d.backlog
+	n.frameOpen, n.lastFrameEmpty, n.flushStarted, n.lastFrameAt, n.backlog = d.frameOpen, d.lastFrameEmpty, d.flushStarted, d.lastFrameAt, d.backlog
 	out.Frames, out.Arena = out.Frames[:d.frames], out.Arena[:d.arena]
-	if d.begun {
+	if d.frameOpen {
 		f := &out.Frames[d.frames-1]
 		f.Len = uint32(d.arena) - f.Off
-		record.Cut(out.Arena, f.Off, d.records)
+		record.Truncate(out.Arena, f.Off, d.records)
 	}
 }

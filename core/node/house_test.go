@@ -7,32 +7,32 @@ import (
 	"pgregory.net/rapid"
 
 	"macronode/core/event"
+	"macronode/core/gateway/quota"
 	"macronode/core/node"
-	"macronode/core/quota"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A porter is the shell at the gate: it knows what it has asked, and is told.
 type porter struct {
 	node  *node.Node
-	now   words.Now
+	now   types.Now
 	out   event.Effects
-	asked map[words.Ticket]bool // and not told
-	in    map[words.Ticket]bool // told to go
-	parts map[words.Ticket]bool // of them, those that asked for further bytes, and were not told
-	went  map[words.Ticket]uint64
+	asked map[types.Ticket]bool // and not told
+	in    map[types.Ticket]bool // told to go
+	parts map[types.Ticket]bool // of them, those that asked for further bytes, and were not told
+	went  map[types.Ticket]uint64
 	on    [2]int // parts that went on, and that did not
 	uses  uint32
 	goes  int
-	no    [event.Whys]int
+	no    [event.NumRejectReasons]int
 }
 
 // step lets the node hear e; every verdict is of somebody who waits for one.
 func (p *porter) step(t rapid.TB, e event.Event) {
 	p.out.Reset()
 	p.node.Step(p.now, e, &p.out)
-	for _, v := range p.out.Verdicts {
+	for _, v := range p.out.Decisions {
 		if p.parts[v.Ticket] {
 			p.further(t, v)
 			continue
@@ -41,14 +41,14 @@ func (p *porter) step(t rapid.TB, e event.Event) {
 			t.Fatalf("%+v is told, and did not ask", v)
 		}
 		delete(p.asked, v.Ticket)
-		if (v.Problem == event.None) != (v.Why == event.Admitted) {
+		if (v.Problem == event.None) != (v.Reason == event.Admitted) {
 			t.Fatalf("%+v", v)
 		}
 		if v.Problem == event.None {
 			p.in[v.Ticket] = true
 			p.goes++
 		}
-		p.no[v.Why]++
+		p.no[v.Reason]++
 	}
 	if err := p.node.Check(); err != nil {
 		t.Fatal(err)
@@ -59,12 +59,12 @@ func (p *porter) step(t rapid.TB, e event.Event) {
 	}
 	if flushed.Upto > 0 { // the disk is quick
 		p.step(t, flushed)
-		p.step(t, event.Folded{Upto: flushed.Upto})
+		p.step(t, event.Applied{Upto: flushed.Upto})
 	}
 }
 
 // further is what one is told who asked for further bytes.
-func (p *porter) further(t rapid.TB, v event.Verdict) {
+func (p *porter) further(t rapid.TB, v event.Decision) {
 	delete(p.parts, v.Ticket)
 	if !p.in[v.Ticket] || (v.Problem == event.None) != (v.Bytes > 0) {
 		t.Fatalf("%+v is told of further bytes", v)
@@ -79,40 +79,40 @@ func (p *porter) further(t rapid.TB, v event.Verdict) {
 
 // porters is one who knows nobody yet.
 func porters(c node.Config) *porter {
-	return &porter{node: node.New(c, state.New(c.State, 1), 0, words.NewDice(1)), now: words.Now{Wall: 1_700_000_000_000},
-		asked: map[words.Ticket]bool{}, in: map[words.Ticket]bool{}, parts: map[words.Ticket]bool{}, went: map[words.Ticket]uint64{}}
+	return &porter{node: node.New(c, state.New(c.State, 1), 0, types.NewRand(1)), now: types.Now{Wall: 1_700_000_000_000},
+		asked: map[types.Ticket]bool{}, in: map[types.Ticket]bool{}, parts: map[types.Ticket]bool{}, went: map[types.Ticket]uint64{}}
 }
 
 // begin brings the node up.
 func (p *porter) begin(t rapid.TB) {
-	for _, e := range []event.Event{event.Boot{Found: event.Recovery{Journal: 9}}, &event.Enrol{Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Boot: true}},
-		event.ChildUp{Child: words.ChildHTTP}, event.ChildUp{Child: words.ChildAdmin}, event.ChildUp{Child: words.ChildSampler}} {
+	for _, e := range []event.Event{event.Recovered{Recovery: event.Recovery{Journal: 9}}, &event.CreateKey{Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Bootstrap: true}},
+		event.ServiceUp{Service: types.ServiceHTTP}, event.ServiceUp{Service: types.ServiceAdmin}, event.ServiceUp{Service: types.ServiceSampler}} {
 		p.step(t, e)
 	}
 }
 
-// TestEveryArrivalIsTold: whatever comes and goes in whatever order, each arrival is told
+// TestEveryAdmitGetsDecision: whatever comes and goes in whatever order, each arrival is told
 // one thing, once, within the time that a queue takes; nobody is let in beyond the permits;
 // and when all have left, all permits are there.
-func TestEveryArrivalIsTold(t *testing.T) {
-	var went, no, on = 0, [event.Whys]int{}, [2]int{}
+func TestEveryAdmitGetsDecision(t *testing.T) {
+	var went, no, on = 0, [event.NumRejectReasons]int{}, [2]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		l := limits(8, 4)
 		c := config(l)
 		c.Quotas = []quota.Rule{
-			{Scope: words.OfInstance, Rate: rapid.SampledFrom([]uint64{50, 1e6}).Draw(t, "rate"), Every: time.Second, Burst: 2, Classes: quota.All},
-			{Scope: words.OfPeer, Rate: 20, Every: time.Second, Burst: 3, Classes: quota.Of(words.Anon)},
+			{Scope: types.ScopeInstance, Rate: rapid.SampledFrom([]uint64{50, 1e6}).Draw(t, "rate"), Every: time.Second, Burst: 2, Classes: quota.AllClasses},
+			{Scope: types.ScopePeer, Rate: 20, Every: time.Second, Burst: 3, Classes: quota.ClassSetOf(types.ClassAnon)},
 		}
-		for _, scope := range []words.Scope{words.OfInstance, words.OfPeer, words.OfTenant} {
+		for _, scope := range []types.QuotaScope{types.ScopeInstance, types.ScopePeer, types.ScopeTenant} {
 			if rapid.Bool().Draw(t, "counts bytes") {
-				c.Quotas = append(c.Quotas, quota.Rule{Scope: scope, Unit: words.Bytes, Rate: rapid.SampledFrom([]uint64{500, 5000, 1 << 20}).Draw(t, "bytes a second"),
-					Every: time.Second, Burst: 20_000, Classes: quota.All})
+				c.Quotas = append(c.Quotas, quota.Rule{Scope: scope, Unit: types.UnitBytes, Rate: rapid.SampledFrom([]uint64{500, 5000, 1 << 20}).Draw(t, "bytes a second"),
+					Every: time.Second, Burst: 20_000, Classes: quota.AllClasses})
 			}
 		}
 		p := porters(c)
 		p.begin(t)
-		slots := map[uint32]words.Ticket{}
-		first := func(of map[words.Ticket]bool) (least words.Ticket) { // the lowest, so that a run repeats
+		slots := map[uint32]types.Ticket{}
+		first := func(of map[types.Ticket]bool) (least types.Ticket) { // the lowest, so that a run repeats
 			for ticket := range of {
 				if least == 0 || ticket < least {
 					least = ticket
@@ -126,10 +126,10 @@ func TestEveryArrivalIsTold(t *testing.T) {
 				return
 			}
 			p.uses++
-			in := &event.Arrive{Ticket: words.NewTicket(slot, p.uses), Class: words.Class(rapid.IntRange(0, 2).Draw(t, "class")), Facet: words.Facet(rapid.IntRange(0, 1).Draw(t, "facet")),
-				Route: uint16(rapid.IntRange(0, 9).Draw(t, "route")), Bytes: rapid.SampledFrom([]int64{10, 10, -1, 100_000}).Draw(t, "bytes"), Patience: time.Second}
-			if in.Class != words.Anon {
-				in.Key, in.Tenant = boss, words.Tenant(1+rapid.IntRange(0, 5).Draw(t, "tenant")/5)
+			in := &event.Admit{Ticket: types.NewTicket(slot, p.uses), Class: types.Class(rapid.IntRange(0, 2).Draw(t, "class")), Facet: types.Facet(rapid.IntRange(0, 1).Draw(t, "facet")),
+				Route: uint16(rapid.IntRange(0, 9).Draw(t, "route")), DeclaredBytes: rapid.SampledFrom([]int64{10, 10, -1, 100_000}).Draw(t, "bytes"), TimeLeft: time.Second}
+			if in.Class != types.ClassAnon {
+				in.Key, in.Tenant = boss, types.Tenant(1+rapid.IntRange(0, 5).Draw(t, "tenant")/5)
 			}
 			in.Peer[0] = byte(1 + rapid.IntRange(0, 9).Draw(t, "peer")/9)
 			slots[slot] = in.Ticket
@@ -145,19 +145,19 @@ func TestEveryArrivalIsTold(t *testing.T) {
 			if ticket := first(p.in); ticket != 0 {
 				delete(p.in, ticket)
 				delete(p.parts, ticket)
-				p.step(t, &event.Settle{Ticket: ticket, Bytes: rapid.Uint64Range(0, 10_000).Draw(t, "bytes") + p.went[ticket]})
+				p.step(t, &event.Finish{Ticket: ticket, Bytes: rapid.Uint64Range(0, 10_000).Draw(t, "bytes") + p.went[ticket]})
 			}
 		}
 		stream := func(t *rapid.T) {
 			for slot := range uint32(16) {
 				if ticket := slots[slot]; p.in[ticket] && !p.parts[ticket] && rapid.Bool().Draw(t, "streams") {
 					p.parts[ticket] = true
-					p.step(t, &event.Stream{Ticket: ticket, Bytes: rapid.Uint64Range(1, 100_000).Draw(t, "bytes")})
+					p.step(t, &event.ReserveBytes{Ticket: ticket, Bytes: rapid.Uint64Range(1, 100_000).Draw(t, "bytes")})
 				}
 			}
 		}
 		pass := func(d time.Duration) {
-			for end := p.now.Mono.Plus(d); ; {
+			for end := p.now.Mono.Add(d); ; {
 				due, any := p.node.Due()
 				if !any || due > end {
 					p.now.Mono = end
@@ -173,15 +173,15 @@ func TestEveryArrivalIsTold(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"arrive": arrive, "arrive again": burst, "arrive more": burst, "settle": settle, "stream": stream, "stream again": stream,
 			"stale": func(t *rapid.T) { // a word about an earlier use
-				ticket := words.NewTicket(rapid.Uint32Range(0, 15).Draw(t, "slot"), 0)
-				p.step(t, &event.Settle{Ticket: ticket})
-				p.step(t, &event.Stream{Ticket: ticket, Bytes: 1})
+				ticket := types.NewTicket(rapid.Uint32Range(0, 15).Draw(t, "slot"), 0)
+				p.step(t, &event.Finish{Ticket: ticket})
+				p.step(t, &event.ReserveBytes{Ticket: ticket, Bytes: 1})
 			},
 			"change": func(t *rapid.T) { p.change(t, &c) },
 			"time":   func(t *rapid.T) { pass(time.Duration(rapid.IntRange(0, 30).Draw(t, "ms")) * time.Millisecond) },
 			"drain": func(t *rapid.T) {
 				if rapid.IntRange(0, 200).Draw(t, "really") == 0 {
-					p.step(t, event.Signal{What: event.Drain})
+					p.step(t, event.Signal{Kind: event.Drain})
 				}
 			},
 		})
@@ -201,15 +201,15 @@ func TestEveryArrivalIsTold(t *testing.T) {
 		}
 		var s event.Status
 		p.node.Status(&s)
-		if s.Out != [words.Facets]uint32{} || s.Queued != [words.Facets][words.Classes]uint32{} {
-			t.Fatalf("out %v, queued %v", s.Out, s.Queued)
+		if s.Permits != [types.NumFacets]uint32{} || s.Queued != [types.NumFacets][types.NumClasses]uint32{} {
+			t.Fatalf("out %v, queued %v", s.Permits, s.Queued)
 		}
 		went, on[0], on[1] = went+p.goes, on[0]+p.on[0], on[1]+p.on[1]
 		for i := range no {
 			no[i] += p.no[i]
 		}
 	})
-	for _, w := range []event.Why{event.OverQuota, event.OverPace, event.QueueFull, event.OverRoute, event.WaitedLong, event.NotServing} {
+	for _, w := range []event.RejectReason{event.RejectQuotaExceeded, event.RejectPacingTimeout, event.RejectQueueFull, event.RejectRouteLimit, event.RejectQueueTimeout, event.RejectNotServing} {
 		if no[w] == 0 && !t.Failed() {
 			t.Errorf("nobody was refused for %v", w)
 		}

@@ -6,45 +6,45 @@ import (
 	"testing"
 	"time"
 
-	"macronode/core/drain"
 	"macronode/core/event"
-	"macronode/core/idem"
-	"macronode/core/ledger"
+	"macronode/core/gateway/quota"
+	"macronode/core/idempotency"
+	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
-	"macronode/core/quota"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
 // limits are a node's for n accounts and so many keys.
 func limits(n, keys int) state.Limits {
 	return state.Limits{
 		Ledger: ledger.Limits{Accounts: n, Holdings: n, Assets: 4, Tenants: 4, TenantAccounts: n, TenantHoldings: n, TenantAssets: 4, Holds: n, TenantHolds: n,
-			Amount: words.Units(1e18), Day: words.Amount{Hi: 1 << 40}, IssueDay: words.Amount{Hi: 1 << 40}},
-		Idem: idem.Limits{Keys: keys, Share: keys, Tenants: 4, TTL: time.Minute, Trail: 5 * time.Second},
-		Keys: 4,
+			MaxAmount: types.MinorUnits(1e18), MaxDailyDebit: types.Amount{Hi: 1 << 40}, MaxDailyIssue: types.Amount{Hi: 1 << 40}},
+		Idempotency: idempotency.Limits{Keys: keys, PerTenant: keys, Tenants: 4, TTL: time.Minute, MinRetention: 5 * time.Second},
+		Keys:        4,
 	}
 }
 
 func config(l state.Limits) node.Config {
-	return node.Config{State: l, Held: 512, Waiters: 64, Backlog: 8 << 20, Reserve: 1 << 20, Patience: 5 * time.Second,
-		Stall: 200 * time.Millisecond, Fail: 5 * time.Second, Vouch: time.Second, Sweep: time.Second, Start: 30 * time.Second,
-		Drain: drain.Times{Drain: 3 * time.Second, Abort: time.Second}, Calls: 4,
-		Admit: house(), Subjects: quota.Limits{Peers: 16, Keys: 16, Tenants: 4}, Pace: time.Millisecond,
-		Quotas: []quota.Rule{{Scope: words.OfInstance, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.All},
-			{Scope: words.OfPeer, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.All},
-			{Scope: words.OfTenant, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.Of(words.Authed)}}}
+	return node.Config{State: l, MaxHeldReplies: 512, MaxReplayWaiters: 64, MaxUnsyncedBytes: 8 << 20, MinFreeBytes: 1 << 20, CommitTimeout: 5 * time.Second,
+		StallThreshold: 200 * time.Millisecond, SyncTimeout: 5 * time.Second, HeartbeatInterval: time.Second, SweepInterval: time.Second, StartTimeout: 30 * time.Second,
+		Drain: drain.Times{Drain: 3 * time.Second, Abort: time.Second}, MaxUpstreamCalls: 4,
+		Admission: house(), QuotaLimits: quota.Limits{Peers: 16, Keys: 16, Tenants: 4}, MaxPacingDelay: time.Millisecond,
+		Quotas: []quota.Rule{{Scope: types.ScopeInstance, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.AllClasses},
+			{Scope: types.ScopePeer, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.AllClasses},
+			{Scope: types.ScopeTenant, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.ClassSetOf(types.ClassAuthed)}}}
 }
 
 // rich is a node whose accounts have money, and what it takes to step it.
 type rich struct {
 	node    *node.Node
-	names   []words.Name
-	nonce   []words.Nonce
+	names   []types.Name
+	nonce   []types.Nonce
 	out     event.Effects
-	now     words.Now
+	now     types.Now
 	req     event.Request
-	dice    words.Dice
+	dice    types.Rand
 	keys    uint64
 	key     [12]byte
 	scratch []byte
@@ -52,21 +52,21 @@ type rich struct {
 	bytes   uint64
 }
 
-const boss words.KeyID = 7
+const boss types.KeyID = 7
 
 func newRich(accounts, keys int) *rich {
 	l := limits(accounts, keys)
-	r := &rich{node: node.New(config(l), state.New(l, 42), 1, words.NewDice(1)), names: make([]words.Name, accounts),
-		nonce: make([]words.Nonce, accounts), now: words.Now{Mono: 1, Wall: 1_700_000_000_000}, asset: []byte("EUR/2"), dice: words.NewDice(1)}
-	r.say(event.Boot{Found: event.Recovery{Journal: 9}})
-	r.say(&event.Enrol{Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Boot: true}})
+	r := &rich{node: node.New(config(l), state.New(l, 42), 1, types.NewRand(1)), names: make([]types.Name, accounts),
+		nonce: make([]types.Nonce, accounts), now: types.Now{Mono: 1, Wall: 1_700_000_000_000}, asset: []byte("EUR/2"), dice: types.NewRand(1)}
+	r.say(event.Recovered{Recovery: event.Recovery{Journal: 9}})
+	r.say(&event.CreateKey{Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Bootstrap: true}})
 	r.settle()
-	for c := range words.Children {
-		r.say(event.ChildUp{Child: c})
+	for c := range types.NumServices {
+		r.say(event.ServiceUp{Service: c})
 	}
 	for i := range accounts {
 		r.names[i].Text = fmt.Appendf(nil, "acct:%d", i)
-		r.req = event.Request{Item: event.Item{Op: event.Issue, To: r.names[i], Amount: words.Units(1 << 40)}}
+		r.req = event.Request{Item: event.Item{Op: event.Issue, To: r.names[i], Amount: types.MinorUnits(1 << 40)}}
 		r.step()
 		r.names[i] = r.req.To
 	}
@@ -85,7 +85,7 @@ func (r *rich) say(e event.Event) {
 func (r *rich) settle() {
 	if r.bytes > 0 {
 		r.node.Step(r.now, event.Durable{Upto: r.node.LSN(), Bytes: r.bytes}, &r.out)
-		r.node.Step(r.now, event.Folded{Upto: r.node.LSN()}, &r.out)
+		r.node.Step(r.now, event.Applied{Upto: r.node.LSN()}, &r.out)
 		r.node.Step(r.now, event.Indexed{Upto: r.node.LSN()}, &r.out)
 		r.bytes = 0
 	}
@@ -102,7 +102,7 @@ func (r *rich) step() {
 	}
 	r.key[8], r.key[9], r.key[10] = 'a'+byte(r.keys>>4&15), 'a'+byte(r.keys>>12&15), 'a'+byte(r.keys>>20&15)
 	r.req.Key.Text, r.req.Asset.Text = r.key[:], r.asset
-	r.req.Caller, r.req.Tenant, r.req.Ticket = boss, 1, words.Ticket(r.keys)
+	r.req.Caller, r.req.Tenant, r.req.Ticket = boss, 1, types.Ticket(r.keys)
 	r.scratch = r.req.Seal(r.scratch)
 	r.out.Reset()
 	before := r.node.LSN()
@@ -110,15 +110,15 @@ func (r *rich) step() {
 	if r.keys%64 == 0 {
 		r.settle()
 	}
-	words.Assert(r.node.LSN() == before+1, "no frame")
+	types.Assert(r.node.LSN() == before+1, "no frame")
 }
 
 func (r *rich) transfer() {
 	n := uint64(len(r.names))
-	from := r.dice.Below(n)
-	to := (from + 1 + r.dice.Below(n-1)) % n
+	from := r.dice.Uint64n(n)
+	to := (from + 1 + r.dice.Uint64n(n-1)) % n
 	r.nonce[from]++
-	r.req = event.Request{Item: event.Item{Op: event.Transfer, From: r.names[from], To: r.names[to], Amount: words.Units(1), Nonce: r.nonce[from]}}
+	r.req = event.Request{Item: event.Item{Op: event.Transfer, From: r.names[from], To: r.names[to], Amount: types.MinorUnits(1), Nonce: r.nonce[from]}}
 	r.step()
 }
 

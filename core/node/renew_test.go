@@ -10,11 +10,11 @@ import (
 	"pgregory.net/rapid"
 
 	"macronode/core/event"
+	"macronode/core/gateway/quota"
+	"macronode/core/gateway/upstream"
 	"macronode/core/node"
-	"macronode/core/quota"
 	"macronode/core/state"
-	"macronode/core/upstream"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // change reads another gate, as what of the one that is shall be otherwise, and what the
@@ -25,21 +25,21 @@ import (
 //	change fresh=1                               the first is another, that is the same
 //	change route1=2 up0=0b10 wait=10ms           of a route; endpoints of an upstream
 func (s *stage) change(w []string) string {
-	g := s.config.Applied()
+	g := s.config.Policy()
 	g.Version++
 	for _, one := range w {
 		key, value, _ := strings.Cut(one, "=")
 		s.alter(&g, key, value)
 	}
-	if why := s.config.Takes(&g); why != nil {
-		s.step(&event.Renew{Gate: g})
+	if why := s.config.CheckPolicy(&g); why != nil {
+		s.step(&event.ApplyPolicy{Policy: g})
 		return why.Error() + "\n"
 	}
-	s.config = s.config.With(&g)
-	return s.step(&event.Renew{Gate: g})
+	s.config = s.config.WithPolicy(&g)
+	return s.step(&event.ApplyPolicy{Policy: g})
 }
 
-func (s *stage) alter(g *event.Gate, key, value string) {
+func (s *stage) alter(g *event.Policy, key, value string) {
 	number := func() (n int) {
 		if _, err := fmt.Sscanf(value, "%v", &n); err != nil {
 			s.t.Fatal(value, err)
@@ -53,13 +53,13 @@ func (s *stage) alter(g *event.Gate, key, value string) {
 			*map[string]*int{"permits": &g.Facets[f].Permits, "queue": &g.Facets[f].Queue}[key] = number()
 		}
 	case "anon":
-		g.Weights[words.Anon] = uint64(number())
+		g.Weights[types.ClassAnon] = uint64(number())
 	case "authed":
-		g.Weights[words.Authed] = uint64(number())
+		g.Weights[types.ClassAuthed] = uint64(number())
 	case "fresh":
-		g.Fresh |= 1 << (number() - 1)
+		g.ResetQuotas |= 1 << (number() - 1)
 	case "wait":
-		g.Wait, _ = time.ParseDuration(value)
+		g.MaxWait, _ = time.ParseDuration(value)
 	default:
 		switch {
 		case strings.HasPrefix(key, "route"):
@@ -86,45 +86,45 @@ func (s *stage) alter(g *event.Gate, key, value string) {
 	}
 }
 
-// TestTakes: what does not fit is said beforehand, and changes nothing when it comes all
+// TestCheckPolicy: what does not fit is said beforehand, and changes nothing when it comes all
 // the same.
-func TestTakes(t *testing.T) {
+func TestCheckPolicy(t *testing.T) {
 	for what, c := range map[string]struct {
-		alter func(*event.Gate)
+		alter func(*event.Policy)
 		want  error
 	}{
-		"the same":        {func(*event.Gate) {}, nil},
-		"places":          {func(g *event.Gate) { g.Facets[words.Lists].Queue = 500 }, node.ErrPlaces},
-		"replies":         {func(g *event.Gate) { g.Facets[words.Money].Permits, g.Facets[words.Lists].Queue = 4, 2 }, node.ErrReplies},
-		"calls":           {func(g *event.Gate) { g.Facets[words.Beyond].Permits = 5; g.Facets[words.Lists].Queue = 1 }, node.ErrCalls},
-		"quantum":         {func(g *event.Gate) { g.Quantum = 0 }, node.ErrQuantum},
-		"a large quantum": {func(g *event.Gate) { g.Quantum = 1 << 40 }, node.ErrQuantum},
-		"wait":            {func(g *event.Gate) { g.Wait = -1 }, node.ErrLess},
-		"pace":            {func(g *event.Gate) { g.Pace = -1 }, node.ErrLess},
-		"flow":            {func(g *event.Gate) { g.Facets[words.Lists].Flow = -1 }, node.ErrLess},
-		"class":           {func(g *event.Gate) { g.Facets[words.Lists].Class[words.Anon] = -1 }, node.ErrLess},
-		"route":           {func(g *event.Gate) { g.Routes = []int{-1} }, node.ErrLess},
-		"routes":          {func(g *event.Gate) { g.Routes = make([]int, node.MaxRoutes+1) }, node.ErrRoutes},
-		"quota":           {func(g *event.Gate) { g.Quotas = []event.Quota{{Rate: 1}} }, quota.ErrNobody},
-		"quotas":          {func(g *event.Gate) { g.Quotas = make([]event.Quota, quota.MaxRules+1) }, quota.ErrMany},
-		"upstream":        {func(g *event.Gate) { g.Upstreams[1].Tries = 0 }, upstream.ErrTries},
-		"upstreams":       {func(g *event.Gate) { g.Upstreams = make([]event.Upstream, upstream.MaxUpstreams+1) }, upstream.ErrMany},
+		"the same":        {func(*event.Policy) {}, nil},
+		"places":          {func(g *event.Policy) { g.Facets[types.FacetQuery].Queue = 500 }, node.ErrSlots},
+		"replies":         {func(g *event.Policy) { g.Facets[types.FacetWallet].Permits, g.Facets[types.FacetQuery].Queue = 4, 2 }, node.ErrReplies},
+		"calls":           {func(g *event.Policy) { g.Facets[types.FacetProxy].Permits = 5; g.Facets[types.FacetQuery].Queue = 1 }, node.ErrCalls},
+		"quantum":         {func(g *event.Policy) { g.Quantum = 0 }, node.ErrQuantum},
+		"a large quantum": {func(g *event.Policy) { g.Quantum = 1 << 40 }, node.ErrQuantum},
+		"wait":            {func(g *event.Policy) { g.MaxWait = -1 }, node.ErrNegative},
+		"pace":            {func(g *event.Policy) { g.MaxPacingDelay = -1 }, node.ErrNegative},
+		"flow":            {func(g *event.Policy) { g.Facets[types.FacetQuery].PerFlow = -1 }, node.ErrNegative},
+		"class":           {func(g *event.Policy) { g.Facets[types.FacetQuery].PerClass[types.ClassAnon] = -1 }, node.ErrNegative},
+		"route":           {func(g *event.Policy) { g.Routes = []int{-1} }, node.ErrNegative},
+		"routes":          {func(g *event.Policy) { g.Routes = make([]int, node.MaxRoutes+1) }, node.ErrRoutes},
+		"quota":           {func(g *event.Policy) { g.Quotas = []event.Quota{{Rate: 1}} }, quota.ErrNoSubject},
+		"quotas":          {func(g *event.Policy) { g.Quotas = make([]event.Quota, quota.MaxRules+1) }, quota.ErrTooMany},
+		"upstream":        {func(g *event.Policy) { g.Upstreams[1].MaxAttempts = 0 }, upstream.ErrAttempts},
+		"upstreams":       {func(g *event.Policy) { g.Upstreams = make([]event.Upstream, upstream.MaxUpstreams+1) }, upstream.ErrTooMany},
 	} {
 		s := newStage(t)
-		s.config.Admit.Places = 24
-		s.node = node.New(s.config, state.New(s.config.State, 1), 0, words.NewDice(1))
-		g := s.config.Applied()
+		s.config.Admission.Places = 24
+		s.node = node.New(s.config, state.New(s.config.State, 1), 0, types.NewRand(1))
+		g := s.config.Policy()
 		g.Version = 5
 		c.alter(&g)
-		if err := s.config.Takes(&g); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
+		if err := s.config.CheckPolicy(&g); !errors.Is(err, c.want) || (err == nil) != (c.want == nil) {
 			t.Errorf("%s: %v, want %v", what, err, c.want)
 		}
 		s.step(event.Tick{})
 		before := s.node.Hash()
-		s.step(&event.Renew{Gate: g})
+		s.step(&event.ApplyPolicy{Policy: g})
 		var said event.Status
 		s.node.Status(&said)
-		if took := said.Gate == 5; took != (c.want == nil) || !took && s.node.Hash() != before {
+		if took := said.PolicyVersion == 5; took != (c.want == nil) || !took && s.node.Hash() != before {
 			t.Errorf("%s: it was taken: %v", what, took)
 		}
 	}
@@ -133,46 +133,46 @@ func TestTakes(t *testing.T) {
 // change puts another gate in the place of a porter's: drawn anew, where the node takes it.
 func (p *porter) change(t *rapid.T, c *node.Config) {
 	n := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
-	g := c.Applied()
+	g := c.Policy()
 	g.Version++
 	for f := range g.Facets {
-		g.Facets[f] = event.FacetRoom{Permits: n("permits", 0, 2), Queue: n("queue", 1, 3), Class: [words.Classes]int{n("class", 1, 3), 3, 2}, Flow: n("flow", 1, 3),
-			ClassPermits: [words.Classes]int{0, n("authed permits", 0, 2), n("anon permits", 0, 2)}, FlowPermits: n("flow permits", 0, 2)}
+		g.Facets[f] = event.FacetLimits{Permits: n("permits", 0, 2), Queue: n("queue", 1, 3), PerClass: [types.NumClasses]int{n("class", 1, 3), 3, 2}, PerFlow: n("flow", 1, 3),
+			ClassPermits: [types.NumClasses]int{0, n("authed permits", 0, 2), n("anon permits", 0, 2)}, FlowPermits: n("flow permits", 0, 2)}
 	}
 	for class := range g.Weights {
 		g.Weights[class] = uint64(n("weight", 0, 3))
 	}
-	g.Quantum, g.Wait = uint64(n("quantum", 4096, 1<<16)), time.Duration(n("wait", 0, 25))*time.Millisecond
+	g.Quantum, g.MaxWait = uint64(n("quantum", 4096, 1<<16)), time.Duration(n("wait", 0, 25))*time.Millisecond
 	g.Routes = []int{0, n("route", 0, 2), n("route", 0, 2)}
 	for i := range g.Quotas {
 		g.Quotas[i].Burst = uint64(n("burst", 1, 20_000))
 	}
-	g.Fresh = uint16(n("fresh", 0, 3))
-	if why := c.Takes(&g); why != nil {
+	g.ResetQuotas = uint16(n("fresh", 0, 3))
+	if why := c.CheckPolicy(&g); why != nil {
 		t.Fatal(why)
 	}
-	*c = c.With(&g)
-	p.step(t, &event.Renew{Gate: g})
+	*c = c.WithPolicy(&g)
+	p.step(t, &event.ApplyPolicy{Policy: g})
 	var s event.Status
-	if p.node.Status(&s); s.Gate != g.Version {
-		t.Fatalf("gate %d, and it has %d", g.Version, s.Gate)
+	if p.node.Status(&s); s.PolicyVersion != g.Version {
+		t.Fatalf("gate %d, and it has %d", g.Version, s.PolicyVersion)
 	}
 }
 
-// TestAllocatesNothingBehindAChange: a change may allocate, what comes behind it does not.
-func TestAllocatesNothingBehindAChange(t *testing.T) {
+// TestApplyPolicyKeepsStepAllocationFree: a change may allocate, what comes behind it does not.
+func TestApplyPolicyKeepsStepAllocationFree(t *testing.T) {
 	r, in := newGate()
 	c := config(limits(1, 16))
-	g := c.Applied()
-	g.Quotas = append(g.Quotas, event.Quota{Scope: words.OfPeer, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.All})
+	g := c.Policy()
+	g.Quotas = append(g.Quotas, event.Quota{Scope: types.ScopePeer, Rate: 1e6, Every: time.Second, Burst: 1000, Classes: quota.AllClasses})
 	g.Quotas[1], g.Routes = event.Quota{}, []int{0, 1, 2, 3}
-	g.Facets[words.Lists].Queue, g.Facets[words.Beyond].Queue = 2, 2
-	if why := c.Takes(&g); why != nil {
+	g.Facets[types.FacetQuery].Queue, g.Facets[types.FacetProxy].Queue = 2, 2
+	if why := c.CheckPolicy(&g); why != nil {
 		t.Fatal(why)
 	}
-	var left event.Settle
+	var left event.Finish
 	r.pass(in, &left)
-	r.node.Step(r.now, &event.Renew{Gate: g}, &r.out)
+	r.node.Step(r.now, &event.ApplyPolicy{Policy: g}, &r.out)
 	if n := testing.AllocsPerRun(1000, func() { r.pass(in, &left) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -8,15 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"macronode/ci/flip"
-	"macronode/ci/story"
+	"macronode/ci/hashcoverage"
+	"macronode/ci/transcript"
 	"macronode/core/event"
+	"macronode/core/gateway/quota"
+	"macronode/core/gateway/upstream"
 	"macronode/core/node"
-	"macronode/core/quota"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/upstream"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // stage is a node that a story speaks to.
@@ -25,23 +25,23 @@ type stage struct {
 	node   *node.Node
 	other  *node.Node // the next one: each step's node is a copy of the last one's
 	config node.Config
-	now    words.Now
-	ticket words.Ticket
+	now    types.Now
+	ticket types.Ticket
 	out    event.Effects
-	index  words.LSN // what the index has, and those who ask know
+	index  types.LSN // what the index has, and those who ask know
 	said   strings.Builder
 	sizes  []event.Frame // emitted, not durable
-	trip   words.Ticket  // of the last request that was sent on
+	trip   types.Ticket  // of the last request that was sent on
 	counts bool          // it is told how many bytes may go
 }
 
 func newStage(t *testing.T) *stage {
 	l := limits(8, 4)
 	c := config(l)
-	c.Held, c.Waiters = 3, 1
-	c.Calls, c.Beyond = 4, []upstream.Rules{upstream.Default(2), upstream.Default(1)}
-	c.Quotas, c.Subjects, c.Pace = nil, quota.Limits{Peers: 2, Keys: 2, Tenants: 2}, 10*time.Millisecond
-	s := &stage{t: t, config: c, now: words.Now{Wall: 1_700_000_000_000, Synced: true}}
+	c.MaxHeldReplies, c.MaxReplayWaiters = 3, 1
+	c.MaxUpstreamCalls, c.Upstreams = 4, []upstream.Rules{upstream.Default(2), upstream.Default(1)}
+	c.Quotas, c.QuotaLimits, c.MaxPacingDelay = nil, quota.Limits{Peers: 2, Keys: 2, Tenants: 2}, 10*time.Millisecond
+	s := &stage{t: t, config: c, now: types.Now{Wall: 1_700_000_000_000, Synced: true}}
 	s.enter(c, state.New(l, 1))
 	return s
 }
@@ -53,13 +53,13 @@ func (s *stage) early() {
 	if !any {
 		gone = 24 * time.Hour
 	}
-	if gone < 0 || standing(s.other).Ailing.Has(words.ClockDoubted) { // which ends when it is looked at
+	if gone < 0 || standing(s.other).DegradedBy.Has(types.ClockUntrusted) { // which ends when it is looked at
 		return
 	}
 	was, now, out := standing(s.other), s.now, event.Effects{}
-	now.Mono, now.Wall = now.Mono.Plus(gone), now.Wall.Plus(gone)
+	now.Mono, now.Wall = now.Mono.Add(gone), now.Wall.Add(gone)
 	s.other.Step(now, event.Tick{}, &out)
-	if is := standing(s.other); is != was || len(out.Frames)+len(out.Replies)+len(out.Childs)+len(out.Verdicts)+len(out.Told) > 0 {
+	if is := standing(s.other); is != was || len(out.Frames)+len(out.Replies)+len(out.ServiceCommands)+len(out.Decisions)+len(out.UpstreamReplies) > 0 {
 		s.t.Fatalf("due in %v (%v), and a tick %v from now does %+v: it was %+v, and is %+v", gone+1, any, gone, out, was, is)
 	}
 }
@@ -67,14 +67,14 @@ func (s *stage) early() {
 // standing is how a node stands, but for what the clock says.
 func standing(n *node.Node) (s event.Status) {
 	n.Status(&s)
-	s.At, s.Offset, s.Aged = 0, 0, false
+	s.At, s.Offset, s.MayHaveForgotten = 0, 0, false
 	return s
 }
 
 // enter begins with a new node.
 func (s *stage) enter(c node.Config, st state.State) {
-	s.node = node.New(c, st, 0, words.NewDice(1))
-	s.other = node.New(c, state.New(c.State, 1), 0, words.NewDice(1))
+	s.node = node.New(c, st, 0, types.NewRand(1))
+	s.other = node.New(c, state.New(c.State, 1), 0, types.NewRand(1))
 }
 
 // with is another node on the same stage, of a configuration with one value changed.
@@ -88,18 +88,18 @@ func (s *stage) with(key, value string) {
 		}
 		s.config.Quotas = c.Quotas
 	case "awaited":
-		c.Awaited, err = strconv.ParseUint(value, 2, 64)
+		c.AwaitedUpstreams, err = strconv.ParseUint(value, 2, 64)
 	case "abort":
 		c.Drain.Abort, err = time.ParseDuration(value)
 	case "lame_duck":
 		c.Drain.LameDuck, err = time.ParseDuration(value)
 	case "window":
-		c.State.Idem.Keys, err = strconv.Atoi(value)
-		c.State.Idem.Share = c.State.Idem.Keys
+		c.State.Idempotency.Keys, err = strconv.Atoi(value)
+		c.State.Idempotency.PerTenant = c.State.Idempotency.Keys
 	case "share":
-		c.Share, err = strconv.Atoi(value)
+		c.MaxHeldPerTenant, err = strconv.Atoi(value)
 	case "backlog":
-		c.Backlog, err = strconv.ParseUint(value, 10, 64)
+		c.MaxUnsyncedBytes, err = strconv.ParseUint(value, 10, 64)
 	default:
 		s.t.Fatalf("no such key: %s", key)
 	}
@@ -119,7 +119,7 @@ func (s *stage) step(e event.Event) string {
 		s.t.Fatal(err)
 	}
 	if s.node.CopyTo(s.other); s.node.Hash() != s.other.Hash() {
-		s.t.Fatalf("a copy has another hash: %s", flip.Apart(s.node, s.other))
+		s.t.Fatalf("a copy has another hash: %s", hashcoverage.Apart(s.node, s.other))
 	}
 	s.node, s.other = s.other, s.node // and what was copied is of the past
 	s.early()
@@ -145,12 +145,12 @@ func (s *stage) step(e event.Event) string {
 	for _, r := range s.out.Replies {
 		what := r.Problem.Code()
 		if r.Problem == event.None {
-			what = "see " + r.Place.String()
+			what = "see " + r.Position.String()
 		}
 		if r.Replayed {
 			what += ", replayed"
 		}
-		if r.Problem == event.LookAgain {
+		if r.Problem == event.StaleIndexRead {
 			what = "look again"
 		}
 		if r.Nonce > 0 {
@@ -161,21 +161,21 @@ func (s *stage) step(e event.Event) string {
 		}
 		fmt.Fprintf(&s.said, "reply %d after %v: %s\n", r.Ticket, r.After, what)
 	}
-	for _, v := range s.out.Verdicts {
+	for _, v := range s.out.Decisions {
 		s.said.WriteString(s.verdict(v))
 	}
-	for _, t := range s.out.Told {
-		if l := t.Standing; l.Well+l.Out+l.Sick > 0 {
-			fmt.Fprintf(&s.said, "%d: %v, %d calls, %d retries, %d well, %d out, %d sick\n", t.Slot, l.Circuit, l.Calls, l.Retries, l.Well, l.Out, l.Sick)
+	for _, t := range s.out.UpstreamReplies {
+		if l := t.Stats; l.Healthy+l.Ejected+l.Unhealthy > 0 {
+			fmt.Fprintf(&s.said, "%d: %v, %d calls, %d retries, %d well, %d out, %d sick\n", t.Slot, l.Circuit, l.InFlight, l.Retries, l.Healthy, l.Ejected, l.Unhealthy)
 			continue
 		}
-		fmt.Fprintf(&s.said, "%d: endpoint %d, %v; again %v\n", t.Slot, t.Picked.Endpoint, t.Picked.Stop, t.Onward.Again)
+		fmt.Fprintf(&s.said, "%d: endpoint %d, %v; again %v\n", t.Slot, t.Picked.Endpoint, t.Picked.NoEndpoint, t.Retry.Retry)
 		if t.Picked.Ticket != 0 {
 			s.trip = t.Picked.Ticket
 		}
 	}
-	for _, op := range s.out.Childs {
-		fmt.Fprintf(&s.said, "%v %v\n", op.What, op.Child)
+	for _, op := range s.out.ServiceCommands {
+		fmt.Fprintf(&s.said, "%v %v\n", op.Verb, op.Service)
 	}
 	return s.said.String()
 }
@@ -197,7 +197,7 @@ func (s *stage) say(w []string) string {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.now.Wall, s.now.Synced = s.now.Wall.Plus(off), len(w) < 3
+		s.now.Wall, s.now.Synced = s.now.Wall.Add(off), len(w) < 3
 		return ""
 	case "ready":
 		for _, line := range []string{"boot 0", "enrol 7", "up http", "up admin", "up sampler", "up indexer", "durable 2", "folded 2"} {
@@ -214,77 +214,77 @@ func (s *stage) say(w []string) string {
 	case "pick", "retry", "tried", "look":
 		return s.ask(w)
 	case "probed": // upstream 1 well, upstream 1 sick
-		return s.step(event.Probed{Upstream: uint16(number(1)), Well: w[2] == "well"})
+		return s.step(event.HealthChecked{Upstream: uint16(number(1)), Healthy: w[2] == "well"})
 	case "boot":
-		return s.step(event.Boot{Found: event.Recovery{Journal: 9, Cut: number(1)}})
+		return s.step(event.Recovered{Recovery: event.Recovery{Journal: 9, CutBytes: number(1)}})
 	case "damaged":
 		st := state.New(limits(8, 4), 1)
-		st.Keys.Add(event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Boot: true})
+		st.Keys.Add(event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Bootstrap: true})
 		s.enter(config(limits(8, 4)), st)
-		return s.step(event.Boot{Found: event.Recovery{Journal: 9, Damaged: true}})
+		return s.step(event.Recovered{Recovery: event.Recovery{Journal: 9, Damaged: true}})
 	case "enrol":
 		s.ticket++
-		return s.step(&event.Enrol{Ticket: s.ticket, Key: event.Key{ID: words.KeyID(number(1)), Tenant: 1, Scopes: event.AllScopes, Boot: true}})
+		return s.step(&event.CreateKey{Ticket: s.ticket, Key: event.Key{ID: types.KeyID(number(1)), Tenant: 1, Scopes: event.AllScopes, Bootstrap: true}})
 	case "issue", "transfer", "burn", "hold", "capture", "release", "freeze", "unfreeze", "batch":
 		return s.step(s.request(w))
 	case "find":
 		return s.step(s.find(w))
 	case "indexed":
-		s.index = words.LSN(number(1))
+		s.index = types.LSN(number(1))
 		return s.step(event.Indexed{Upto: s.index})
 	case "grant", "instead":
 		s.ticket++
-		k := event.Key{ID: words.KeyID(number(1)), Tenant: words.Tenant(number(2)), Scopes: event.AllScopes, Boot: w[0] == "instead"}
+		k := event.Key{ID: types.KeyID(number(1)), Tenant: types.Tenant(number(2)), Scopes: event.AllScopes, Bootstrap: w[0] == "instead"}
 		if w[0] == "instead" {
-			return s.step(&event.Enrol{Ticket: s.ticket, Key: k, Instead: true})
+			return s.step(&event.CreateKey{Ticket: s.ticket, Key: k, ReplaceBootstrap: true})
 		}
 		if len(w) > 5 { // less than all
-			k.Scopes = map[string]event.Scopes{"admin": event.MayAdmin, "none": 0, "first": event.AllScopes}[w[5]]
-			k.Boot = w[5] == "first"
+			k.Scopes = map[string]event.Scopes{"admin": event.ScopeAdmin, "none": 0, "first": event.AllScopes}[w[5]]
+			k.Bootstrap = w[5] == "first"
 		}
-		return s.step(&event.Enrol{Ticket: s.ticket, Caller: words.KeyID(number(3)), Tenant: words.Tenant(number(4)), Key: k})
+		return s.step(&event.CreateKey{Ticket: s.ticket, Caller: types.KeyID(number(3)), Tenant: types.Tenant(number(4)), Key: k})
 	case "revoke":
 		s.ticket++
-		return s.step(&event.Revoke{Ticket: s.ticket, Caller: words.KeyID(number(2)), Tenant: words.Tenant(number(3)), Key: words.KeyID(number(1))})
+		return s.step(&event.RevokeKey{Ticket: s.ticket, Caller: types.KeyID(number(2)), Tenant: types.Tenant(number(3)), Key: types.KeyID(number(1))})
 	case "cancel":
-		return s.step(event.Cancel{Ticket: words.Ticket(number(1))})
+		return s.step(event.Cancel{Ticket: types.Ticket(number(1))})
 	case "durable":
-		return s.step(s.durable(words.LSN(number(1))))
+		return s.step(s.durable(types.LSN(number(1))))
 	case "folded":
-		return s.step(event.Folded{Upto: words.LSN(number(1))})
+		return s.step(event.Applied{Upto: types.LSN(number(1))})
 	case "refused":
-		return s.step(event.Refused{From: words.LSN(number(1)), Why: event.SyncFailed})
+		return s.step(event.FlushFailed{From: types.LSN(number(1)), Fault: event.SyncFailed})
 	case "up", "down":
-		for c := range words.Children {
+		for c := range types.NumServices {
 			if c.String() == w[1] && w[0] == "up" {
-				return s.step(event.ChildUp{Child: c})
+				return s.step(event.ServiceUp{Service: c})
 			} else if c.String() == w[1] {
-				return s.step(event.ChildDown{Child: c})
+				return s.step(event.ServiceDown{Service: c})
 			}
 		}
 	case "reloaded":
-		return s.step(event.Reloaded{Failed: w[1] == "failed"})
+		return s.step(event.ConfigReloaded{Failed: w[1] == "failed"})
 	case "room":
-		return s.step(event.Room{Free: number(1)})
+		return s.step(event.DiskFree{Bytes: number(1)})
 	case "drain":
-		return s.step(event.Signal{What: event.Drain})
+		return s.step(event.Signal{Kind: event.Drain})
 	case "give_up":
-		return s.step(event.Signal{What: event.Abort})
+		return s.step(event.Signal{Kind: event.Abort})
 	case "accept":
-		return s.step(event.Signal{What: event.AcceptClock})
+		return s.step(event.Signal{Kind: event.AcceptClock})
 	case "after":
 		gone, err := time.ParseDuration(w[1])
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.now.Mono, s.now.Wall = s.now.Mono.Plus(gone), s.now.Wall.Plus(gone)
+		s.now.Mono, s.now.Wall = s.now.Mono.Add(gone), s.now.Wall.Add(gone)
 		return s.step(event.Tick{})
 	case "late": // time goes by, and no tick comes
 		gone, err := time.ParseDuration(w[1])
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.now.Mono, s.now.Wall = s.now.Mono.Plus(gone), s.now.Wall.Plus(gone)
+		s.now.Mono, s.now.Wall = s.now.Mono.Add(gone), s.now.Wall.Add(gone)
 		return ""
 	case "due":
 		due, any := s.node.Due()
@@ -306,16 +306,16 @@ func (s *stage) say(w []string) string {
 // *inv-1: a ref, of which it said nothing; ^8 by another key than the first.
 func (s *stage) request(w []string) *event.Request {
 	s.ticket++
-	r := &event.Request{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), Upto: s.index}
-	seen := words.LSN(0)
+	r := &event.Request{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), IndexedTo: s.index}
+	seen := types.LSN(0)
 	for last := w[len(w)-1]; strings.ContainsAny(last[:1], "<=^"); last = w[len(w)-1] {
-		switch n := words.LSN(s.number(strings.TrimLeft(last, "<=@^"))); last[0] {
+		switch n := types.LSN(s.number(strings.TrimLeft(last, "<=@^"))); last[0] {
 		case '<':
-			r.Upto = n
+			r.IndexedTo = n
 		case '=':
 			seen = n
 		case '^':
-			r.Caller = words.KeyID(n)
+			r.Caller = types.KeyID(n)
 		}
 		w = w[:len(w)-1]
 	}
@@ -330,31 +330,31 @@ func (s *stage) request(w []string) *event.Request {
 	}
 	r.Seal(nil)
 	if seen > 0 {
-		r.Seen = event.Seen{Asked: r.Asked, ID: words.NewTxID(9, words.Place{LSN: seen}), At: s.now.Wall}
+		r.Prior = event.PriorOutcome{Hash: r.Hash, ID: types.NewTxID(9, types.Position{LSN: seen}), At: s.now.Wall}
 	}
 	return r
 }
 
 // find reads what is looked up: find k, and behind it what the index said, as of a request.
-func (s *stage) find(w []string) *event.Find {
+func (s *stage) find(w []string) *event.FindOutcome {
 	s.ticket++
-	f := &event.Find{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), Upto: s.index}
+	f := &event.FindOutcome{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), IndexedTo: s.index}
 	f.Seal()
 	for _, said := range w[2:] {
-		lsn := words.LSN(s.number(strings.TrimLeft(said, "<=@^")))
+		lsn := types.LSN(s.number(strings.TrimLeft(said, "<=@^")))
 		switch said[0] {
 		case '<':
-			f.Upto = lsn
+			f.IndexedTo = lsn
 		case '^':
-			f.Caller = words.KeyID(lsn)
+			f.Caller = types.KeyID(lsn)
 		default:
-			f.Seen = event.Seen{ID: words.NewTxID(9, words.Place{LSN: lsn}), At: s.now.Wall}
+			f.Prior = event.PriorOutcome{ID: types.NewTxID(9, types.Position{LSN: lsn}), At: s.now.Wall}
 		}
 	}
 	return f
 }
 
-func name(text string) words.Name { return words.Name{Text: []byte(text)} }
+func name(text string) types.Name { return types.Name{Text: []byte(text)} }
 
 func (s *stage) number(text string) uint64 {
 	n, err := strconv.ParseUint(text, 10, 64)
@@ -368,14 +368,14 @@ func (s *stage) item(op string, w []string) (r event.Item) {
 	if last := w[len(w)-1]; last[0] == '*' {
 		r.Ref, w = name(last[1:]), w[:len(w)-1]
 	}
-	amount := func(i int) words.Amount { return words.Units(s.number(w[i])) }
-	nonce := func(i int) words.Nonce { return words.Nonce(s.number(w[i])) }
-	hold := func(text string) words.TxID {
-		var p words.Place
+	amount := func(i int) types.Amount { return types.MinorUnits(s.number(w[i])) }
+	nonce := func(i int) types.Nonce { return types.Nonce(s.number(w[i])) }
+	hold := func(text string) types.TxID {
+		var p types.Position
 		if _, err := fmt.Sscanf(text, "@%d.%d", &p.LSN, &p.Index); err != nil {
 			s.t.Fatal(err)
 		}
-		return words.NewTxID(9, p)
+		return types.NewTxID(9, p)
 	}
 	r.Asset = name("EUR/2")
 	switch op {
@@ -390,22 +390,22 @@ func (s *stage) item(op string, w []string) (r event.Item) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		r.Op, r.From, r.Amount, r.Nonce, r.Until = event.Hold, name(w[0]), amount(1), nonce(2), s.now.Wall.Plus(d)
+		r.Op, r.From, r.Amount, r.Nonce, r.ExpiresAt = event.Hold, name(w[0]), amount(1), nonce(2), s.now.Wall.Add(d)
 	case "capture":
 		r.Op, r.Hold, r.From, r.To, r.Amount = event.Capture, hold(w[0]), name(w[1]), name(w[2]), amount(3)
 	case "release":
 		r.Op, r.Hold, r.From = event.Release, hold(w[0]), name(w[1])
 	case "freeze":
-		r.Op, r.From, r.Asset = event.Freeze, name(w[0]), words.Name{}
+		r.Op, r.From, r.Asset = event.Freeze, name(w[0]), types.Name{}
 	case "unfreeze":
-		r.Op, r.From, r.Asset = event.Unfreeze, name(w[0]), words.Name{}
+		r.Op, r.From, r.Asset = event.Unfreeze, name(w[0]), types.Name{}
 	default:
 		s.t.Fatalf("no such operation: %s", op)
 	}
 	return r
 }
 
-func (s *stage) durable(upto words.LSN) event.Durable {
+func (s *stage) durable(upto types.LSN) event.Durable {
 	d := event.Durable{Upto: upto}
 	for len(s.sizes) > 0 && s.sizes[0].LSN <= upto {
 		d.Bytes += uint64(s.sizes[0].Len)
@@ -418,40 +418,40 @@ func (s *stage) status() string {
 	var st event.Status
 	s.node.Status(&st)
 	var why []string
-	for c := range st.Unmet.Each {
+	for c := range st.WaitingFor.Each {
 		why = append(why, "needs "+c.String())
 	}
-	for c := range st.Ailing.Each {
+	for c := range st.DegradedBy.Each {
 		why = append(why, "has "+c.String())
 	}
 	yes := map[bool]string{true: "yes", false: "no"}
 	said := fmt.Sprintf("%v: ready %s, for read %s, reads %s, writes %s %v\nfinished %d, refused %d, aborted %d", st.Phase, yes[st.Ready], yes[st.ForRead],
-		yes[st.Reads], yes[st.Writes], why, st.Report.Finished, st.Report.Refused, st.Report.Aborted)
-	if st.GaveUp > 0 {
-		said += fmt.Sprintf("; replies given up %d", st.GaveUp)
+		yes[st.Reads], yes[st.Writes], why, st.Report.Finished, st.Report.Rejected, st.Report.Aborted)
+	if st.AbortedReplies > 0 {
+		said += fmt.Sprintf("; replies given up %d", st.AbortedReplies)
 	}
 	return said
 }
 
-// TestStories plays every scene on a stage of its own.
-func TestStories(t *testing.T) {
+// TestTranscripts plays every scene on a stage of its own.
+func TestTranscripts(t *testing.T) {
 	scenes, err := filepath.Glob("testdata/*.story")
 	if err != nil || len(scenes) == 0 {
 		t.Fatal("no story", err)
 	}
 	for _, scene := range scenes {
 		t.Run(strings.TrimSuffix(filepath.Base(scene), ".story"), func(t *testing.T) {
-			story.Play(t, scene, newStage(t).say)
+			transcript.Play(t, scene, newStage(t).say)
 		})
 	}
 }
 
-// TestAStepEndsSoManyHolds: who asks something of an account of which more are over is told to
+// TestStepExpiresBoundedHolds: who asks something of an account of which more are over is told to
 // come again, when those are ended that one step may end.
-func TestAStepEndsSoManyHolds(t *testing.T) {
+func TestStepExpiresBoundedHolds(t *testing.T) {
 	s := newStage(t)
 	c := s.config
-	c.State.Idem.Keys, c.State.Idem.Share, c.State.Ledger.Holds, c.State.Ledger.TenantHolds = 64, 64, 64, 64
+	c.State.Idempotency.Keys, c.State.Idempotency.PerTenant, c.State.Ledger.Holds, c.State.Ledger.TenantHolds = 64, 64, 64, 64
 	s.enter(c, state.New(c.State, 1))
 	lsn := 2
 	play := func(want, line string, args ...any) {
@@ -469,13 +469,13 @@ func TestAStepEndsSoManyHolds(t *testing.T) {
 	}
 	s.say([]string{"ready"})
 	asks("moved", "issue k0 ann 100")
-	for n := range words.MaxLapse + 2 {
+	for n := range types.MaxExpiriesPerStep + 2 {
 		asks("held", "hold k%d ann 1 %d 300ms", n+1, n+1)
 	}
 	play("", "late 300ms")
-	over := strings.TrimSpace(strings.Repeat("lapsed ", words.MaxLapse))
+	over := strings.TrimSpace(strings.Repeat("lapsed ", types.MaxExpiriesPerStep))
 	ticket := s.ticket + 1
 	lsn++
-	play(fmt.Sprintf("frame @%d: %s\nreply %d after @0: busy\n", lsn, over, ticket), "transfer x ann bob 100 %d", words.MaxLapse+3)
-	asks("lapsed lapsed moved", "transfer x ann bob 100 %d", words.MaxLapse+3)
+	play(fmt.Sprintf("frame @%d: %s\nreply %d after @0: busy\n", lsn, over, ticket), "transfer x ann bob 100 %d", types.MaxExpiriesPerStep+3)
+	asks("lapsed lapsed moved", "transfer x ann bob 100 %d", types.MaxExpiriesPerStep+3)
 }

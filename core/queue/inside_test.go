@@ -3,30 +3,30 @@ package queue
 import (
 	"testing"
 
-	"macronode/ci/flip"
-	"macronode/core/words"
+	"macronode/ci/hashcoverage"
+	"macronode/core/types"
 )
 
 func TestHashForgetsNothing(t *testing.T) {
-	q := New[words.Tenant](2, Reject)
+	q := New[types.Tenant](2, Reject)
 	_ = q.Push(1)
 	_ = q.Push(2)
-	flip.Every(t, &q, func() words.Hash64 { return q.Mix(0) },
+	hashcoverage.Every(t, &q, func() types.Hash64 { return q.HashInto(0) },
 		"policy: of its making", "head: where in the ring; the order is hashed")
 }
 
 // TestCheckFinds: what Check names is found.
 func TestCheckFinds(t *testing.T) {
 	for _, c := range []struct {
-		spoil func(*Queue[words.Tenant])
+		spoil func(*Queue[types.Tenant])
 		want  string
 	}{
-		{func(q *Queue[words.Tenant]) { q.count = 3 }, "Q1: more held than the limit"},
-		{func(q *Queue[words.Tenant]) { q.count = -1 }, "Q1: more held than the limit"},
-		{func(q *Queue[words.Tenant]) { q.popped++ }, "Q2: an item is neither held nor counted"},
-		{func(q *Queue[words.Tenant]) { q.count = 0 }, "Q2: an item is neither held nor counted"},
+		{func(q *Queue[types.Tenant]) { q.count = 3 }, "Q1: more held than the limit"},
+		{func(q *Queue[types.Tenant]) { q.count = -1 }, "Q1: more held than the limit"},
+		{func(q *Queue[types.Tenant]) { q.popped++ }, "Q2: an item is neither held nor counted"},
+		{func(q *Queue[types.Tenant]) { q.count = 0 }, "Q2: an item is neither held nor counted"},
 	} {
-		q := New[words.Tenant](2, Reject)
+		q := New[types.Tenant](2, Reject)
 		_ = q.Push(1)
 		if err := q.Check(); err != nil {
 			t.Fatal(err)

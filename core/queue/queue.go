@@ -7,7 +7,7 @@ package queue
 import (
 	"errors"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // ErrFull says that the newest was refused; come back later.
@@ -26,10 +26,10 @@ const (
 	Coalesce
 )
 
-// An Item can be mixed, and holds no pointer.
-type Item interface {
+// An Hashable can be mixed, and holds no pointer.
+type Hashable interface {
 	comparable
-	Mix(h words.Hash64) words.Hash64
+	HashInto(h types.Hash64) types.Hash64
 }
 
 // Queue holds at most its limit.
@@ -38,7 +38,7 @@ type Item interface {
 //
 //	Q1  0 ≤ held ≤ limit
 //	Q2  pushed = popped + dropped + held: nothing is lost that is not counted
-type Queue[T Item] struct {
+type Queue[T Hashable] struct {
 	policy  Policy
 	ring    []T
 	head    int
@@ -49,8 +49,8 @@ type Queue[T Item] struct {
 }
 
 // New is a queue of at most limit items, limit ≥ 1.
-func New[T Item](limit int, policy Policy) Queue[T] {
-	words.Assert(limit > 0, "queue: no room at all")
+func New[T Hashable](limit int, policy Policy) Queue[T] {
+	types.Assert(limit > 0, "queue: no room at all")
 	return Queue[T]{policy: policy, ring: make([]T, limit)}
 }
 
@@ -82,13 +82,13 @@ func (q *Queue[T]) Push(x T) error {
 
 // At is the i-th oldest item.
 func (q *Queue[T]) At(i int) T {
-	words.Assert(i < q.count, "queue: no such item")
+	types.Assert(i < q.count, "queue: no such item")
 	return q.ring[q.at(i)]
 }
 
 // Set changes the i-th oldest item in its place.
 func (q *Queue[T]) Set(i int, x T) {
-	words.Assert(i < q.count, "queue: no such item")
+	types.Assert(i < q.count, "queue: no such item")
 	q.ring[q.at(i)] = x
 }
 
@@ -124,11 +124,11 @@ func (q *Queue[T]) at(i int) int {
 	return i
 }
 
-// Mix is h after what q holds, in order, and what it has counted.
-func (q *Queue[T]) Mix(h words.Hash64) words.Hash64 {
+// HashInto is h after what q holds, in order, and what it has counted.
+func (q *Queue[T]) HashInto(h types.Hash64) types.Hash64 {
 	h = h.Mix(uint64(q.count)).Mix(q.pushed).Mix(q.popped).Mix(q.dropped)
 	for i := range q.count {
-		h = q.ring[q.at(i)].Mix(h)
+		h = q.ring[q.at(i)].HashInto(h)
 	}
 	return h
 }

@@ -7,21 +7,21 @@ import (
 
 	"pgregory.net/rapid"
 
-	"macronode/ci/flip"
-	"macronode/ci/story"
+	"macronode/ci/hashcoverage"
+	"macronode/ci/transcript"
 	"macronode/core/queue"
-	"macronode/core/words"
+	"macronode/core/types"
 	twin "macronode/models/queue"
 )
 
 type item int
 
-func (i item) Mix(h words.Hash64) words.Hash64 { return h.Mix(uint64(i)) }
+func (i item) HashInto(h types.Hash64) types.Hash64 { return h.Mix(uint64(i)) }
 
 func TestStory(t *testing.T) {
 	policies := map[string]queue.Policy{"reject": queue.Reject, "drop-oldest": queue.DropOldest, "coalesce": queue.Coalesce}
 	var q queue.Queue[item]
-	story.Play(t, "testdata/policies", func(w []string) string {
+	transcript.Play(t, "testdata/policies", func(w []string) string {
 		number := func(i int) int { n, _ := strconv.Atoi(w[i]); return n }
 		var said string
 		switch w[0] {
@@ -84,8 +84,8 @@ func TestAgrees(t *testing.T) {
 			},
 			"copy": func(*rapid.T) { // the copy lives on, what was copied is spoilt
 				q.CopyTo(&spare)
-				if q.Mix(0) != spare.Mix(0) {
-					t.Fatalf("a copy has another hash: %s", flip.Apart(&q, &spare))
+				if q.HashInto(0) != spare.HashInto(0) {
+					t.Fatalf("a copy has another hash: %s", hashcoverage.Apart(&q, &spare))
 				}
 				for range limit {
 					q.Pop()
@@ -115,7 +115,7 @@ func agrees(t *rapid.T, q *queue.Queue[item], m *twin.Queue, limit int) {
 // TestHashTellsOrder: in another order, or with another past, it is another queue;
 // elsewhere in the ring it is the same.
 func TestHashTellsOrder(t *testing.T) {
-	hash := func(limit, turns int, items ...item) words.Hash64 {
+	hash := func(limit, turns int, items ...item) types.Hash64 {
 		q := queue.New[item](limit, queue.Reject)
 		for range turns {
 			_ = q.Push(0)
@@ -124,10 +124,10 @@ func TestHashTellsOrder(t *testing.T) {
 		for _, x := range items {
 			_ = q.Push(x)
 		}
-		return q.Mix(7)
+		return q.HashInto(7)
 	}
 	was := hash(3, 2, 1, 2)
-	for name, is := range map[string]words.Hash64{"order": hash(3, 2, 2, 1), "past": hash(3, 5, 1, 2), "length": hash(3, 2, 1)} {
+	for name, is := range map[string]types.Hash64{"order": hash(3, 2, 2, 1), "past": hash(3, 5, 1, 2), "length": hash(3, 2, 1)} {
 		if is == was {
 			t.Errorf("the %s is not in the hash", name)
 		}
@@ -146,7 +146,7 @@ func TestMisuse(t *testing.T) {
 	} {
 		func() {
 			defer func() {
-				if _, ok := recover().(words.Broken); !ok {
+				if _, ok := recover().(types.InvariantError); !ok {
 					t.Errorf("%s was let pass", name)
 				}
 			}()

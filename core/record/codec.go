@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // codec writes a record, or reads one: each layout is said once, for both ways.
@@ -18,137 +18,137 @@ type codec struct {
 
 func (c *codec) record(r *Record) {
 	switch r.Kind {
-	case Booted:
+	case Started:
 		u64(c, &r.Journal)
-		uvar(c, &r.Cut)
-		uvar(c, &r.Tail)
+		uvar(c, &r.CutBytes)
+		uvar(c, &r.TailFrames)
 	case Restored:
 		u64(c, &r.Journal)
 		uvar(c, &r.Upto)
 		c.bytes(r.Root[:])
-	case Forgot:
+	case KeysForgotten:
 		uvar(c, &r.Upto)
-	case Disowned:
-	case KeyMade:
-		c.key(c.grant(r))
-	case Granted:
+	case AllKeysRevoked:
+	case BootstrapKeyCreated:
+		c.key(c.apiKey(r))
+	case KeyCreated:
 		u64(c, &r.Caller)
-		c.key(c.grant(r))
-		c.cover(r.Grant)
-	case Revoked:
+		c.key(c.apiKey(r))
+		c.restriction(r.APIKey)
+	case KeyRevoked:
 		u64(c, &r.Caller)
 		u32(c, &r.Tenant)
-		u64(c, &c.grant(r).ID)
-	case Lapsed:
+		u64(c, &c.apiKey(r).ID)
+	case HoldExpired:
 		u32(c, &r.Tenant)
 		uvar(c, &r.Seq)
 		c.bytes(r.Hold[:])
-		c.amount(&r.HeldNow)
+		c.amount(&r.HeldBalance)
 	default:
-		c.asked(r)
-		c.keyed(r)
+		c.commandFields(r)
+		c.outcome(r)
 	}
 }
 
-// keyed are the outcomes of keys.
-func (c *codec) keyed(r *Record) {
+// outcome are the outcomes of keys.
+func (c *codec) outcome(r *Record) {
 	switch r.Kind {
-	case Moved:
-		c.moved(r)
-	case Refused:
-		c.refused(r)
+	case Posted:
+		c.posted(r)
+	case Rejected:
+		c.rejected(r)
 	case Batched:
 		c.batched(r)
-	case Held:
+	case HoldOpened:
 		c.parties(r)
 		uvar(c, &r.Nonce)
-		uvar(c, &r.Until)
-		c.bad = c.bad || r.Until < 0
+		uvar(c, &r.ExpiresAt)
+		c.bad = c.bad || r.ExpiresAt < 0
 		uvar(c, &r.Seq)
-		c.amount(&r.HeldNow)
-		c.more(r)
-	case Captured:
+		c.amount(&r.HeldBalance)
+		c.optionalFields(r)
+	case HoldCaptured:
 		c.bytes(r.Hold[:])
 		c.parties(r)
 		uvar(c, &r.Seq)
-		c.amount(&r.FromNow)
-		c.amount(&r.ToNow)
-		c.amount(&r.HeldNow)
-		c.amount(&r.Spent)
-		c.more(r)
-	case Released:
+		c.amount(&r.FromBalance)
+		c.amount(&r.ToBalance)
+		c.amount(&r.HeldBalance)
+		c.amount(&r.DebitedToday)
+		c.optionalFields(r)
+	case HoldReleased:
 		c.bytes(r.Hold[:])
 		c.parties(r)
 		uvar(c, &r.Seq)
-		c.amount(&r.HeldNow)
-		c.more(r)
-	case Frozen:
-		c.text(&r.From.Text, words.MaxAccount)
+		c.amount(&r.HeldBalance)
+		c.optionalFields(r)
+	case FreezeChanged:
+		c.text(&r.From.Text, types.MaxAccount)
 		uvar(c, &r.Seq)
-		c.more(r)
+		c.optionalFields(r)
 	default:
 		c.bad = true
 	}
 }
 
-func (c *codec) asked(r *Record) {
-	one(c, &r.Op)
+func (c *codec) commandFields(r *Record) {
+	u8(c, &r.Op)
 	u32(c, &r.Tenant)
 	u64(c, &r.Caller)
-	c.text(&r.Key.Text, words.MaxKey)
-	c.bytes(r.Asked[:])
-	c.bad = c.bad || !r.Kind.tells(r.Op)
+	c.text(&r.Key.Text, types.MaxKey)
+	c.bytes(r.Hash[:])
+	c.bad = c.bad || !r.Kind.mayRecord(r.Op)
 }
 
-func (c *codec) refused(r *Record) {
-	one(c, &r.Problem)
-	c.why(r)
+func (c *codec) rejected(r *Record) {
+	u8(c, &r.Problem)
+	c.problemFields(r)
 }
 
 // batched is done, and how many items follow; or refused as a whole, because of one.
 func (c *codec) batched(r *Record) {
-	c.truth(&r.Atomic)
+	c.boolean(&r.Atomic)
 	uvar(c, &r.Items)
-	if one(c, &r.Problem); r.Problem != event.None {
-		c.why(r)
-		c.bad = c.bad || !r.Atomic || r.Items >= words.MaxItems
+	if u8(c, &r.Problem); r.Problem != event.None {
+		c.problemFields(r)
+		c.bad = c.bad || !r.Atomic || r.Items >= types.MaxItems
 		return
 	}
-	c.bad = c.bad || r.Items == 0 || r.Items > words.MaxItems
+	c.bad = c.bad || r.Items == 0 || r.Items > types.MaxItems
 }
 
-// why is what a problem says beyond its kind.
-func (c *codec) why(r *Record) {
+// problemFields is what a problem says beyond its kind.
+func (c *codec) problemFields(r *Record) {
 	uvar(c, &r.Nonce)
 	if c.bad = c.bad || !r.Problem.Known(); r.Problem == event.RefUsed {
-		c.bytes(r.Used[:])
+		c.bytes(r.PriorRef[:])
 	}
 }
 
 func (c *codec) parties(r *Record) {
-	c.text(&r.From.Text, words.MaxAccount)
-	c.text(&r.To.Text, words.MaxAccount)
-	c.text(&r.Asset.Text, words.MaxAsset)
+	c.text(&r.From.Text, types.MaxAccount)
+	c.text(&r.To.Text, types.MaxAccount)
+	c.text(&r.Asset.Text, types.MaxAsset)
 	c.amount(&r.Amount)
 }
 
-func (c *codec) moved(r *Record) {
+func (c *codec) posted(r *Record) {
 	c.parties(r)
 	uvar(c, &r.Nonce)
 	uvar(c, &r.Seq)
-	c.amount(&r.FromNow)
-	c.amount(&r.ToNow)
-	c.amount(&r.Spent)
-	c.more(r)
+	c.amount(&r.FromBalance)
+	c.amount(&r.ToBalance)
+	c.amount(&r.DebitedToday)
+	c.optionalFields(r)
 }
 
-// grant is the key of r, which is apart because few records have one and it is large.
-func (c *codec) grant(r *Record) *event.Key {
-	if r.Grant == nil {
-		words.Assert(c.reading, "record: a key that nobody said")
-		r.Grant = new(event.Key)
+// apiKey is the key of r, which is apart because few records have one and it is large.
+func (c *codec) apiKey(r *Record) *event.Key {
+	if r.APIKey == nil {
+		types.Assert(c.reading, "record: a key that nobody said")
+		r.APIKey = new(event.Key)
 	}
-	return r.Grant
+	return r.APIKey
 }
 
 func (c *codec) key(k *event.Key) {
@@ -156,23 +156,23 @@ func (c *codec) key(k *event.Key) {
 	u32(c, &k.Tenant)
 	c.bytes(k.Hash[:])
 	uvar(c, &k.Scopes)
-	c.truth(&k.Boot)
+	c.boolean(&k.Bootstrap)
 	c.bad = c.bad || k.Scopes&^event.AllScopes != 0
 }
 
-// cover is what a key is for, beyond its scopes.
-func (c *codec) cover(k *event.Key) {
+// restriction is what a key is for, beyond its scopes.
+func (c *codec) restriction(k *event.Key) {
 	label, accounts, assets := []byte(k.Label.String()), []byte(k.Accounts.String()), []byte(k.Assets.String())
-	c.text(&label, words.MaxLabel)
-	c.text(&accounts, words.MaxPatterns)
-	c.text(&assets, words.MaxPatterns)
+	c.text(&label, types.MaxLabel)
+	c.text(&accounts, types.MaxPatterns)
+	c.text(&assets, types.MaxPatterns)
 	uvar(c, &k.Expires)
-	c.bad = c.bad || len(label) > 0 && words.CheckLabel(label) != nil
+	c.bad = c.bad || len(label) > 0 && types.CheckLabel(label) != nil
 	if c.reading && !c.bad {
 		var errs [2]error
-		k.Label = words.NewLabel(label)
-		k.Accounts, errs[0] = words.ParsePatterns(accounts)
-		k.Assets, errs[1] = words.ParsePatterns(assets)
+		k.Label = types.NewLabel(label)
+		k.Accounts, errs[0] = types.ParsePatterns(accounts)
+		k.Assets, errs[1] = types.ParsePatterns(assets)
 		c.bad = errs[0] != nil || errs[1] != nil
 	}
 }
@@ -197,7 +197,7 @@ func (c *codec) take(n int) []byte {
 	return p
 }
 
-func one[T ~uint8](c *codec, v *T) {
+func u8[T ~uint8](c *codec, v *T) {
 	if !c.reading {
 		c.b = append(c.b, byte(*v))
 	} else if p := c.take(1); p != nil {
@@ -205,12 +205,12 @@ func one[T ~uint8](c *codec, v *T) {
 	}
 }
 
-func (c *codec) truth(v *bool) {
+func (c *codec) boolean(v *bool) {
 	var b uint8
 	if *v {
 		b = 1
 	}
-	one(c, &b)
+	u8(c, &b)
 	*v, c.bad = b == 1, c.bad || b > 1
 }
 
@@ -258,9 +258,9 @@ func (c *codec) text(t *[]byte, most int) {
 	}
 }
 
-// more is what a money record may carry: bit 0 a memo, bit 1 a ref. The other bits are
+// optionalFields is what a money record may carry: bit 0 a memo, bit 1 a ref. The other bits are
 // for what comes one day.
-func (c *codec) more(r *Record) {
+func (c *codec) optionalFields(r *Record) {
 	const memo, ref = 1, 2
 	var has uint8
 	if len(r.Memo) > 0 {
@@ -269,20 +269,20 @@ func (c *codec) more(r *Record) {
 	if len(r.Ref.Text) > 0 {
 		has |= ref
 	}
-	one(c, &has)
+	u8(c, &has)
 	c.bad = c.bad || has > memo|ref
 	if has&memo != 0 {
-		c.text(&r.Memo, words.MaxMemo)
+		c.text(&r.Memo, types.MaxMemo)
 		c.bad = c.bad || len(r.Memo) == 0
 	}
 	if has&ref != 0 {
-		c.text(&r.Ref.Text, words.MaxKey)
+		c.text(&r.Ref.Text, types.MaxKey)
 		c.bad = c.bad || len(r.Ref.Text) == 0
 	}
 }
 
 // amount is a length and its little-endian bytes, the last not zero.
-func (c *codec) amount(a *words.Amount) {
+func (c *codec) amount(a *types.Amount) {
 	var raw [16]byte
 	if !c.reading {
 		binary.LittleEndian.PutUint64(raw[:], a.Lo)
@@ -295,12 +295,12 @@ func (c *codec) amount(a *words.Amount) {
 		return
 	}
 	var n uint8
-	if one(c, &n); n > 16 {
+	if u8(c, &n); n > 16 {
 		c.b, c.bad = nil, true
 		return
 	}
 	p := c.take(int(n))
 	copy(raw[:], p)
 	c.bad = c.bad || n > 0 && p != nil && p[n-1] == 0
-	*a = words.Amount{Hi: binary.LittleEndian.Uint64(raw[8:]), Lo: binary.LittleEndian.Uint64(raw[:])}
+	*a = types.Amount{Hi: binary.LittleEndian.Uint64(raw[8:]), Lo: binary.LittleEndian.Uint64(raw[:])}
 }

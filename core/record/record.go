@@ -14,7 +14,7 @@ import (
 
 	"macronode/core/digest"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Version is the first byte of every body.
@@ -27,45 +27,45 @@ var ErrFrame = errors.New("record: not a frame")
 type Kind uint8
 
 const (
-	Booted   Kind = iota + 1 // the node started
-	Moved                    // money moved
-	Refused                  // a refusal that its key will show again
-	Forgot                   // the keys of all frames ≤ Upto have left the window
-	KeyMade                  // an API key is known
-	Restored                 // from here on this is another journal: a backup was brought back
-	Batched                  // a batch was decided: its items' records follow in the frame
-	Held                     // a hold was opened; its place names it
-	Captured                 // some of a hold was paid, the rest let go
-	Released                 // a hold was let go
-	Lapsed                   // a hold's time was over
-	Frozen                   // an account was frozen, or no longer is
-	Granted                  // an API key is known, with all that it covers
-	Revoked                  // an API key is nobody's any more
-	Disowned                 // no API key of before is anybody's any more
-	kinds                    // how many there are, and one
+	Started             Kind = iota + 1 // the node started
+	Posted                              // money moved
+	Rejected                            // a refusal that its key will show again
+	KeysForgotten                       // the keys of all frames ≤ Upto have left the window
+	BootstrapKeyCreated                 // an API key is known
+	Restored                            // from here on this is another journal: a backup was brought back
+	Batched                             // a batch was decided: its items' records follow in the frame
+	HoldOpened                          // a hold was opened; its place names it
+	HoldCaptured                        // some of a hold was paid, the rest let go
+	HoldReleased                        // a hold was let go
+	HoldExpired                         // a hold's time was over
+	FreezeChanged                       // an account was frozen, or no longer is
+	KeyCreated                          // an API key is known, with all that it covers
+	KeyRevoked                          // an API key is nobody's any more
+	AllKeysRevoked                      // no API key of before is anybody's any more
+	numKinds                            // how many there are, and one
 )
 
 func (k Kind) String() string {
-	return [kinds]string{"", "booted", "moved", "refused", "forgot", "key_made", "restored",
+	return [numKinds]string{"", "booted", "moved", "refused", "forgot", "key_made", "restored",
 		"batched", "held", "captured", "released", "lapsed", "frozen", "granted", "revoked", "disowned"}[k]
 }
 
-// tells reports that a record of kind k may be what became of an o.
-func (k Kind) tells(o event.Op) bool {
+// mayRecord reports that a record of kind k may be what became of an o.
+func (k Kind) mayRecord(o event.Op) bool {
 	switch k {
-	case Moved:
+	case Posted:
 		return event.Issue <= o && o <= event.Burn
 	case Batched:
 		return o == event.Batch
-	case Held:
+	case HoldOpened:
 		return o == event.Hold
-	case Captured:
+	case HoldCaptured:
 		return o == event.Capture
-	case Released:
+	case HoldReleased:
 		return o == event.Release
-	case Frozen:
+	case FreezeChanged:
 		return o == event.Freeze || o == event.Unfreeze
-	case Refused:
+	case Rejected:
 		return o.Known() && o != event.Batch
 	default:
 		return false
@@ -78,54 +78,54 @@ func (k Kind) tells(o event.Op) bool {
 type Record struct {
 	Kind Kind
 
-	Journal words.JournalID // Booted, Restored: whose frames these are from here on
-	Cut     uint64          // Booted: bytes of a torn tail given up
-	Tail    uint32          // Booted: frames beyond the known durable one, made durable again
-	Upto    words.LSN       // Forgot; Restored: the last frame of the old journal
-	Root    words.Root      // Restored: the chain's value there
-	Grant   *event.Key      // KeyMade, Granted; Revoked: its ID alone
+	Journal    types.JournalID // Booted, Restored: whose frames these are from here on
+	CutBytes   uint64          // Booted: bytes of a torn tail given up
+	TailFrames uint32          // Booted: frames beyond the known durable one, made durable again
+	Upto       types.LSN       // Forgot; Restored: the last frame of the old journal
+	Root       types.Root      // Restored: the chain's value there
+	APIKey     *event.Key      // KeyMade, Granted; Revoked: its ID alone
 
 	// What was asked, by whom, under which key: of a batch's items, the batch's.
-	Op      event.Op
-	Tenant  words.Tenant // Lapsed as well
-	Caller  words.KeyID  // Granted, Revoked as well; 0: the node itself
-	Key     words.Name
-	Asked   words.Asked
-	Problem event.Problem // Refused; Batched: why nothing of it was done
-	Nonce   words.Nonce   // used, 0 where none is. Refused, Batched: the expected one
-	Used    words.TxID    // Refused, Batched: who has the ref
-	Items   uint16        // Batched: how many follow; of a problem, whose it is
-	Atomic  bool          // Batched
+	Op       event.Op
+	Tenant   types.Tenant // Lapsed as well
+	Caller   types.KeyID  // Granted, Revoked as well; 0: the node itself
+	Key      types.Name
+	Hash     types.RequestHash
+	Problem  event.Problem // Refused; Batched: why nothing of it was done
+	Nonce    types.Nonce   // used, 0 where none is. Refused, Batched: the expected one
+	PriorRef types.TxID    // Refused, Batched: who has the ref
+	Items    uint16        // Batched: how many follow; of a problem, whose it is
+	Atomic   bool          // Batched
 
-	From    words.Name // of a hold, whose it is; empty for an issue
-	To      words.Name // empty for a burn; of a hold, the beneficiary, if there is one
-	Asset   words.Name
-	Amount  words.Amount // Released: of the hold
-	Seq     words.Seq
-	FromNow words.Amount // what From has after; for an issue, all that was ever issued
-	ToNow   words.Amount // what To has after; for a burn, all that was ever burned
-	Spent   words.Amount // what From sent (or the tenant issued) of Asset this UTC day, after
-	HeldNow words.Amount // Held, Captured, Released, Lapsed: what of From's Asset is held after
-	Until   words.Time   // Held
-	Hold    words.TxID   // Captured, Released, Lapsed
-	Ref     words.Name
-	Memo    []byte // Frozen: the reason
+	From         types.Name // of a hold, whose it is; empty for an issue
+	To           types.Name // empty for a burn; of a hold, the beneficiary, if there is one
+	Asset        types.Name
+	Amount       types.Amount // Released: of the hold
+	Seq          types.Seq
+	FromBalance  types.Amount // what From has after; for an issue, all that was ever issued
+	ToBalance    types.Amount // what To has after; for a burn, all that was ever burned
+	DebitedToday types.Amount // what From sent (or the tenant issued) of Asset this UTC day, after
+	HeldBalance  types.Amount // Held, Captured, Released, Lapsed: what of From's Asset is held after
+	ExpiresAt    types.Time   // Held
+	Hold         types.TxID   // Captured, Released, Lapsed
+	Ref          types.Name
+	Memo         []byte // Frozen: the reason
 }
 
-// Keyed reports that r is the outcome of an idempotency key, or of a batch's item.
-func (r *Record) Keyed() bool {
+// IsOutcome reports that r is the outcome of an idempotency key, or of a batch's item.
+func (r *Record) IsOutcome() bool {
 	switch r.Kind {
-	case Moved, Refused, Batched, Held, Captured, Released, Frozen:
+	case Posted, Rejected, Batched, HoldOpened, HoldCaptured, HoldReleased, FreezeChanged:
 		return true
 	default:
 		return false
 	}
 }
 
-// Counted reports that r has a place among its tenant's movements.
-func (r *Record) Counted() bool {
+// IsMovement reports that r has a place among its tenant's movements.
+func (r *Record) IsMovement() bool {
 	switch r.Kind {
-	case Moved, Held, Captured, Released, Lapsed, Frozen:
+	case Posted, HoldOpened, HoldCaptured, HoldReleased, HoldExpired, FreezeChanged:
 		return true
 	default:
 		return false
@@ -134,28 +134,28 @@ func (r *Record) Counted() bool {
 
 // Sealed is a frame in its place in the chain. Nobody writes to its Body.
 type Sealed struct {
-	Journal    words.JournalID
-	LSN        words.LSN
+	Journal    types.JournalID
+	LSN        types.LSN
 	Body       []byte
-	Prev, Root words.Root
+	Prev, Root types.Root
 }
 
-// A Head is what a frame says of itself.
-type Head struct {
-	LSN   words.LSN
-	At    words.Time
+// A Header is what a frame says of itself.
+type Header struct {
+	LSN   types.LSN
+	At    types.Time
 	Count uint16
 }
 
 const (
-	headSize   = 1 + 2 + 8 + 8
+	headerSize = 1 + 2 + 8 + 8
 	prefixSize = 1 + 2 // of a record
 )
 
 // Begin starts a frame without records. Like Add, it writes nothing that Open and
 // Next would refuse: a journal must not be poisoned by what it was given.
-func Begin(to []byte, lsn words.LSN, at words.Time) []byte {
-	words.Assert(0 < lsn && lsn <= words.MaxLSN && at >= 0, "record: a frame that could not be read back")
+func Begin(to []byte, lsn types.LSN, at types.Time) []byte {
+	types.Assert(0 < lsn && lsn <= types.MaxLSN && at >= 0, "record: a frame that could not be read back")
 	to = append(to, Version, 0, 0)
 	to = binary.LittleEndian.AppendUint64(to, uint64(lsn))
 	return binary.LittleEndian.AppendUint64(to, uint64(at))
@@ -166,13 +166,13 @@ func Begin(to []byte, lsn words.LSN, at words.Time) []byte {
 func Add(to []byte, off uint32, r *Record) (grown []byte, index uint16) {
 	count := to[off+1 : off+3]
 	index = binary.LittleEndian.Uint16(count)
-	words.Assert(index < words.MaxRecords, "record: more than a frame takes")
+	types.Assert(index < types.MaxRecords, "record: more than a frame takes")
 	binary.LittleEndian.PutUint16(count, index+1)
 	at := len(to)
 	c := codec{b: append(to, byte(r.Kind), 0, 0)}
 	c.record(r)
 	size := len(c.b) - at - prefixSize
-	words.Assert(!c.bad && size <= words.MaxRecord, "record: one that could not be read back")
+	types.Assert(!c.bad && size <= types.MaxRecord, "record: one that could not be read back")
 	binary.LittleEndian.PutUint16(c.b[at+1:], uint16(size))
 	return c.b, index
 }
@@ -180,36 +180,36 @@ func Add(to []byte, off uint32, r *Record) (grown []byte, index uint16) {
 // Count is how many records the frame that starts at off has; Cut makes it that many,
 // when those behind have been taken away.
 func Count(arena []byte, off uint32) uint16 { return binary.LittleEndian.Uint16(arena[off+1:]) }
-func Cut(arena []byte, off uint32, records uint16) {
+func Truncate(arena []byte, off uint32, records uint16) {
 	binary.LittleEndian.PutUint16(arena[off+1:], records)
 }
 
 // Open reads the head of a body and returns its records, still as bytes.
-func Open(body []byte) (h Head, rest []byte, err error) {
-	if len(body) < headSize || len(body) > words.MaxFrame || body[0] != Version {
-		return Head{}, nil, ErrFrame
+func Open(body []byte) (h Header, rest []byte, err error) {
+	if len(body) < headerSize || len(body) > types.MaxFrame || body[0] != Version {
+		return Header{}, nil, ErrFrame
 	}
 	h.Count = binary.LittleEndian.Uint16(body[1:])
-	h.LSN = words.LSN(binary.LittleEndian.Uint64(body[3:]))
-	h.At = words.Time(binary.LittleEndian.Uint64(body[11:]))
-	if h.Count > words.MaxRecords || h.LSN == 0 || h.LSN > words.MaxLSN || h.At < 0 {
-		return Head{}, nil, ErrFrame
+	h.LSN = types.LSN(binary.LittleEndian.Uint64(body[3:]))
+	h.At = types.Time(binary.LittleEndian.Uint64(body[11:]))
+	if h.Count > types.MaxRecords || h.LSN == 0 || h.LSN > types.MaxLSN || h.At < 0 {
+		return Header{}, nil, ErrFrame
 	}
-	return h, body[headSize:], nil
+	return h, body[headerSize:], nil
 }
 
-// Whole is Open of a body that is a frame to its last byte: Next will not fail on it.
-func Whole(body []byte) (h Head, rest []byte, err error) {
+// OpenWhole is Open of a body that is a frame to its last byte: Next will not fail on it.
+func OpenWhole(body []byte) (h Header, rest []byte, err error) {
 	h, rest, err = Open(body)
 	var r Record
 	left := rest
 	for range h.Count {
 		if left, err = Next(left, &r); err != nil {
-			return Head{}, nil, err
+			return Header{}, nil, err
 		}
 	}
 	if len(left) > 0 {
-		return Head{}, nil, ErrFrame
+		return Header{}, nil, ErrFrame
 	}
 	return h, rest, err
 }
@@ -221,7 +221,7 @@ func Next(from []byte, r *Record) ([]byte, error) {
 		return nil, ErrFrame
 	}
 	size := int(binary.LittleEndian.Uint16(from[1:]))
-	if size > words.MaxRecord || prefixSize+size > len(from) {
+	if size > types.MaxRecord || prefixSize+size > len(from) {
 		return nil, ErrFrame
 	}
 	*r = Record{Kind: Kind(from[0])}
@@ -234,7 +234,7 @@ func Next(from []byte, r *Record) ([]byte, error) {
 }
 
 // Seek returns what stands in a body from the record with an index on.
-func Seek(body []byte, index uint16) (h Head, rest []byte, err error) {
+func Seek(body []byte, index uint16) (h Header, rest []byte, err error) {
 	h, rest, err = Open(body)
 	if err != nil || index >= h.Count {
 		return h, nil, ErrFrame
@@ -253,7 +253,7 @@ func Seek(body []byte, index uint16) (h Head, rest []byte, err error) {
 }
 
 // Read finds the record with an index in a body.
-func Read(body []byte, index uint16, r *Record) (h Head, err error) {
+func Read(body []byte, index uint16, r *Record) (h Header, err error) {
 	h, rest, err := Seek(body, index)
 	if err == nil {
 		_, err = Next(rest, r)
@@ -263,10 +263,10 @@ func Read(body []byte, index uint16, r *Record) (h Head, err error) {
 
 // Identify computes the digests of r's names, for those who apply it.
 func (r *Record) Identify() {
-	if !r.Keyed() {
+	if !r.IsOutcome() {
 		return
 	}
-	for _, n := range [...]*words.Name{&r.Key, &r.From, &r.To, &r.Asset, &r.Ref} {
+	for _, n := range [...]*types.Name{&r.Key, &r.From, &r.To, &r.Asset, &r.Ref} {
 		if len(n.Text) > 0 {
 			n.ID = digest.Name(n.Text)
 		}

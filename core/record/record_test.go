@@ -11,81 +11,81 @@ import (
 
 	"macronode/core/digest"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // anyRecord draws what the journal may be given.
 func anyRecord() *rapid.Generator[Record] {
-	amount := rapid.Custom(func(t *rapid.T) words.Amount {
-		return words.Amount{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}
+	amount := rapid.Custom(func(t *rapid.T) types.Amount {
+		return types.Amount{Hi: rapid.Uint64().Draw(t, "hi"), Lo: rapid.Uint64().Draw(t, "lo")}
 	})
 	return rapid.Custom(func(t *rapid.T) Record {
-		name := func(what string, most int) words.Name {
-			return words.Name{Text: rapid.SliceOfN(rapid.Byte(), 0, most).Draw(t, what)}
+		name := func(what string, most int) types.Name {
+			return types.Name{Text: rapid.SliceOfN(rapid.Byte(), 0, most).Draw(t, what)}
 		}
-		k := Kind(rapid.Uint8Range(1, uint8(kinds)-1).Draw(t, "kind"))
+		k := Kind(rapid.Uint8Range(1, uint8(numKinds)-1).Draw(t, "kind"))
 		r := Record{Kind: k}
 		switch k {
-		case Booted:
-			r.Journal, r.Cut = words.JournalID(rapid.Uint64().Draw(t, "journal")), rapid.Uint64().Draw(t, "cut")
-			r.Tail = rapid.Uint32().Draw(t, "tail")
+		case Started:
+			r.Journal, r.CutBytes = types.JournalID(rapid.Uint64().Draw(t, "journal")), rapid.Uint64().Draw(t, "cut")
+			r.TailFrames = rapid.Uint32().Draw(t, "tail")
 		case Restored:
-			r.Journal, r.Upto = words.JournalID(rapid.Uint64().Draw(t, "journal")), words.LSN(rapid.Uint64().Draw(t, "upto"))
+			r.Journal, r.Upto = types.JournalID(rapid.Uint64().Draw(t, "journal")), types.LSN(rapid.Uint64().Draw(t, "upto"))
 			copy(r.Root[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "root"))
-		case Forgot:
-			r.Upto = words.LSN(rapid.Uint64().Draw(t, "upto"))
-		case KeyMade:
-			r.Grant = &event.Key{ID: words.KeyID(rapid.Uint64().Draw(t, "id")), Tenant: words.Tenant(rapid.Uint32().Draw(t, "tenant")),
-				Scopes: event.Scopes(rapid.Uint16Range(0, uint16(event.AllScopes)).Draw(t, "scopes")), Boot: rapid.Bool().Draw(t, "boot")}
-			copy(r.Grant.Hash[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash"))
-		case Granted:
-			r.Caller, r.Grant = words.KeyID(rapid.Uint64().Draw(t, "caller")), anyKey(t)
-		case Revoked:
-			r.Caller, r.Tenant = words.KeyID(rapid.Uint64().Draw(t, "caller")), words.Tenant(rapid.Uint32().Draw(t, "tenant"))
-			r.Grant = &event.Key{ID: words.KeyID(rapid.Uint64().Draw(t, "id"))}
-		case Lapsed:
-			r.Tenant, r.Seq = words.Tenant(rapid.Uint32().Draw(t, "tenant")), words.Seq(rapid.Uint64().Draw(t, "seq"))
-			r.Hold, r.HeldNow = anyTxID(t), amount.Draw(t, "held now")
-		case Disowned:
+		case KeysForgotten:
+			r.Upto = types.LSN(rapid.Uint64().Draw(t, "upto"))
+		case BootstrapKeyCreated:
+			r.APIKey = &event.Key{ID: types.KeyID(rapid.Uint64().Draw(t, "id")), Tenant: types.Tenant(rapid.Uint32().Draw(t, "tenant")),
+				Scopes: event.Scopes(rapid.Uint16Range(0, uint16(event.AllScopes)).Draw(t, "scopes")), Bootstrap: rapid.Bool().Draw(t, "boot")}
+			copy(r.APIKey.Hash[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash"))
+		case KeyCreated:
+			r.Caller, r.APIKey = types.KeyID(rapid.Uint64().Draw(t, "caller")), anyKey(t)
+		case KeyRevoked:
+			r.Caller, r.Tenant = types.KeyID(rapid.Uint64().Draw(t, "caller")), types.Tenant(rapid.Uint32().Draw(t, "tenant"))
+			r.APIKey = &event.Key{ID: types.KeyID(rapid.Uint64().Draw(t, "id"))}
+		case HoldExpired:
+			r.Tenant, r.Seq = types.Tenant(rapid.Uint32().Draw(t, "tenant")), types.Seq(rapid.Uint64().Draw(t, "seq"))
+			r.Hold, r.HeldBalance = anyTxID(t), amount.Draw(t, "held now")
+		case AllKeysRevoked:
 		default:
 			r.Op = rapid.SampledFrom(of(k)).Draw(t, "op")
-			r.Tenant, r.Caller = words.Tenant(rapid.Uint32().Draw(t, "tenant")), words.KeyID(rapid.Uint64().Draw(t, "caller"))
-			r.Key = name("key", words.MaxKey)
-			copy(r.Asked[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "asked"))
+			r.Tenant, r.Caller = types.Tenant(rapid.Uint32().Draw(t, "tenant")), types.KeyID(rapid.Uint64().Draw(t, "caller"))
+			r.Key = name("key", types.MaxKey)
+			copy(r.Hash[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "asked"))
 		}
-		if r.Counted() && k != Lapsed {
-			r.From, r.Seq = name("from", words.MaxAccount), words.Seq(rapid.Uint64().Draw(t, "seq"))
-			r.Ref, r.Memo = name("ref", words.MaxKey), name("memo", words.MaxMemo).Text
-		}
-		switch k {
-		case Moved, Held, Captured, Released:
-			r.To, r.Asset, r.Amount = name("to", words.MaxAccount), name("asset", words.MaxAsset), amount.Draw(t, "amount")
+		if r.IsMovement() && k != HoldExpired {
+			r.From, r.Seq = name("from", types.MaxAccount), types.Seq(rapid.Uint64().Draw(t, "seq"))
+			r.Ref, r.Memo = name("ref", types.MaxKey), name("memo", types.MaxMemo).Text
 		}
 		switch k {
-		case Moved, Held, Refused:
-			r.Nonce = words.Nonce(rapid.Uint64().Draw(t, "nonce"))
+		case Posted, HoldOpened, HoldCaptured, HoldReleased:
+			r.To, r.Asset, r.Amount = name("to", types.MaxAccount), name("asset", types.MaxAsset), amount.Draw(t, "amount")
 		}
 		switch k {
-		case Moved, Captured:
-			r.FromNow, r.ToNow, r.Spent = amount.Draw(t, "from now"), amount.Draw(t, "to now"), amount.Draw(t, "spent")
+		case Posted, HoldOpened, Rejected:
+			r.Nonce = types.Nonce(rapid.Uint64().Draw(t, "nonce"))
 		}
 		switch k {
-		case Held, Captured, Released:
-			r.HeldNow = amount.Draw(t, "held now")
+		case Posted, HoldCaptured:
+			r.FromBalance, r.ToBalance, r.DebitedToday = amount.Draw(t, "from now"), amount.Draw(t, "to now"), amount.Draw(t, "spent")
 		}
 		switch k {
-		case Captured, Released:
+		case HoldOpened, HoldCaptured, HoldReleased:
+			r.HeldBalance = amount.Draw(t, "held now")
+		}
+		switch k {
+		case HoldCaptured, HoldReleased:
 			r.Hold = anyTxID(t)
-		case Held:
-			r.Until = words.Time(rapid.Int64Min(0).Draw(t, "until"))
-		case Refused:
+		case HoldOpened:
+			r.ExpiresAt = types.Time(rapid.Int64Min(0).Draw(t, "until"))
+		case Rejected:
 			anyProblem(t, &r)
 		case Batched:
 			r.Atomic = rapid.Bool().Draw(t, "atomic")
-			r.Items = rapid.Uint16Range(1, words.MaxItems).Draw(t, "items")
+			r.Items = rapid.Uint16Range(1, types.MaxItems).Draw(t, "items")
 			if r.Atomic && rapid.Bool().Draw(t, "refused") {
 				r.Items--
-				r.Nonce = words.Nonce(rapid.Uint64().Draw(t, "nonce"))
+				r.Nonce = types.Nonce(rapid.Uint64().Draw(t, "nonce"))
 				anyProblem(t, &r)
 			}
 		}
@@ -96,26 +96,26 @@ func anyRecord() *rapid.Generator[Record] {
 // of are the operations that a record of a kind may tell of.
 func of(k Kind) []event.Op {
 	switch k {
-	case Moved:
+	case Posted:
 		return []event.Op{event.Issue, event.Transfer, event.Burn}
-	case Held:
+	case HoldOpened:
 		return []event.Op{event.Hold}
-	case Captured:
+	case HoldCaptured:
 		return []event.Op{event.Capture}
-	case Released:
+	case HoldReleased:
 		return []event.Op{event.Release}
-	case Frozen:
+	case FreezeChanged:
 		return []event.Op{event.Freeze, event.Unfreeze}
 	case Batched:
 		return []event.Op{event.Batch}
-	case Refused:
+	case Rejected:
 		return []event.Op{event.Issue, event.Transfer, event.Burn, event.Hold, event.Capture, event.Release, event.Freeze, event.Unfreeze}
 	default:
 		return nil
 	}
 }
 
-func anyTxID(t *rapid.T) (id words.TxID) {
+func anyTxID(t *rapid.T) (id types.TxID) {
 	copy(id[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "txid"))
 	return id
 }
@@ -123,19 +123,19 @@ func anyTxID(t *rapid.T) (id words.TxID) {
 func anyProblem(t *rapid.T, r *Record) {
 	r.Problem = event.Problem(rapid.Uint8Range(1, uint8(event.NotBeneficiary)).Draw(t, "problem"))
 	if r.Problem == event.RefUsed {
-		r.Used = anyTxID(t)
+		r.PriorRef = anyTxID(t)
 	}
 }
 
 func anyKey(t *rapid.T) *event.Key {
 	patterns := func(what string) string {
 		return rapid.StringMatching(`([a-zA-Z0-9:/_-]{1,40}\*?|\*)(,[a-zA-Z0-9:/_-]{1,40}\*?|,\*){0,5}|`).Filter(func(s string) bool {
-			return len(s) <= words.MaxPatterns
+			return len(s) <= types.MaxPatterns
 		}).Draw(t, what)
 	}
-	k := event.Key{ID: words.KeyID(rapid.Uint64().Draw(t, "id")), Tenant: words.Tenant(rapid.Uint32().Draw(t, "tenant")),
-		Scopes: event.Scopes(rapid.Uint16Range(0, uint16(event.AllScopes)).Draw(t, "scopes")), Boot: rapid.Bool().Draw(t, "boot"),
-		Expires: words.Time(rapid.Int64().Draw(t, "expires"))}
+	k := event.Key{ID: types.KeyID(rapid.Uint64().Draw(t, "id")), Tenant: types.Tenant(rapid.Uint32().Draw(t, "tenant")),
+		Scopes: event.Scopes(rapid.Uint16Range(0, uint16(event.AllScopes)).Draw(t, "scopes")), Bootstrap: rapid.Bool().Draw(t, "boot"),
+		Expires: types.Time(rapid.Int64().Draw(t, "expires"))}
 	copy(k.Hash[:], rapid.SliceOfN(rapid.Byte(), 32, 32).Draw(t, "hash"))
 	return cover(k, rapid.StringMatching(`[a-zA-Z0-9_:.-]{0,64}`).Draw(t, "label"), patterns("accounts"), patterns("assets"))
 }
@@ -145,8 +145,8 @@ func anyKey(t *rapid.T) *event.Key {
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := rapid.SliceOfN(rapid.Byte(), 0, 8).Draw(t, "before")
-		lsn := words.LSN(rapid.Uint64Range(1, words.MaxLSN).Draw(t, "lsn"))
-		at := words.Time(rapid.Int64Min(0).Draw(t, "at"))
+		lsn := types.LSN(rapid.Uint64Range(1, types.MaxLSN).Draw(t, "lsn"))
+		at := types.Time(rapid.Int64Min(0).Draw(t, "at"))
 		var in []Record
 		for range rapid.IntRange(0, 6).Draw(t, "count") {
 			in = append(in, anyRecord().Draw(t, "record"))
@@ -165,7 +165,7 @@ func TestRoundTrip(t *testing.T) {
 		body := arena[off:]
 
 		h, rest, err := Open(body)
-		if err != nil || (h != Head{LSN: lsn, At: at, Count: uint16(len(in))}) {
+		if err != nil || (h != Header{LSN: lsn, At: at, Count: uint16(len(in))}) {
 			t.Fatalf("head %+v, %v", h, err)
 		}
 		walked, found := goldens()[6].rec, goldens()[6].rec // nothing is left of what was read before
@@ -247,11 +247,11 @@ func TestCutBack(t *testing.T) {
 		kept, count := bytes.Clone(arena), Count(arena, off)
 		add(3)
 		arena = arena[:len(kept)]
-		Cut(arena, off, count)
+		Truncate(arena, off, count)
 		if !bytes.Equal(arena, kept) || Count(arena, off) != count {
 			t.Fatalf("%d records are\n%x, were\n%x", count, arena, kept)
 		}
-		if h, _, err := Whole(arena[off:]); err != nil || h.Count != count {
+		if h, _, err := OpenWhole(arena[off:]); err != nil || h.Count != count {
 			t.Fatalf("%+v, %v", h, err)
 		}
 	})
@@ -265,7 +265,7 @@ func TestSeek(t *testing.T) {
 	}
 	for i := range goldens() {
 		h, rest, err := Seek(body, uint16(i))
-		if err != nil || (h != Head{LSN: 5, At: 6, Count: uint16(len(goldens()))}) {
+		if err != nil || (h != Header{LSN: 5, At: 6, Count: uint16(len(goldens()))}) {
 			t.Fatalf("record %d: %+v, %v", i, h, err)
 		}
 		for _, g := range goldens()[i:] {
@@ -299,18 +299,18 @@ func TestCut(t *testing.T) {
 func TestLongest(t *testing.T) {
 	for _, g := range goldens() {
 		body := Begin(nil, 1, 0)
-		for range words.MaxRecords {
+		for range types.MaxRecords {
 			body, _ = Add(body, 0, &g.rec)
 		}
-		if len(body) > words.MaxFrame {
-			t.Errorf("%d times %s are %d bytes", words.MaxRecords, g.name, len(body))
+		if len(body) > types.MaxFrame {
+			t.Errorf("%d times %s are %d bytes", types.MaxRecords, g.name, len(body))
 		}
 		if written, err := again(body); err != nil || !bytes.Equal(written, body) {
-			t.Errorf("%d times %s: %v", words.MaxRecords, g.name, err)
+			t.Errorf("%d times %s: %v", types.MaxRecords, g.name, err)
 		}
 		var last Record
-		if _, err := Read(body, words.MaxRecords-1, &last); err != nil || !equal(&last, &g.rec) {
-			t.Errorf("the last of %d times %s: %+v, %v", words.MaxRecords, g.name, last, err)
+		if _, err := Read(body, types.MaxRecords-1, &last); err != nil || !equal(&last, &g.rec) {
+			t.Errorf("the last of %d times %s: %+v, %v", types.MaxRecords, g.name, last, err)
 		}
 		if broken(func() { Add(body, 0, &g.rec) }) == "" {
 			t.Errorf("%s fits once more", g.name)
@@ -320,15 +320,15 @@ func TestLongest(t *testing.T) {
 
 // TestReadSkips: what stands before a record is skipped by its length, whatever it says.
 func TestReadSkips(t *testing.T) {
-	want := Record{Kind: Forgot, Upto: 9}
+	want := Record{Kind: KeysForgotten, Upto: 9}
 	body := Begin(nil, 1, 0)
 	for range 3 {
 		body, _ = Add(body, 0, &want)
 	}
-	more := append(bytes.Clone(body), body[headSize:]...) // three more than the head says
-	for i := range 2 * (prefixSize + 1) {                 // all of the first two but their lengths
+	more := append(bytes.Clone(body), body[headerSize:]...) // three more than the head says
+	for i := range 2 * (prefixSize + 1) {                   // all of the first two but their lengths
 		if at := i % (prefixSize + 1); at == 0 || at == prefixSize {
-			body[headSize+i] = 0xee
+			body[headerSize+i] = 0xee
 		}
 	}
 	var r Record
@@ -342,14 +342,14 @@ func TestReadSkips(t *testing.T) {
 		{0, body}, // of no kind
 		{3, more},
 		{1<<16 - 1, body},
-		{2, body[:headSize+2*(prefixSize+1)+1]},
+		{2, body[:headerSize+2*(prefixSize+1)+1]},
 		{0, nil},
 	} {
 		if _, err := Read(c.body, c.index, &r); !errors.Is(err, ErrFrame) {
 			t.Errorf("record %d of %d bytes: %v", c.index, len(c.body), err)
 		}
 	}
-	body[headSize+1] = 0xff // the first record is longer than all
+	body[headerSize+1] = 0xff // the first record is longer than all
 	if _, err := Read(body, 2, &r); !errors.Is(err, ErrFrame) {
 		t.Errorf("behind a record that never ends: %v", err)
 	}
@@ -358,12 +358,12 @@ func TestReadSkips(t *testing.T) {
 // TestKeyedAndCounted: who has an answer, and who takes a tenant's next place.
 func TestKeyedAndCounted(t *testing.T) {
 	for k, want := range map[Kind][2]bool{
-		Booted: {}, Forgot: {}, KeyMade: {}, Restored: {}, Granted: {}, Revoked: {}, Disowned: {},
-		Moved: {true, true}, Held: {true, true}, Captured: {true, true}, Released: {true, true}, Frozen: {true, true},
-		Refused: {true, false}, Batched: {true, false}, Lapsed: {false, true},
+		Started: {}, KeysForgotten: {}, BootstrapKeyCreated: {}, Restored: {}, KeyCreated: {}, KeyRevoked: {}, AllKeysRevoked: {},
+		Posted: {true, true}, HoldOpened: {true, true}, HoldCaptured: {true, true}, HoldReleased: {true, true}, FreezeChanged: {true, true},
+		Rejected: {true, false}, Batched: {true, false}, HoldExpired: {false, true},
 	} {
 		r := Record{Kind: k}
-		if got := [2]bool{r.Keyed(), r.Counted()}; got != want {
+		if got := [2]bool{r.IsOutcome(), r.IsMovement()}; got != want {
 			t.Errorf("%v: keyed and counted %v, want %v", k, got, want)
 		}
 	}
@@ -377,8 +377,8 @@ func TestIdentify(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Identify()
-		for _, n := range []words.Name{r.Key, r.From, r.To, r.Asset, r.Ref} {
-			if want := digest.Name(n.Text); len(n.Text) > 0 && n.ID != want || len(n.Text) == 0 && n.ID != (words.ID{}) {
+		for _, n := range []types.Name{r.Key, r.From, r.To, r.Asset, r.Ref} {
+			if want := digest.Name(n.Text); len(n.Text) > 0 && n.ID != want || len(n.Text) == 0 && n.ID != (types.NameHash{}) {
 				t.Errorf("%s: %q is %x", g.name, n.Text, n.ID)
 			}
 		}
@@ -389,10 +389,10 @@ func TestIdentify(t *testing.T) {
 // key is: there is one in a million records, and it is kept.
 func TestNothingIsAllocated(t *testing.T) {
 	for i, g := range goldens() {
-		if g.rec.Grant != nil {
+		if g.rec.APIKey != nil {
 			continue
 		}
-		body, room := g.frame(i), make([]byte, 0, 2*words.MaxRecord)
+		body, room := g.frame(i), make([]byte, 0, 2*types.MaxRecord)
 		var r Record
 		n := testing.AllocsPerRun(1000, func() {
 			if _, err := Read(body, 0, &r); err != nil {
@@ -410,7 +410,7 @@ func TestNothingIsAllocated(t *testing.T) {
 // TestTextsAreViews: of their frame, and no appending to one can reach the next.
 func TestTextsAreViews(t *testing.T) {
 	var r Record
-	rec := Record{Kind: Moved, Op: event.Issue, Key: text("key"), To: text("ann"), Asset: text("EUR"), Ref: text("r"), Memo: []byte("m")}
+	rec := Record{Kind: Posted, Op: event.Issue, Key: text("key"), To: text("ann"), Asset: text("EUR"), Ref: text("r"), Memo: []byte("m")}
 	body, _ := Add(Begin(nil, 1, 0), 0, &rec)
 	if _, err := Read(body, 0, &r); err != nil {
 		t.Fatal(err)
@@ -425,9 +425,9 @@ func TestTextsAreViews(t *testing.T) {
 }
 
 // broken says which assertion f breaks.
-func broken(f func()) (why words.Broken) {
+func broken(f func()) (why types.InvariantError) {
 	defer func() {
-		if b, ok := recover().(words.Broken); ok {
+		if b, ok := recover().(types.InvariantError); ok {
 			why = b
 		}
 	}()

@@ -3,7 +3,7 @@ package state_test
 import (
 	"testing"
 
-	"macronode/ci/takes"
+	"macronode/ci/memcheck"
 	"macronode/core/state"
 )
 
@@ -12,11 +12,11 @@ func TestBytes(t *testing.T) {
 	few := limits()
 	for name, more := range map[string]func(*state.Limits){
 		"accounts":  func(l *state.Limits) { l.Ledger.Accounts = 100_000 },
-		"keys seen": func(l *state.Limits) { l.Idem.Keys = 100_000 },
+		"keys seen": func(l *state.Limits) { l.Idempotency.Keys = 100_000 },
 		"API keys":  func(l *state.Limits) { l.Keys = 100_000 },
 	} {
 		l := few
 		more(&l)
-		takes.Says(t, name, state.Bytes(l), func() state.State { return state.New(l, 1) })
+		memcheck.Says(t, name, state.Bytes(l), func() state.State { return state.New(l, 1) })
 	}
 }

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"macronode/core/idem"
-	"macronode/core/keyring"
-	"macronode/core/ledger"
-	"macronode/core/words"
+	"macronode/core/access"
+	"macronode/core/idempotency"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
 // ErrRow says that bytes are not a row that Dump says, or not one that can follow those
@@ -39,12 +39,12 @@ func (s *State) Dump(row func(b []byte)) {
 		}
 	}
 	own := make([]byte, 0, rowSize)
-	for _, n := range [...]uint64{uint64(s.LSN), uint64(s.At), uint64(s.Journal), s.Boots} {
+	for _, n := range [...]uint64{uint64(s.LSN), uint64(s.At), uint64(s.Journal), s.Starts} {
 		own = binary.LittleEndian.AppendUint64(own, n)
 	}
 	part(partState)(0, own)
 	s.Ledger.Dump(part(partLedger))
-	s.Idem.Dump(part(partIdem))
+	s.Idempotency.Dump(part(partIdem))
 	s.Keys.Dump(part(partKeys))
 }
 
@@ -65,14 +65,14 @@ func (s *State) Load(b []byte) error {
 	case partLedger:
 		err = s.Ledger.Load(kind, row)
 	case partIdem:
-		err = s.Idem.Load(kind, row)
+		err = s.Idempotency.Load(kind, row)
 	case partKeys:
 		err = s.Keys.Load(kind, row)
 	}
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ledger.ErrRoom), errors.Is(err, idem.ErrRoom), errors.Is(err, keyring.ErrFull):
+	case errors.Is(err, ledger.ErrRoom), errors.Is(err, idempotency.ErrRoom), errors.Is(err, access.ErrFull):
 		return fmt.Errorf("%w: %w", ErrRoom, err)
 	default:
 		return fmt.Errorf("%w: part %d: %w", ErrRow, part, err)
@@ -84,9 +84,9 @@ func (s *State) loadOwn(row []byte) error {
 	for i := range n {
 		n[i] = binary.LittleEndian.Uint64(row[8*i:])
 	}
-	if n[0] == 0 || n[0] > words.MaxLSN || int64(n[1]) < 0 {
+	if n[0] == 0 || n[0] > types.MaxLSN || int64(n[1]) < 0 {
 		return ErrRow
 	}
-	s.LSN, s.At, s.Journal, s.Boots = words.LSN(n[0]), words.Time(n[1]), words.JournalID(n[2]), n[3]
+	s.LSN, s.At, s.Journal, s.Starts = types.LSN(n[0]), types.Time(n[1]), types.JournalID(n[2]), n[3]
 	return nil
 }

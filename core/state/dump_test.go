@@ -12,7 +12,7 @@ import (
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 func dumped(s *state.State) (rows [][]byte) {
@@ -20,7 +20,7 @@ func dumped(s *state.State) (rows [][]byte) {
 	return rows
 }
 
-func loaded(rows [][]byte, l state.Limits, seed words.Hash64) (s state.State, err error) {
+func loaded(rows [][]byte, l state.Limits, seed types.Hash64) (s state.State, err error) {
 	s = state.New(l, seed)
 	for _, b := range rows {
 		if err := s.Load(b); err != nil {
@@ -34,7 +34,7 @@ func loaded(rows [][]byte, l state.Limits, seed words.Hash64) (s state.State, er
 // the same, says the same again, and goes on as the one that never was anything else.
 func reloads(t tb, pick func(n int) int, steps int) {
 	l := &life{desk: newDesk(t), pick: pick, asked: map[string]*event.Request{}}
-	other := state.New(limits(), words.Hash64(pick(1<<30)))
+	other := state.New(limits(), types.Hash64(pick(1<<30)))
 	for range steps {
 		body := l.step()
 		if body == nil {
@@ -47,7 +47,7 @@ func reloads(t tb, pick func(n int) int, steps int) {
 			continue
 		}
 		rows := dumped(&other)
-		back, err := loaded(rows, limits(), words.Hash64(pick(1<<30)))
+		back, err := loaded(rows, limits(), types.Hash64(pick(1<<30)))
 		if err != nil {
 			t.Fatalf("frame %v: %v", other.LSN, err)
 		}
@@ -81,16 +81,16 @@ func TestReloads(t *testing.T) {
 // TestReloadsAll: longer lives.
 func TestReloadsAll(t *testing.T) {
 	for seed := range uint64(20) {
-		dice := words.NewDice(seed)
-		reloads(t, func(n int) int { return int(dice.Below(uint64(n))) }, 300)
+		dice := types.NewRand(seed)
+		reloads(t, func(n int) int { return int(dice.Uint64n(uint64(n))) }, 300)
 	}
 }
 
 // lived is the rows of a life, of every part some.
 func lived(t *testing.T) (rows [][]byte, s *state.State) {
 	t.Helper()
-	dice := words.NewDice(3)
-	l := walk(t, func(n int) int { return int(dice.Below(uint64(n))) }, 300)
+	dice := types.NewRand(3)
+	l := walk(t, func(n int) int { return int(dice.Uint64n(uint64(n))) }, 300)
 	rows = dumped(&l.state)
 	parts := map[byte]int{}
 	for _, b := range rows {
@@ -111,8 +111,8 @@ func TestLoadNeedsRoom(t *testing.T) {
 		"holdings": func(l *state.Limits) *int { return &l.Ledger.Holdings },
 		"assets":   func(l *state.Limits) *int { return &l.Ledger.Assets },
 		"tenants":  func(l *state.Limits) *int { return &l.Ledger.Tenants },
-		"seen":     func(l *state.Limits) *int { return &l.Idem.Keys },
-		"askers":   func(l *state.Limits) *int { return &l.Idem.Tenants },
+		"seen":     func(l *state.Limits) *int { return &l.Idempotency.Keys },
+		"askers":   func(l *state.Limits) *int { return &l.Idempotency.Tenants },
 		"API keys": func(l *state.Limits) *int { return &l.Keys },
 	} {
 		enough := -1
@@ -178,7 +178,7 @@ func TestLoadSurvivesAnything(t *testing.T) {
 // TestOwnRow is for ever: snapshots of this version are read by all that follow.
 func TestOwnRow(t *testing.T) {
 	d := newDesk(t)
-	d.frame(0x0102, record.Record{Kind: record.Booted, Journal: 0x1112131415161718})
+	d.frame(0x0102, record.Record{Kind: record.Started, Journal: 0x1112131415161718})
 	rows := dumped(&d.state)
 	want := "0100" + "0100000000000000" + "0201000000000000" + "1817161514131211" + "0100000000000000"
 	if got := hex.EncodeToString(rows[0]); got != want {
@@ -190,7 +190,7 @@ func TestOwnRow(t *testing.T) {
 	for what, edit := range map[string]func([]byte){
 		"no frame":       func(b []byte) { clear(b[2:10]) },
 		"beyond all":     func(b []byte) { b[9] = 1 },
-		"just beyond":    func(b []byte) { binary.LittleEndian.PutUint64(b[2:], words.MaxLSN+1) },
+		"just beyond":    func(b []byte) { binary.LittleEndian.PutUint64(b[2:], types.MaxLSN+1) },
 		"before time":    func(b []byte) { b[17] = 0x80 },
 		"another kind":   func(b []byte) { b[1] = 1 },
 		"another part":   func(b []byte) { b[0] = 9 },
@@ -204,8 +204,8 @@ func TestOwnRow(t *testing.T) {
 		}
 	}
 	last, s := bytes.Clone(rows[0]), state.New(limits(), 1)
-	binary.LittleEndian.PutUint64(last[2:], words.MaxLSN)
-	if err := s.Load(last); err != nil || s.LSN != words.MaxLSN {
+	binary.LittleEndian.PutUint64(last[2:], types.MaxLSN)
+	if err := s.Load(last); err != nil || s.LSN != types.MaxLSN {
 		t.Errorf("the last frame that can be: %v", err)
 	}
 }

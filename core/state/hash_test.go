@@ -3,27 +3,27 @@ package state_test
 import (
 	"testing"
 
-	"macronode/ci/flip"
+	"macronode/ci/hashcoverage"
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 func TestHashForgetsNothing(t *testing.T) {
 	s := state.New(limits(), 1)
-	s.LSN, s.At, s.Journal, s.Boots = 1, 2, 3, 4
-	flip.Every(t, &s, s.Hash, "rec: of the fold at hand, filled anew by each", "batch: of the open frame alone", "Ledger: flipped in its own room", "Idem: flipped in its own room", "Keys: flipped in its own room")
+	s.LSN, s.At, s.Journal, s.Starts = 1, 2, 3, 4
+	hashcoverage.Every(t, &s, s.Hash, "rec: of the fold at hand, filled anew by each", "batch: of the open frame alone", "Ledger: flipped in its own room", "Idempotency: flipped in its own room", "Keys: flipped in its own room")
 
 	// And each of the three is in the hash of all, by a change that touches nothing else.
 	for what, change := range map[string]func(*state.State){
 		"the ledger": func(s *state.State) {
-			r := record.Record{Kind: record.Moved, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), Seq: 1,
-				Amount: words.Units(1), FromNow: words.Units(1), ToNow: words.Units(1), Spent: words.Units(1)}
+			r := record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), Seq: 1,
+				Amount: types.MinorUnits(1), FromBalance: types.MinorUnits(1), ToBalance: types.MinorUnits(1), DebitedToday: types.MinorUnits(1)}
 			r.Identify()
-			s.Ledger.Apply(0, words.TxID{}, &r)
+			s.Ledger.Apply(0, types.TxID{}, &r)
 		},
-		"the keys seen": func(s *state.State) { s.Idem.Forget(1) },
+		"the keys seen": func(s *state.State) { s.Idempotency.Forget(1) },
 		"the API keys":  func(s *state.State) { s.Keys.Add(event.Key{ID: 1}) },
 	} {
 		was := s.Hash()
@@ -37,18 +37,18 @@ func TestHashForgetsNothing(t *testing.T) {
 func TestCheckSees(t *testing.T) {
 	for what, breaks := range map[string]func(*state.State){
 		"the ledger": func(s *state.State) {
-			r := record.Record{Kind: record.Moved, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), ToNow: words.Units(1)}
+			r := record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), ToBalance: types.MinorUnits(1)}
 			r.Identify()
-			s.Ledger.Apply(0, words.TxID{}, &r) // had by ann, issued by nobody
+			s.Ledger.Apply(0, types.TxID{}, &r) // had by ann, issued by nobody
 		},
 		"the API keys": func(s *state.State) {
-			s.Keys.Add(event.Key{ID: 1, Boot: true})
-			s.Keys.Add(event.Key{ID: 2, Boot: true})
+			s.Keys.Add(event.Key{ID: 1, Bootstrap: true})
+			s.Keys.Add(event.Key{ID: 2, Bootstrap: true})
 		},
 		"the keys seen": func(s *state.State) {
 			for _, key := range []string{"a", "b"} {
 				s.LSN = 9 - s.LSN // the later one in an earlier frame
-				r := record.Record{Kind: record.Refused, Op: event.Issue, Tenant: 1, Key: name(key)}
+				r := record.Record{Kind: record.Rejected, Op: event.Issue, Tenant: 1, Key: name(key)}
 				r.Identify()
 				s.Apply(0, &r)
 			}
@@ -68,14 +68,14 @@ func TestCheckSees(t *testing.T) {
 // TestFoldAllocatesNothing: the follower and recovery fold every frame there is.
 func TestFoldAllocatesNothing(t *testing.T) {
 	l := limits()
-	l.Idem.Keys, l.Idem.Share = 256, 256
-	s, key, lsn, body := state.New(l, 1), []byte("key-.."), words.LSN(0), []byte(nil)
-	r := record.Record{Kind: record.Moved, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), Amount: words.Units(1)}
+	l.Idempotency.Keys, l.Idempotency.PerTenant = 256, 256
+	s, key, lsn, body := state.New(l, 1), []byte("key-.."), types.LSN(0), []byte(nil)
+	r := record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), Amount: types.MinorUnits(1)}
 	if n := testing.AllocsPerRun(200, func() {
 		lsn++
 		key[4], key[5] = 'a'+byte(lsn&15), 'a'+byte(lsn>>4)
-		r.Key.Text, r.Seq, r.FromNow, r.ToNow = key, words.Seq(lsn), words.Units(uint64(lsn)), words.Units(uint64(lsn))
-		body = record.Begin(body[:0], lsn, words.Time(lsn))
+		r.Key.Text, r.Seq, r.FromBalance, r.ToBalance = key, types.Seq(lsn), types.MinorUnits(uint64(lsn)), types.MinorUnits(uint64(lsn))
+		body = record.Begin(body[:0], lsn, types.Time(lsn))
 		body, _ = record.Add(body, 0, &r)
 		if err := s.Fold(body, nil); err != nil {
 			t.Fatal(err)

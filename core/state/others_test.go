@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"macronode/core/event"
-	"macronode/core/receipt"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // Bugs that others shipped, and the rule each of them broke.
 
 // shown is the answer that a place renders to.
-func (d *desk) shown(p words.Place) (record.Record, string) {
+func (d *desk) shown(p types.Position) (record.Record, string) {
 	d.Helper()
 	var r record.Record
 	s := record.Sealed{Journal: 1, LSN: p.LSN, Body: d.frames[p.LSN-1]}
@@ -29,8 +29,8 @@ func (d *desk) shown(p words.Place) (record.Record, string) {
 	return r, string(answer)
 }
 
-func (d *desk) has(account string) (words.Amount, words.Nonce) {
-	r := record.Record{Kind: record.Moved, From: name(account), Asset: name("EUR")}
+func (d *desk) has(account string) (types.Amount, types.Nonce) {
+	r := record.Record{Kind: record.Posted, From: name(account), Asset: name("EUR")}
 	r.Identify()
 	has, _, next := d.state.Ledger.Balance(d.state.At, 1, r.From.ID, r.Asset.ID)
 	return has, next
@@ -46,12 +46,12 @@ func TestRonWalletDoubleMint(t *testing.T) {
 	}
 	after, _ := d.shown(first)
 	for i := range 3 {
-		p, replayed, why := d.ask(words.Time(i), issue("mint", "ann", 100))
+		p, replayed, why := d.ask(types.Time(i), issue("mint", "ann", 100))
 		if p != first || !replayed || why != event.None {
 			t.Errorf("asked again: %v, replayed %v, %v", p, replayed, why)
 		}
 	}
-	if has, _ := d.has("ann"); has != words.Units(100) || d.state.Ledger.Seq(1) != 1 || after.Seq != 1 || len(d.frames) != 1 {
+	if has, _ := d.has("ann"); has != types.MinorUnits(100) || d.state.Ledger.Seq(1) != 1 || after.Seq != 1 || len(d.frames) != 1 {
 		t.Errorf("ann has %v after %d movements in %d frames", has, d.state.Ledger.Seq(1), len(d.frames))
 	}
 }
@@ -71,7 +71,7 @@ func TestRonWalletRefusedRetry(t *testing.T) {
 	if _, replayed, why := d.ask(0, transfer("pay-2", "ann", "bob", 10, 1)); replayed || why != event.NonceUsed {
 		t.Errorf("under another key: replayed %v, %v", replayed, why)
 	}
-	if has, next := d.has("ann"); has != words.Units(90) || next != 2 {
+	if has, next := d.has("ann"); has != types.MinorUnits(90) || next != 2 {
 		t.Errorf("ann has %v, nonce %d is next", has, next)
 	}
 }
@@ -87,19 +87,19 @@ func TestRonWalletPhantomReceipt(t *testing.T) {
 		t.Errorf("in its time: %v", why)
 	}
 
-	late := words.Time(limits().Idem.TTL / time.Millisecond)
-	upto, any := d.state.Idem.Spare(late, d.state.LSN, 1)
+	late := types.Time(limits().Idempotency.TTL / time.Millisecond)
+	upto, any := d.state.Idempotency.Evictable(late, d.state.LSN, 1)
 	if !any || upto != first.LSN {
 		t.Fatalf("expired to %v %v", upto, any)
 	}
-	d.frame(late, record.Record{Kind: record.Forgot, Upto: upto})
+	d.frame(late, record.Record{Kind: record.KeysForgotten, Upto: upto})
 
 	second, replayed, why := d.ask(late, other)
 	if replayed || why != event.None || second == first {
 		t.Fatalf("after its time: %v, replayed %v, %v", second, replayed, why)
 	}
 	r, receipt := d.shown(second)
-	if has, _ := d.has("bob"); r.Asked != other.Asked || r.ToNow != has || has != words.Units(7) {
+	if has, _ := d.has("bob"); r.Hash != other.Hash || r.ToBalance != has || has != types.MinorUnits(7) {
 		t.Errorf("bob has %v, and is shown %s", has, receipt)
 	}
 	if p, replayed, _ := d.ask(late, other); p != second || !replayed {
@@ -108,7 +108,7 @@ func TestRonWalletPhantomReceipt(t *testing.T) {
 	if _, _, why := d.ask(late, issue("k", "ann", 100)); why != event.IdempotencyConflict {
 		t.Errorf("the first once more: %v", why)
 	}
-	if has, _ := d.has("ann"); has != words.Units(100) {
+	if has, _ := d.has("ann"); has != types.MinorUnits(100) {
 		t.Errorf("ann has %v", has)
 	}
 }
@@ -129,7 +129,7 @@ func TestRonLedgerTornTail(t *testing.T) {
 	if was != d.state.Hash() {
 		t.Fatalf("found %x, was %x", was, d.state.Hash())
 	}
-	torn := d.frame(2, record.Record{Kind: record.Forgot, Upto: 1}, record.Record{Kind: record.KeyMade, Grant: &event.Key{ID: 1}})
+	torn := d.frame(2, record.Record{Kind: record.KeysForgotten, Upto: 1}, record.Record{Kind: record.BootstrapKeyCreated, APIKey: &event.Key{ID: 1}})
 	for cut := range torn {
 		if err := found.Fold(torn[:cut], nil); !errors.Is(err, record.ErrFrame) || found.Hash() != was {
 			t.Fatalf("torn at %d of %d: %v, %x was %x", cut, len(torn), err, found.Hash(), was)
@@ -150,7 +150,7 @@ func TestBlnk374RefusalIsNoReversal(t *testing.T) {
 	money := d.state.Ledger.Hash()
 	for key, why := range map[string]event.Problem{"refund-2": event.NonceUsed, "refund-3": event.NonceUsed} {
 		p, _, got := d.ask(1, transfer(key, "ann", "bob", 60, 1))
-		if r, _ := d.shown(p); got != why || r.Kind != record.Refused || r.Nonce != 2 {
+		if r, _ := d.shown(p); got != why || r.Kind != record.Rejected || r.Nonce != 2 {
 			t.Errorf("%s: %v, recorded as %+v", key, got, r)
 		}
 	}

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 
+	"macronode/core/access"
 	"macronode/core/event"
-	"macronode/core/idem"
-	"macronode/core/keyring"
-	"macronode/core/ledger"
+	"macronode/core/idempotency"
 	"macronode/core/record"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
 // Why a frame cannot be folded.
@@ -22,104 +22,104 @@ var (
 
 // Limits are how much room a state takes.
 type Limits struct {
-	Ledger ledger.Limits
-	Idem   idem.Limits
-	Keys   int // API keys
+	Ledger      ledger.Limits
+	Idempotency idempotency.Limits
+	Keys        int // API keys
 }
 
 // State changes by Open and Apply alone.
 type State struct {
-	LSN     words.LSN
-	At      words.Time // of that frame
-	Journal words.JournalID
-	Boots   uint64
-	Ledger  ledger.Ledger
-	Idem    idem.Window
-	Keys    keyring.Ring
+	LSN         types.LSN
+	At          types.Time // of that frame
+	Journal     types.JournalID
+	Starts      uint64
+	Ledger      ledger.Ledger
+	Idempotency idempotency.Window
+	Keys        access.Keys
 
 	batch bool          // the open frame has a batch: what follows are its items
 	rec   record.Record // of the fold at hand: it would be an allocation a frame
 }
 
 // New is what there is before the first frame.
-func New(l Limits, seed words.Hash64) State {
-	return State{Ledger: ledger.New(l.Ledger, seed), Idem: idem.New(l.Idem, seed), Keys: keyring.New(l.Keys, seed)}
+func New(l Limits, seed types.Hash64) State {
+	return State{Ledger: ledger.New(l.Ledger, seed), Idempotency: idempotency.New(l.Idempotency, seed), Keys: access.New(l.Keys, seed)}
 }
 
 // Bytes is the memory that New takes, all of it: a state never grows.
 func Bytes(l Limits) int64 {
-	return ledger.Bytes(l.Ledger) + idem.Bytes(l.Idem) + keyring.Bytes(l.Keys)
+	return ledger.Bytes(l.Ledger) + idempotency.Bytes(l.Idempotency) + access.Bytes(l.Keys)
 }
 
 // Open begins the next frame: one without records still moves the time.
-func (s *State) Open(lsn words.LSN, at words.Time) {
-	words.Assert(lsn == s.LSN+1 && at >= s.At, "state: a frame out of order")
+func (s *State) Open(lsn types.LSN, at types.Time) {
+	types.Assert(lsn == s.LSN+1 && at >= s.At, "state: a frame out of order")
 	s.LSN, s.At, s.batch = lsn, at, false
 }
 
 // Apply makes the index-th record of the open frame so. Its names are identified.
 func (s *State) Apply(index uint16, r *record.Record) {
-	id := words.NewTxID(s.Journal, words.Place{LSN: s.LSN, Index: index})
+	id := types.NewTxID(s.Journal, types.Position{LSN: s.LSN, Index: index})
 	switch r.Kind {
-	case record.Booted:
-		s.Boots++
+	case record.Started:
+		s.Starts++
 		s.Journal = r.Journal
 	case record.Restored:
 		s.Journal = r.Journal
-	case record.Forgot:
-		s.Idem.Forget(r.Upto)
-	case record.KeyMade, record.Granted:
-		s.Keys.Add(*r.Grant)
-	case record.Revoked:
-		s.Keys.Revoke(r.Grant.ID)
-	case record.Disowned:
-		s.Keys.Disown()
+	case record.KeysForgotten:
+		s.Idempotency.Forget(r.Upto)
+	case record.BootstrapKeyCreated, record.KeyCreated:
+		s.Keys.Add(*r.APIKey)
+	case record.KeyRevoked:
+		s.Keys.Revoke(r.APIKey.ID)
+	case record.AllKeysRevoked:
+		s.Keys.RevokeAll()
 	default:
-		s.remember(id, r)
-		if r.Counted() {
+		s.rememberKeys(id, r)
+		if r.IsMovement() {
 			s.Ledger.Apply(s.At, id, r)
 		}
 	}
 }
 
-// remember holds what became of a key, once for all of a batch, and who has a ref.
-func (s *State) remember(id words.TxID, r *record.Record) {
-	if r.Keyed() && !s.batch {
-		s.Idem.Remember(idem.Key{Tenant: r.Tenant, Name: r.Key.ID}, event.Seen{Asked: r.Asked, ID: id, At: s.At})
+// rememberKeys holds what became of a key, once for all of a batch, and who has a ref.
+func (s *State) rememberKeys(id types.TxID, r *record.Record) {
+	if r.IsOutcome() && !s.batch {
+		s.Idempotency.Remember(idempotency.Key{Tenant: r.Tenant, Name: r.Key.ID}, event.PriorOutcome{Hash: r.Hash, ID: id, At: s.At})
 		s.batch = r.Kind == record.Batched
 	}
 	if len(r.Ref.Text) > 0 {
-		s.Idem.Remember(idem.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, event.Seen{ID: id, At: s.At})
+		s.Idempotency.Remember(idempotency.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, event.PriorOutcome{ID: id, At: s.At})
 	}
 }
 
-// Mark is where s stands, the open frame's beginning or any record in it; Undo takes
+// Savepoint is where s stands, the open frame's beginning or any record in it; Undo takes
 // back all that came since, Keep keeps it.
-type Mark struct {
-	lsn   words.LSN
-	at    words.Time
-	batch bool
-	idem  idem.Mark
+type Savepoint struct {
+	lsn         types.LSN
+	at          types.Time
+	batch       bool
+	idempotency idempotency.Savepoint
 }
 
-func (s *State) Mark() Mark {
-	s.Ledger.Mark()
-	return Mark{s.LSN, s.At, s.batch, s.Idem.Mark()}
+func (s *State) Savepoint() Savepoint {
+	s.Ledger.Savepoint()
+	return Savepoint{s.LSN, s.At, s.batch, s.Idempotency.Savepoint()}
 }
 
-func (s *State) Undo(m Mark) {
+func (s *State) Undo(m Savepoint) {
 	s.LSN, s.At, s.batch = m.lsn, m.at, m.batch
-	s.Idem.Undo(m.idem)
+	s.Idempotency.Undo(m.idempotency)
 	s.Ledger.Undo()
 }
 
-func (s *State) Keep() { s.Ledger.Keep() }
+func (s *State) Commit() { s.Ledger.Commit() }
 
 // Fold is Open and Apply of a whole body, as it was read: all of it, or an error and
 // nothing. But for ErrRoom: a state that is too small is of no use from there on. Each,
 // if not nil, sees every record before it is applied.
-func (s *State) Fold(body []byte, each func(words.Place, *record.Record)) error {
-	h, rest, err := record.Whole(body)
+func (s *State) Fold(body []byte, each func(types.Position, *record.Record)) error {
+	h, rest, err := record.OpenWhole(body)
 	if err != nil {
 		return err
 	}
@@ -130,9 +130,9 @@ func (s *State) Fold(body []byte, each func(words.Place, *record.Record)) error 
 	r := &s.rec
 	for i := range h.Count {
 		rest, err = record.Next(rest, r)
-		words.Assert(err == nil, "state: a whole frame that cannot be read")
+		types.Assert(err == nil, "state: a whole frame that cannot be read")
 		r.Identify()
-		place := words.Place{LSN: h.LSN, Index: i}
+		place := types.Position{LSN: h.LSN, Index: i}
 		if !s.fits(r) {
 			return fmt.Errorf("%w: %v at %v", ErrRoom, r.Kind, place)
 		}
@@ -147,43 +147,43 @@ func (s *State) Fold(body []byte, each func(words.Place, *record.Record)) error 
 // fits reports that there is a row for all that r needs.
 func (s *State) fits(r *record.Record) bool {
 	more := 0
-	if r.Keyed() && !s.batch {
+	if r.IsOutcome() && !s.batch {
 		more++
 	}
 	if len(r.Ref.Text) > 0 {
 		more++
 	}
 	switch {
-	case r.Kind == record.Forgot:
+	case r.Kind == record.KeysForgotten:
 		return r.Upto < s.LSN
-	case r.Kind == record.KeyMade, r.Kind == record.Granted:
-		_, known := s.Keys.Find(r.Grant.ID)
-		return !known && s.Keys.Admit() == nil && !(r.Grant.Boot && r.Kind == record.Granted)
-	case r.Kind == record.Revoked:
-		_, known := s.Keys.Find(r.Grant.ID)
+	case r.Kind == record.BootstrapKeyCreated, r.Kind == record.KeyCreated:
+		_, known := s.Keys.Find(r.APIKey.ID)
+		return !known && s.Keys.Admit() == nil && !(r.APIKey.Bootstrap && r.Kind == record.KeyCreated)
+	case r.Kind == record.KeyRevoked:
+		_, known := s.Keys.Find(r.APIKey.ID)
 		return known
-	case more > 0 && !s.Idem.Fits(r.Tenant, more):
+	case more > 0 && !s.Idempotency.Fits(r.Tenant, more):
 		return false
 	default:
-		return !r.Counted() || s.Ledger.Fits(r)
+		return !r.IsMovement() || s.Ledger.Fits(r)
 	}
 }
 
 // Hash identifies all of it.
-func (s *State) Hash() words.Hash64 {
-	h := words.Hash64(0).Mix(uint64(s.LSN)).Mix(uint64(s.At)).Mix(uint64(s.Journal)).Mix(s.Boots)
-	return h.Mix(uint64(s.Ledger.Hash())).Mix(uint64(s.Idem.Hash())).Mix(uint64(s.Keys.Hash()))
+func (s *State) Hash() types.Hash64 {
+	h := types.Hash64(0).Mix(uint64(s.LSN)).Mix(uint64(s.At)).Mix(uint64(s.Journal)).Mix(s.Starts)
+	return h.Mix(uint64(s.Ledger.Hash())).Mix(uint64(s.Idempotency.Hash())).Mix(uint64(s.Keys.Hash()))
 }
 
 // CopyTo overwrites dst, reusing its memory.
 func (s *State) CopyTo(dst *State) {
-	dst.LSN, dst.At, dst.Journal, dst.Boots = s.LSN, s.At, s.Journal, s.Boots
+	dst.LSN, dst.At, dst.Journal, dst.Starts = s.LSN, s.At, s.Journal, s.Starts
 	s.Ledger.CopyTo(&dst.Ledger)
-	s.Idem.CopyTo(&dst.Idem)
+	s.Idempotency.CopyTo(&dst.Idempotency)
 	s.Keys.CopyTo(&dst.Keys)
 }
 
 // Check returns the invariants that do not hold.
 func (s *State) Check() error {
-	return errors.Join(s.Ledger.Check(), s.Idem.Check(), s.Keys.Check())
+	return errors.Join(s.Ledger.Check(), s.Idempotency.Check(), s.Keys.Check())
 }

@@ -11,11 +11,11 @@ import (
 	"pgregory.net/rapid"
 
 	"macronode/core/event"
-	"macronode/core/idem"
-	"macronode/core/ledger"
+	"macronode/core/idempotency"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
 type tb interface {
@@ -34,39 +34,39 @@ type desk struct {
 }
 
 func limits() state.Limits {
-	most := words.MaxSupply()
+	most := types.MaxSupply()
 	return state.Limits{
 		Ledger: ledger.Limits{Accounts: 6, Holdings: 8, Assets: 4, Tenants: 3, TenantAccounts: 4, TenantHoldings: 5, TenantAssets: 2,
-			Holds: 6, TenantHolds: 4, Amount: words.Units(1000), Day: words.Units(1500), IssueDay: most},
-		Idem: idem.Limits{Keys: 16, Share: 12, Tenants: 3, TTL: time.Minute},
-		Keys: 3,
+			Holds: 6, TenantHolds: 4, MaxAmount: types.MinorUnits(1000), MaxDailyDebit: types.MinorUnits(1500), MaxDailyIssue: most},
+		Idempotency: idempotency.Limits{Keys: 16, PerTenant: 12, Tenants: 3, TTL: time.Minute},
+		Keys:        3,
 	}
 }
 
 func newDesk(t tb) *desk { return &desk{tb: t, state: state.New(limits(), 1)} }
 
-func (d *desk) open(at words.Time) {
+func (d *desk) open(at types.Time) {
 	lsn := d.state.LSN + 1
 	d.state.Open(lsn, max(at, d.state.At))
 	d.body, d.batch = record.Begin(nil, lsn, d.state.At), false
 }
 
-func (d *desk) add(r record.Record) words.Place {
+func (d *desk) add(r record.Record) types.Position {
 	r.Identify()
 	var index uint16
 	d.body, index = record.Add(d.body, 0, &r)
 	d.state.Apply(index, &r)
-	place := words.Place{LSN: d.state.LSN, Index: index}
-	if r.Keyed() && !d.batch { // its key knows where it is
-		id, found, err := d.state.Idem.Look(idem.Key{Tenant: r.Tenant, Name: r.Key.ID}, r.Asked, event.Seen{}, d.state.At)
-		if id != words.NewTxID(d.state.Journal, place) || !found || err != nil {
+	place := types.Position{LSN: d.state.LSN, Index: index}
+	if r.IsOutcome() && !d.batch { // its key knows where it is
+		id, found, err := d.state.Idempotency.Resolve(idempotency.Key{Tenant: r.Tenant, Name: r.Key.ID}, r.Hash, event.PriorOutcome{}, d.state.At)
+		if id != types.NewTxID(d.state.Journal, place) || !found || err != nil {
 			d.Fatalf("%v at %v: its key says %v, %v, %v", r.Kind, place, id, found, err)
 		}
 		d.batch = r.Kind == record.Batched
 	}
 	if len(r.Ref.Text) > 0 { // so does its ref
-		id, used := d.state.Idem.Used(idem.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, words.TxID{})
-		if id != words.NewTxID(d.state.Journal, place) || !used {
+		id, used := d.state.Idempotency.FindRef(idempotency.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, types.TxID{})
+		if id != types.NewTxID(d.state.Journal, place) || !used {
 			d.Fatalf("%v at %v: its ref says %v, %v", r.Kind, place, id, used)
 		}
 	}
@@ -79,7 +79,7 @@ func (d *desk) close() []byte {
 }
 
 // frame is one with these records.
-func (d *desk) frame(at words.Time, records ...record.Record) []byte {
+func (d *desk) frame(at types.Time, records ...record.Record) []byte {
 	d.open(at)
 	for _, r := range records {
 		d.add(r)
@@ -88,7 +88,7 @@ func (d *desk) frame(at words.Time, records ...record.Record) []byte {
 }
 
 // ask is a frame of one request's own, if it is to be recorded.
-func (d *desk) ask(at words.Time, q *event.Request) (p words.Place, replayed bool, why event.Problem) {
+func (d *desk) ask(at types.Time, q *event.Request) (p types.Position, replayed bool, why event.Problem) {
 	r, p, replayed, why := d.decide(at, q)
 	if r.Kind != 0 {
 		d.open(at)
@@ -99,23 +99,23 @@ func (d *desk) ask(at words.Time, q *event.Request) (p words.Place, replayed boo
 }
 
 // decide is the outcome of q: a record, the place of one, or a problem.
-func (d *desk) decide(at words.Time, q *event.Request) (r record.Record, p words.Place, replayed bool, why event.Problem) {
+func (d *desk) decide(at types.Time, q *event.Request) (r record.Record, p types.Position, replayed bool, why event.Problem) {
 	q.Seal(nil)
-	if err := q.Check(); err != nil {
+	if err := q.Validate(); err != nil {
 		d.Fatalf("%v", err)
 	}
-	rows, _ := q.Takes()
-	id, found, err := d.state.Idem.Look(idem.Key{Tenant: q.Tenant, Name: q.Key.ID}, q.Asked, event.Seen{}, max(at, d.state.At))
-	switch p = id.Place(); {
-	case errors.Is(err, idem.ErrConflict):
+	rows, _ := q.Cost()
+	id, found, err := d.state.Idempotency.Resolve(idempotency.Key{Tenant: q.Tenant, Name: q.Key.ID}, q.Hash, event.PriorOutcome{}, max(at, d.state.At))
+	switch p = id.Position(); {
+	case errors.Is(err, idempotency.ErrConflict):
 		return r, p, false, event.IdempotencyConflict
 	case found:
 		return r, p, true, event.None
-	case d.state.Idem.Admit(q.Tenant, rows) != nil:
-		return r, p, false, event.IdempotencyFull
+	case d.state.Idempotency.Admit(q.Tenant, rows) != nil:
+		return r, p, false, event.IdempotencyCapacity
 	}
 	r = d.wish(q, &q.Item)
-	if _, used := d.state.Idem.Used(idem.Key{Tenant: q.Tenant, Name: q.Ref.ID, Ref: true}, words.TxID{}); rows > 1 && used {
+	if _, used := d.state.Idempotency.FindRef(idempotency.Key{Tenant: q.Tenant, Name: q.Ref.ID, Ref: true}, types.TxID{}); rows > 1 && used {
 		return record.Record{}, p, false, event.RefUsed
 	}
 	if why = d.state.Ledger.Decide(max(at, d.state.At), &r); why == event.None {
@@ -124,35 +124,35 @@ func (d *desk) decide(at words.Time, q *event.Request) (r record.Record, p words
 	if !why.Stored() {
 		return record.Record{}, p, false, why
 	}
-	return record.Record{Kind: record.Refused, Op: q.Op, Tenant: q.Tenant, Key: q.Key, Asked: q.Asked, Problem: why, Nonce: r.Nonce}, p, false, why
+	return record.Record{Kind: record.Rejected, Op: q.Op, Tenant: q.Tenant, Key: q.Key, Hash: q.Hash, Problem: why, Nonce: r.Nonce}, p, false, why
 }
 
 // wish is the record of an operation before it is decided.
 func (d *desk) wish(q *event.Request, item *event.Item) record.Record {
-	return record.Record{Op: item.Op, Tenant: q.Tenant, Key: q.Key, Asked: q.Asked, From: item.From, To: item.To, Asset: item.Asset,
-		Amount: item.Amount, Nonce: item.Nonce, Until: item.Until, Hold: item.Hold, Ref: item.Ref}
+	return record.Record{Op: item.Op, Tenant: q.Tenant, Key: q.Key, Hash: q.Hash, From: item.From, To: item.To, Asset: item.Asset,
+		Amount: item.Amount, Nonce: item.Nonce, ExpiresAt: item.ExpiresAt, Hold: item.Hold, Ref: item.Ref}
 }
 
-func name(s string) words.Name { return words.Name{Text: []byte(s)} }
+func name(s string) types.Name { return types.Name{Text: []byte(s)} }
 
 func issue(key, to string, amount uint64) *event.Request {
 	return &event.Request{Tenant: 1,
 		Key:  name(key),
-		Item: event.Item{Op: event.Issue, To: name(to), Asset: name("EUR"), Amount: words.Units(amount)}}
+		Item: event.Item{Op: event.Issue, To: name(to), Asset: name("EUR"), Amount: types.MinorUnits(amount)}}
 }
 
-func transfer(key, from, to string, amount uint64, nonce words.Nonce) *event.Request {
+func transfer(key, from, to string, amount uint64, nonce types.Nonce) *event.Request {
 	return &event.Request{Tenant: 1,
 		Key:  name(key),
-		Item: event.Item{Op: event.Transfer, From: name(from), To: name(to), Asset: name("EUR"), Amount: words.Units(amount), Nonce: nonce}}
+		Item: event.Item{Op: event.Transfer, From: name(from), To: name(to), Asset: name("EUR"), Amount: types.MinorUnits(amount), Nonce: nonce}}
 }
 
 // life draws what happens to a desk.
 type life struct {
 	*desk
 	pick  func(n int) int
-	at    words.Time
-	keys  words.KeyID
+	at    types.Time
+	keys  types.KeyID
 	asked map[string]*event.Request
 }
 
@@ -162,18 +162,18 @@ func (l *life) request() *event.Request {
 		return was // the same again
 	}
 	q := issue(key, []string{"ann", "bob", "cy"}[l.pick(3)], uint64(1+l.pick(1100)))
-	q.Tenant = words.Tenant(1 + l.pick(3))
+	q.Tenant = types.Tenant(1 + l.pick(3))
 	if l.pick(4) == 0 {
 		q.Ref = name(string(rune('r' + l.pick(6))))
 	}
 	if op := l.pick(4); op < 2 {
 		q.Op, q.From, q.To = event.Transfer, name("ann"), name("bob")
 		if op == 1 {
-			q.Op, q.Until = event.Hold, l.at.Plus(time.Duration(1+l.pick(20))*time.Second)
+			q.Op, q.ExpiresAt = event.Hold, l.at.Add(time.Duration(1+l.pick(20))*time.Second)
 		}
 		q.Seal(nil)
 		_, _, next := l.state.Ledger.Balance(l.at, q.Tenant, q.From.ID, q.Asset.ID)
-		q.Nonce = max(1, next+words.Nonce(l.pick(3))-1)
+		q.Nonce = max(1, next+types.Nonce(l.pick(3))-1)
 	}
 	l.asked[key] = q
 	return q
@@ -181,13 +181,13 @@ func (l *life) request() *event.Request {
 
 // step is one frame more, or a request that is not recorded.
 func (l *life) step() (body []byte) {
-	l.at += words.Time(l.pick(9_000))
+	l.at += types.Time(l.pick(9_000))
 	before := len(l.frames)
 	switch l.pick(15) {
 	case 14:
 		l.batch()
 	case 13:
-		if r := (record.Record{}); l.state.Ledger.Overdue(l.at, &r) {
+		if r := (record.Record{}); l.state.Ledger.ExpireNextHold(l.at, &r) {
 			l.frame(l.at, r)
 		}
 	case 12:
@@ -195,17 +195,17 @@ func (l *life) step() (body []byte) {
 	case 0:
 		l.frame(l.at)
 	case 1:
-		l.frame(l.at, record.Record{Kind: record.Booted, Journal: words.JournalID(1 + l.pick(9)), Tail: uint32(l.pick(2))})
+		l.frame(l.at, record.Record{Kind: record.Started, Journal: types.JournalID(1 + l.pick(9)), TailFrames: uint32(l.pick(2))})
 	case 2:
-		l.frame(l.at, record.Record{Kind: record.Restored, Journal: words.JournalID(1 + l.pick(9)), Upto: l.state.LSN})
+		l.frame(l.at, record.Record{Kind: record.Restored, Journal: types.JournalID(1 + l.pick(9)), Upto: l.state.LSN})
 	case 3:
 		if l.state.Keys.Admit() == nil {
 			l.keys++
-			l.frame(l.at, record.Record{Kind: record.KeyMade, Grant: &event.Key{ID: l.keys, Tenant: 1, Scopes: event.MayRead, Boot: l.keys == 1}})
+			l.frame(l.at, record.Record{Kind: record.BootstrapKeyCreated, APIKey: &event.Key{ID: l.keys, Tenant: 1, Scopes: event.ScopeRead, Bootstrap: l.keys == 1}})
 		}
 	case 4, 5:
-		if upto, any := l.state.Idem.Spare(l.at, l.state.LSN, 3); any {
-			l.frame(l.at, record.Record{Kind: record.Forgot, Upto: upto})
+		if upto, any := l.state.Idempotency.Evictable(l.at, l.state.LSN, 3); any {
+			l.frame(l.at, record.Record{Kind: record.KeysForgotten, Upto: upto})
 		}
 	case 6: // several of one frame
 		l.open(l.at)
@@ -228,19 +228,19 @@ func (l *life) step() (body []byte) {
 func (l *life) batch() {
 	q := l.request()
 	q.Seal(nil)
-	if _, found := l.state.Idem.Find(idem.Key{Tenant: q.Tenant, Name: q.Key.ID}, event.Seen{}, l.at); found || l.state.Idem.Admit(q.Tenant, 5) != nil {
+	if _, found := l.state.Idempotency.Find(idempotency.Key{Tenant: q.Tenant, Name: q.Key.ID}, event.PriorOutcome{}, l.at); found || l.state.Idempotency.Admit(q.Tenant, 5) != nil {
 		return
 	}
 	l.open(l.at)
-	l.add(record.Record{Kind: record.Batched, Op: event.Batch, Tenant: q.Tenant, Key: q.Key, Asked: q.Asked, Items: 3})
+	l.add(record.Record{Kind: record.Batched, Op: event.Batch, Tenant: q.Tenant, Key: q.Key, Hash: q.Hash, Items: 3})
 	for range 3 {
 		item := l.request()
-		item.Tenant, item.Key, item.Asked = q.Tenant, q.Key, q.Asked
+		item.Tenant, item.Key, item.Hash = q.Tenant, q.Key, q.Hash
 		item.Seal(nil)
 		r := l.wish(item, &item.Item)
-		_, used := l.state.Idem.Used(idem.Key{Tenant: q.Tenant, Name: r.Ref.ID, Ref: true}, words.TxID{})
+		_, used := l.state.Idempotency.FindRef(idempotency.Key{Tenant: q.Tenant, Name: r.Ref.ID, Ref: true}, types.TxID{})
 		if why := l.state.Ledger.Decide(l.state.At, &r); why != event.None || used && len(r.Ref.Text) > 0 {
-			r.Kind, r.Problem, r.Ref = record.Refused, max(why, event.OverAmount), words.Name{}
+			r.Kind, r.Problem, r.Ref = record.Rejected, max(why, event.AmountLimitExceeded), types.Name{}
 		}
 		l.add(r)
 	}
@@ -252,15 +252,15 @@ func (l *life) grant() {
 	switch what := l.pick(4); {
 	case what < 2 && l.state.Keys.Admit() == nil:
 		l.keys++
-		label := words.NewLabel("till")
-		l.frame(l.at, record.Record{Kind: record.Granted, Grant: &event.Key{ID: l.keys, Tenant: 1, Label: label, Expires: l.at}})
+		label := types.NewLabel("till")
+		l.frame(l.at, record.Record{Kind: record.KeyCreated, APIKey: &event.Key{ID: l.keys, Tenant: 1, Label: label, Expires: l.at}})
 	case what == 2 && l.keys > 0:
-		id := 1 + words.KeyID(l.pick(int(l.keys)))
+		id := 1 + types.KeyID(l.pick(int(l.keys)))
 		if k, _ := l.state.Keys.Find(id); !k.Revoked {
-			l.frame(l.at, record.Record{Kind: record.Revoked, Grant: &event.Key{ID: id}})
+			l.frame(l.at, record.Record{Kind: record.KeyRevoked, APIKey: &event.Key{ID: id}})
 		}
 	case what == 3 && l.pick(3) == 0:
-		l.frame(l.at, record.Record{Kind: record.Disowned})
+		l.frame(l.at, record.Record{Kind: record.AllKeysRevoked})
 	}
 }
 
@@ -268,7 +268,7 @@ func (l *life) grant() {
 // tables place a row, and goes on from a copy as from itself.
 func walk(t tb, pick func(n int) int, steps int) *life {
 	l := &life{desk: newDesk(t), pick: pick, asked: map[string]*event.Request{}}
-	folded, copied := state.New(limits(), words.Hash64(pick(1<<30))), state.New(state.Limits{}, 0)
+	folded, copied := state.New(limits(), types.Hash64(pick(1<<30))), state.New(state.Limits{}, 0)
 	for range steps {
 		was := l.state.Hash()
 		body := l.step()
@@ -308,18 +308,18 @@ func kinds(body []byte) (all string) {
 }
 
 // sees holds that each record is shown in its place, before it is so.
-func sees(t tb, body []byte, s *state.State) func(words.Place, *record.Record) {
+func sees(t tb, body []byte, s *state.State) func(types.Position, *record.Record) {
 	next, was, told := uint16(0), s.Hash(), true
-	return func(p words.Place, r *record.Record) {
+	return func(p types.Position, r *record.Record) {
 		var want record.Record
 		h, err := record.Read(body, next, &want)
-		if want.Identify(); err != nil || (p != words.Place{LSN: h.LSN, Index: next}) || !reflect.DeepEqual(*r, want) {
+		if want.Identify(); err != nil || (p != types.Position{LSN: h.LSN, Index: next}) || !reflect.DeepEqual(*r, want) {
 			t.Fatalf("at %v: %+v, not %+v, %v", p, *r, want, err)
 		}
-		if next > 0 && told && s.Hash() == was || r.Counted() && s.Ledger.Seq(r.Tenant) != r.Seq-1 {
+		if next > 0 && told && s.Hash() == was || r.IsMovement() && s.Ledger.Seq(r.Tenant) != r.Seq-1 {
 			t.Fatalf("%v is shown too early or too late", p)
 		}
-		next, was, told = next+1, s.Hash(), r.Kind != record.Refused // of a batch, it changes nothing
+		next, was, told = next+1, s.Hash(), r.Kind != record.Rejected // of a batch, it changes nothing
 	}
 }
 
@@ -333,11 +333,11 @@ func TestFolds(t *testing.T) {
 func TestFoldsAll(t *testing.T) {
 	seen := map[record.Kind]int{}
 	for seed := range uint64(10) {
-		dice := words.NewDice(seed)
-		l := walk(t, func(n int) int { return int(dice.Below(uint64(n))) }, 200)
+		dice := types.NewRand(seed)
+		l := walk(t, func(n int) int { return int(dice.Uint64n(uint64(n))) }, 200)
 		again := state.New(limits(), 99)
 		for _, body := range l.frames {
-			if err := again.Fold(body, func(_ words.Place, r *record.Record) { seen[r.Kind]++ }); err != nil {
+			if err := again.Fold(body, func(_ types.Position, r *record.Record) { seen[r.Kind]++ }); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -345,8 +345,8 @@ func TestFoldsAll(t *testing.T) {
 			t.Errorf("seed %d: folded from the start %x, not %x", seed, again.Hash(), l.state.Hash())
 		}
 	}
-	for _, k := range []record.Kind{record.Booted, record.Moved, record.Refused, record.Forgot, record.KeyMade, record.Restored,
-		record.Batched, record.Held, record.Lapsed, record.Granted, record.Revoked, record.Disowned} {
+	for _, k := range []record.Kind{record.Started, record.Posted, record.Rejected, record.KeysForgotten, record.BootstrapKeyCreated, record.Restored,
+		record.Batched, record.HoldOpened, record.HoldExpired, record.KeyCreated, record.KeyRevoked, record.AllKeysRevoked} {
 		if seen[k] < 10 {
 			t.Errorf("%v was folded %d times", k, seen[k])
 		}
@@ -356,10 +356,10 @@ func TestFoldsAll(t *testing.T) {
 // TestFoldRefuses: what is not the next frame, whole, changes nothing at all.
 func TestFoldRefuses(t *testing.T) {
 	d := newDesk(t)
-	d.frame(1000, record.Record{Kind: record.Booted, Journal: 7})
+	d.frame(1000, record.Record{Kind: record.Started, Journal: 7})
 	d.ask(2000, issue("a", "ann", 10))
-	third := d.frame(3000, record.Record{Kind: record.KeyMade, Grant: &event.Key{ID: 1}}, record.Record{Kind: record.Forgot, Upto: 1})
-	begin := func(lsn words.LSN, at words.Time) []byte { return record.Begin(nil, lsn, at) }
+	third := d.frame(3000, record.Record{Kind: record.BootstrapKeyCreated, APIKey: &event.Key{ID: 1}}, record.Record{Kind: record.KeysForgotten, Upto: 1})
+	begin := func(lsn types.LSN, at types.Time) []byte { return record.Begin(nil, lsn, at) }
 
 	s := state.New(limits(), 5)
 	for _, body := range d.frames[:2] {
@@ -370,7 +370,7 @@ func TestFoldRefuses(t *testing.T) {
 	was := s.Hash()
 	refuse := func(what string, body []byte, want error) {
 		t.Helper()
-		err := s.Fold(body, func(p words.Place, _ *record.Record) { t.Errorf("%s: %v was shown", what, p) })
+		err := s.Fold(body, func(p types.Position, _ *record.Record) { t.Errorf("%s: %v was shown", what, p) })
 		if !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", what, err, want)
 		}
@@ -404,8 +404,8 @@ func TestFoldRefuses(t *testing.T) {
 // first record without room; with room enough, exactly enough, it is not. What one
 // tenant may have is no matter: that is for what comes.
 func TestFoldNeedsRoom(t *testing.T) {
-	dice := words.NewDice(3)
-	l := walk(t, func(n int) int { return int(dice.Below(uint64(n))) }, 300)
+	dice := types.NewRand(3)
+	l := walk(t, func(n int) int { return int(dice.Uint64n(uint64(n))) }, 300)
 	fold := func(within state.Limits) (state.State, error) {
 		s := state.New(within, 1)
 		for _, body := range l.frames {
@@ -421,8 +421,8 @@ func TestFoldNeedsRoom(t *testing.T) {
 		"assets":   func(l *state.Limits) *int { return &l.Ledger.Assets },
 		"holds":    func(l *state.Limits) *int { return &l.Ledger.Holds },
 		"tenants":  func(l *state.Limits) *int { return &l.Ledger.Tenants },
-		"seen":     func(l *state.Limits) *int { return &l.Idem.Keys },
-		"askers":   func(l *state.Limits) *int { return &l.Idem.Tenants },
+		"seen":     func(l *state.Limits) *int { return &l.Idempotency.Keys },
+		"askers":   func(l *state.Limits) *int { return &l.Idempotency.Tenants },
 		"API keys": func(l *state.Limits) *int { return &l.Keys },
 	} {
 		enough := -1
@@ -447,7 +447,7 @@ func TestFoldNeedsRoom(t *testing.T) {
 	}
 
 	lower := limits()
-	lower.Ledger.TenantAccounts, lower.Ledger.TenantHoldings, lower.Ledger.TenantAssets, lower.Ledger.TenantHolds, lower.Idem.Share = 0, 0, 0, 0, 0
+	lower.Ledger.TenantAccounts, lower.Ledger.TenantHoldings, lower.Ledger.TenantAssets, lower.Ledger.TenantHolds, lower.Idempotency.PerTenant = 0, 0, 0, 0, 0
 	if s, err := fold(lower); err != nil || s.Check() != nil || s.Hash() != l.state.Hash() {
 		t.Errorf("with less for each tenant: %v, %v", err, s.Check())
 	}
@@ -459,17 +459,17 @@ func TestWhoseJournal(t *testing.T) {
 	d := newDesk(t)
 	for i, c := range []struct {
 		record record.Record
-		id     words.JournalID
+		id     types.JournalID
 		boots  uint64
 	}{
-		{record.Record{Kind: record.Booted, Journal: 7}, 7, 1},
-		{record.Record{Kind: record.Booted, Journal: 7}, 7, 2},
+		{record.Record{Kind: record.Started, Journal: 7}, 7, 1},
+		{record.Record{Kind: record.Started, Journal: 7}, 7, 2},
 		{record.Record{Kind: record.Restored, Journal: 8, Upto: 2}, 8, 2},
-		{record.Record{Kind: record.Booted, Journal: 8}, 8, 3},
+		{record.Record{Kind: record.Started, Journal: 8}, 8, 3},
 	} {
 		d.frame(0, c.record)
-		if d.state.Journal != c.id || d.state.Boots != c.boots {
-			t.Errorf("after frame %d: journal %d, %d starts", i+1, d.state.Journal, d.state.Boots)
+		if d.state.Journal != c.id || d.state.Starts != c.boots {
+			t.Errorf("after frame %d: journal %d, %d starts", i+1, d.state.Journal, d.state.Starts)
 		}
 	}
 	if d.state.Ledger.Hash() != newDesk(t).state.Ledger.Hash() {
@@ -488,7 +488,7 @@ func TestOpenIsInOrder(t *testing.T) {
 			s := state.New(limits(), 1)
 			s.Open(1, 10)
 			defer func() {
-				if _, broken := recover().(words.Broken); !broken {
+				if _, broken := recover().(types.InvariantError); !broken {
 					t.Errorf("%s is opened", what)
 				}
 			}()
@@ -500,7 +500,7 @@ func TestOpenIsInOrder(t *testing.T) {
 // TestApplyAllocatesNothing: neither the records nor the frames around them.
 func TestApplyAllocatesNothing(t *testing.T) {
 	l := limits()
-	l.Ledger.Amount, l.Ledger.Day = words.MaxSupply(), words.MaxSupply()
+	l.Ledger.MaxAmount, l.Ledger.MaxDailyDebit = types.MaxSupply(), types.MaxSupply()
 	s := state.New(l, 1)
 	d := &desk{tb: t, state: s}
 	d.ask(0, issue("a", "ann", 1_000_000))
@@ -509,7 +509,7 @@ func TestApplyAllocatesNothing(t *testing.T) {
 		t.Fatal(why)
 	}
 	d.frame(0, r)
-	forgot := record.Record{Kind: record.Forgot}
+	forgot := record.Record{Kind: record.KeysForgotten}
 	if n := testing.AllocsPerRun(100, func() {
 		d.state.Open(d.state.LSN+1, d.state.At)
 		forgot.Upto = d.state.LSN - 1

@@ -1,6 +1,6 @@
 package table
 
-import "macronode/core/words"
+import "macronode/core/types"
 
 // Fifo maps K to V; rows leave in the order in which they came.
 //
@@ -8,9 +8,9 @@ import "macronode/core/words"
 //
 //	T1  every row is found from its key
 //	T2  sum is the sum of the rows' hashes
-type Fifo[K, V Item] struct {
-	seed  words.Hash64
-	sum   words.Hash64
+type Fifo[K, V Hashable] struct {
+	seed  types.Hash64
+	sum   types.Hash64
 	index index
 	rows  []row[K, V] // ring
 	head  int
@@ -18,12 +18,12 @@ type Fifo[K, V Item] struct {
 }
 
 // NewFifo takes room for limit rows.
-func NewFifo[K, V Item](limit int, seed words.Hash64) Fifo[K, V] {
+func NewFifo[K, V Hashable](limit int, seed types.Hash64) Fifo[K, V] {
 	return Fifo[K, V]{seed: seed, index: newIndex(limit), rows: make([]row[K, V], limit)}
 }
 
 // FifoBytes is the memory that NewFifo takes for limit rows.
-func FifoBytes[K, V Item](limit int) int64 { return Bytes[K, V](limit) }
+func FifoBytes[K, V Hashable](limit int) int64 { return Bytes[K, V](limit) }
 
 // Len is how many rows there are, Room how many more may come.
 func (f *Fifo[K, V]) Len() int  { return f.count }
@@ -31,7 +31,7 @@ func (f *Fifo[K, V]) Room() int { return len(f.rows) - f.count }
 
 // Hash is the same for the same rows, wherever in the ring they are: that they came
 // in another order, their values must tell.
-func (f *Fifo[K, V]) Hash() words.Hash64 { return f.sum }
+func (f *Fifo[K, V]) Hash() types.Hash64 { return f.sum }
 
 // Get returns the value of k, or the zero value.
 func (f *Fifo[K, V]) Get(k K) (v V, ok bool) {
@@ -45,9 +45,9 @@ func (f *Fifo[K, V]) Get(k K) (v V, ok bool) {
 
 // Push adds k, which is not there yet. The caller has seen that there is room.
 func (f *Fifo[K, V]) Push(k K, v V) {
-	words.Assert(f.Room() > 0, "table: push without room")
+	types.Assert(f.Room() > 0, "table: push without room")
 	s, tag := f.find(k)
-	words.Assert(f.index.slots[s].at == 0, "table: pushed twice")
+	types.Assert(f.index.slots[s].at == 0, "table: pushed twice")
 	at := f.at(f.count)
 	f.rows[at] = row[K, V]{k, v}
 	f.index.slots[s] = slot{uint32(at) + 1, tag}
@@ -63,7 +63,7 @@ func (f *Fifo[K, V]) Row(i int) (K, V) {
 
 // Pop drops the oldest row.
 func (f *Fifo[K, V]) Pop() {
-	words.Assert(f.count > 0, "table: pop of nothing")
+	types.Assert(f.count > 0, "table: pop of nothing")
 	r := &f.rows[f.head]
 	s, _ := f.find(r.key)
 	f.sum -= r.hash()
@@ -71,9 +71,9 @@ func (f *Fifo[K, V]) Pop() {
 	f.head, f.count = f.at(1), f.count-1
 }
 
-// Unpush drops the youngest row.
-func (f *Fifo[K, V]) Unpush() {
-	words.Assert(f.count > 0, "table: unpush of nothing")
+// DropNewest drops the youngest row.
+func (f *Fifo[K, V]) DropNewest() {
+	types.Assert(f.count > 0, "table: unpush of nothing")
 	r := &f.rows[f.at(f.count-1)]
 	s, _ := f.find(r.key)
 	f.sum -= r.hash()
@@ -90,7 +90,7 @@ func (f *Fifo[K, V]) at(i int) int {
 }
 
 func (f *Fifo[K, V]) find(k K) (s int, tag uint32) {
-	tag = uint32(k.Mix(f.seed))
+	tag = uint32(k.HashInto(f.seed))
 	for s = f.index.first(tag); ; s = f.index.next(s) {
 		x := f.index.slots[s]
 		if x.at == 0 || x.tag == tag && f.rows[x.at-1].key == k {
@@ -117,17 +117,17 @@ func (f *Fifo[K, V]) CopyTo(dst *Fifo[K, V]) {
 
 // Check returns the first invariant that does not hold.
 func (f *Fifo[K, V]) Check() error {
-	var sum words.Hash64
+	var sum types.Hash64
 	for i := range f.count {
 		r := &f.rows[f.at(i)]
 		s, _ := f.find(r.key)
 		if f.index.slots[s].at != uint32(f.at(i))+1 {
-			return ErrLost
+			return ErrUnreachableRow
 		}
 		sum += r.hash()
 	}
 	if sum != f.sum {
-		return ErrSum
+		return ErrHashSum
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 package table
 
-import "macronode/core/words"
+import "macronode/core/types"
 
 // slot says that a row with a tag is at a place; at is the place + 1, 0 is free.
 type slot struct{ at, tag uint32 }
@@ -37,8 +37,8 @@ func (x *index) free(s int) {
 
 func (x *index) copyTo(dst *index) { dst.slots = append(dst.slots[:0], x.slots...) }
 
-// An Item can be compared and mixed, and holds no pointer.
-type Item interface {
+// An Hashable can be compared and mixed, and holds no pointer.
+type Hashable interface {
 	comparable
-	Mix(h words.Hash64) words.Hash64
+	HashInto(h types.Hash64) types.Hash64
 }

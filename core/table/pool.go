@@ -4,7 +4,7 @@ import (
 	"slices"
 	"unsafe"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Pool maps K to V; any row may leave. A row stays in its place while it is there, and
@@ -16,24 +16,24 @@ import (
 //	T1  every row is found from its key
 //	T2  sum is the sum of the rows' hashes
 //	T3  every place that was ever taken is taken or free, and not both
-type Pool[K, V Item] struct {
-	seed  words.Hash64
-	sum   words.Hash64
+type Pool[K, V Hashable] struct {
+	seed  types.Hash64
+	sum   types.Hash64
 	index index
 	rows  []row[K, V]
 	free  []uint32 // places among rows, the next one last
 }
 
 // NewPool takes room for limit rows.
-func NewPool[K, V Item](limit int, seed words.Hash64) Pool[K, V] {
+func NewPool[K, V Hashable](limit int, seed types.Hash64) Pool[K, V] {
 	return Pool[K, V]{seed: seed, index: newIndex(limit), rows: make([]row[K, V], 0, limit), free: make([]uint32, 0, limit)}
 }
 
 // PoolBytes is the memory that NewPool takes for limit rows.
-func PoolBytes[K, V Item](limit int) int64 { return Bytes[K, V](limit) + Flat[uint32](limit) }
+func PoolBytes[K, V Hashable](limit int) int64 { return Bytes[K, V](limit) + SliceBytes[uint32](limit) }
 
-// Flat is the memory that so many of T take, side by side.
-func Flat[T any](many int) int64 {
+// SliceBytes is the memory that so many of T take, side by side.
+func SliceBytes[T any](many int) int64 {
 	var one T
 	return int64(many) * int64(unsafe.Sizeof(one))
 }
@@ -42,11 +42,11 @@ func Flat[T any](many int) int64 {
 func (p *Pool[K, V]) Len() int  { return len(p.rows) - len(p.free) }
 func (p *Pool[K, V]) Room() int { return cap(p.rows) - p.Len() }
 
-// Places is how many places were ever taken: those below it.
-func (p *Pool[K, V]) Places() int { return len(p.rows) }
+// Capacity is how many places were ever taken: those below it.
+func (p *Pool[K, V]) Capacity() int { return len(p.rows) }
 
 // Hash is the same for the same rows, wherever they are.
-func (p *Pool[K, V]) Hash() words.Hash64 { return p.sum }
+func (p *Pool[K, V]) Hash() types.Hash64 { return p.sum }
 
 // Find is the place of k's row.
 func (p *Pool[K, V]) Find(k K) (place uint32, ok bool) {
@@ -61,9 +61,9 @@ func (p *Pool[K, V]) Row(place uint32) (K, V) { return p.rows[place].key, p.rows
 // Put adds k, which is not there yet, and says where. The caller has seen that there is
 // room.
 func (p *Pool[K, V]) Put(k K, v V) (place uint32) {
-	words.Assert(p.Room() > 0, "table: put without room")
+	types.Assert(p.Room() > 0, "table: put without room")
 	s, tag := p.find(k)
-	words.Assert(p.index.slots[s].at == 0, "table: put twice")
+	types.Assert(p.index.slots[s].at == 0, "table: put twice")
 	if n := len(p.free); n > 0 {
 		place, p.free = p.free[n-1], p.free[:n-1]
 	} else {
@@ -80,14 +80,14 @@ func (p *Pool[K, V]) Put(k K, v V) (place uint32) {
 func (p *Pool[K, V]) Drop(place uint32) {
 	r := &p.rows[place]
 	s, _ := p.find(r.key)
-	words.Assert(p.index.slots[s].at == place+1, "table: dropped twice")
+	types.Assert(p.index.slots[s].at == place+1, "table: dropped twice")
 	p.sum -= r.hash()
 	p.index.free(s)
 	p.free = append(p.free, place)
 }
 
 func (p *Pool[K, V]) find(k K) (s int, tag uint32) {
-	tag = uint32(k.Mix(p.seed))
+	tag = uint32(k.HashInto(p.seed))
 	for s = p.index.first(tag); ; s = p.index.next(s) {
 		x := p.index.slots[s]
 		if x.at == 0 || x.tag == tag && p.rows[x.at-1].key == k {
@@ -115,32 +115,32 @@ func (p *Pool[K, V]) Check() error {
 	for _, s := range p.index.slots {
 		if s.at > 0 {
 			if int(s.at) > len(p.rows) || taken[s.at-1] {
-				return ErrLost
+				return ErrUnreachableRow
 			}
 			taken[s.at-1] = true
 		}
 	}
-	var sum words.Hash64
+	var sum types.Hash64
 	for i := range p.rows {
 		if !taken[i] {
 			continue
 		}
 		if place, ok := p.Find(p.rows[i].key); !ok || place != uint32(i) {
-			return ErrLost
+			return ErrUnreachableRow
 		}
 		sum += p.rows[i].hash()
 	}
 	for _, place := range p.free {
 		if int(place) >= len(taken) || taken[place] {
-			return ErrFree
+			return ErrFreeList
 		}
 		taken[place] = true
 	}
 	switch {
 	case slices.Contains(taken, false):
-		return ErrFree
+		return ErrFreeList
 	case sum != p.sum:
-		return ErrSum
+		return ErrHashSum
 	}
 	return nil
 }

@@ -14,14 +14,14 @@ import (
 	"errors"
 	"unsafe"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // What Check may find.
 var (
-	ErrLost = errors.New("T1: a row is not found from its key")
-	ErrSum  = errors.New("T2: the sum is not that of the rows")
-	ErrFree = errors.New("T3: a place is neither taken nor free, or both") // of a Pool
+	ErrUnreachableRow = errors.New("T1: a row is not found from its key")
+	ErrHashSum        = errors.New("T2: the sum is not that of the rows")
+	ErrFreeList       = errors.New("T3: a place is neither taken nor free, or both") // of a Pool
 )
 
 // Table maps K to V, and keeps every row it was given but for those that came last.
@@ -30,52 +30,52 @@ var (
 //
 //	T1  every row is found from its key
 //	T2  sum is the sum of the rows' hashes
-type Table[K, V Item] struct {
-	seed  words.Hash64 // of the slots only: a stranger's names must not pile up
-	sum   words.Hash64
+type Table[K, V Hashable] struct {
+	seed  types.Hash64 // of the slots only: a stranger's names must not pile up
+	sum   types.Hash64
 	index index
 	rows  []row[K, V]
 
-	marked bool
-	mark   int      // how many rows there were at the Mark
-	log    []was[V] // of those, what changed since, the latest last
+	inSavepoint   bool
+	savepointRows int         // how many rows there were at the Mark
+	undoLog       []change[V] // of those, what changed since, the latest last
 }
 
-// was is a value that a row had.
-type was[V Item] struct {
+// change is a value that a row had.
+type change[V Hashable] struct {
 	place uint32
 	val   V
 }
 
-type row[K, V Item] struct {
+type row[K, V Hashable] struct {
 	key K
 	val V
 }
 
-func (r *row[K, V]) hash() words.Hash64 { return r.val.Mix(r.key.Mix(0)) }
+func (r *row[K, V]) hash() types.Hash64 { return r.val.HashInto(r.key.HashInto(0)) }
 
 // New takes room for limit rows.
-func New[K, V Item](limit int, seed words.Hash64) Table[K, V] {
+func New[K, V Hashable](limit int, seed types.Hash64) Table[K, V] {
 	return Table[K, V]{seed: seed, index: newIndex(limit), rows: make([]row[K, V], 0, limit)}
 }
 
 // Bytes is the memory that New takes for limit rows.
-func Bytes[K, V Item](limit int) int64 {
+func Bytes[K, V Hashable](limit int) int64 {
 	return int64(limit)*int64(unsafe.Sizeof(row[K, V]{})) + int64(slotsFor(limit))*int64(unsafe.Sizeof(slot{}))
 }
 
-// Log takes room to come back: for so many changes of rows after a Mark.
-func (t *Table[K, V]) Log(changes int) { t.log = make([]was[V], 0, changes) }
+// ReserveUndo takes room to come back: for so many changes of rows after a Mark.
+func (t *Table[K, V]) ReserveUndo(changes int) { t.undoLog = make([]change[V], 0, changes) }
 
-// LogBytes is the memory that Log takes.
-func LogBytes[V Item](changes int) int64 { return Flat[was[V]](changes) }
+// UndoBytes is the memory that Log takes.
+func UndoBytes[V Hashable](changes int) int64 { return SliceBytes[change[V]](changes) }
 
 // Len is how many rows there are, Room how many more may come.
 func (t *Table[K, V]) Len() int  { return len(t.rows) }
 func (t *Table[K, V]) Room() int { return cap(t.rows) - len(t.rows) }
 
 // Hash is the same for the same rows, in whatever order they came.
-func (t *Table[K, V]) Hash() words.Hash64 { return t.sum }
+func (t *Table[K, V]) Hash() types.Hash64 { return t.sum }
 
 // Find is the place of k's row.
 func (t *Table[K, V]) Find(k K) (place uint32, ok bool) {
@@ -103,7 +103,7 @@ func (t *Table[K, V]) Put(k K, v V) (place uint32) {
 		t.Set(at-1, v)
 		return at - 1
 	}
-	words.Assert(t.Room() > 0, "table: put without room")
+	types.Assert(t.Room() > 0, "table: put without room")
 	t.rows = append(t.rows, row[K, V]{k, v})
 	place = uint32(len(t.rows) - 1)
 	t.index.slots[s] = slot{place + 1, tag}
@@ -114,41 +114,41 @@ func (t *Table[K, V]) Put(k K, v V) (place uint32) {
 // Set changes the value of the row at a place.
 func (t *Table[K, V]) Set(place uint32, v V) {
 	r := &t.rows[place]
-	if t.marked && int(place) < t.mark {
-		words.Assert(len(t.log) < cap(t.log), "table: more changes than may be taken back")
-		t.log = append(t.log, was[V]{place, r.val})
+	if t.inSavepoint && int(place) < t.savepointRows {
+		types.Assert(len(t.undoLog) < cap(t.undoLog), "table: more changes than may be taken back")
+		t.undoLog = append(t.undoLog, change[V]{place, r.val})
 	}
 	t.sum -= r.hash()
 	r.val = v
 	t.sum += r.hash()
 }
 
-// Mark begins to note what changes; Undo takes it all back, Keep keeps it.
-func (t *Table[K, V]) Mark() {
-	words.Assert(!t.marked, "table: marked twice")
-	t.marked, t.mark = true, len(t.rows)
+// Savepoint begins to note what changes; Undo takes it all back, Keep keeps it.
+func (t *Table[K, V]) Savepoint() {
+	types.Assert(!t.inSavepoint, "table: marked twice")
+	t.inSavepoint, t.savepointRows = true, len(t.rows)
 }
 
 func (t *Table[K, V]) Undo() {
-	words.Assert(t.marked, "table: undo without a mark")
-	t.marked = false
-	for len(t.rows) > t.mark {
-		t.Unput()
+	types.Assert(t.inSavepoint, "table: undo without a mark")
+	t.inSavepoint = false
+	for len(t.rows) > t.savepointRows {
+		t.DropLast()
 	}
-	for i := len(t.log) - 1; i >= 0; i-- {
-		t.Set(t.log[i].place, t.log[i].val)
+	for i := len(t.undoLog) - 1; i >= 0; i-- {
+		t.Set(t.undoLog[i].place, t.undoLog[i].val)
 	}
-	t.log = t.log[:0]
+	t.undoLog = t.undoLog[:0]
 }
 
-func (t *Table[K, V]) Keep() {
-	words.Assert(t.marked, "table: keeps without a mark")
-	t.marked, t.log = false, t.log[:0]
+func (t *Table[K, V]) Commit() {
+	types.Assert(t.inSavepoint, "table: keeps without a mark")
+	t.inSavepoint, t.undoLog = false, t.undoLog[:0]
 }
 
-// Unput drops the row that came last.
-func (t *Table[K, V]) Unput() {
-	words.Assert(len(t.rows) > 0, "table: unput of nothing")
+// DropLast drops the row that came last.
+func (t *Table[K, V]) DropLast() {
+	types.Assert(len(t.rows) > 0, "table: unput of nothing")
 	r := &t.rows[len(t.rows)-1]
 	s, _ := t.find(r.key)
 	t.sum -= r.hash()
@@ -158,7 +158,7 @@ func (t *Table[K, V]) Unput() {
 
 // find is the slot of k, or the free one where it belongs.
 func (t *Table[K, V]) find(k K) (s int, tag uint32) {
-	tag = uint32(k.Mix(t.seed))
+	tag = uint32(k.HashInto(t.seed))
 	for s = t.index.first(tag); ; s = t.index.next(s) {
 		x := t.index.slots[s]
 		if x.at == 0 || x.tag == tag && t.rows[x.at-1].key == k {
@@ -169,9 +169,9 @@ func (t *Table[K, V]) find(k K) (s int, tag uint32) {
 
 // CopyTo overwrites dst, reusing its memory.
 func (t *Table[K, V]) CopyTo(dst *Table[K, V]) {
-	words.Assert(!t.marked && !dst.marked, "table: copied while marked")
-	if cap(dst.log) != cap(t.log) {
-		dst.Log(cap(t.log))
+	types.Assert(!t.inSavepoint && !dst.inSavepoint, "table: copied while marked")
+	if cap(dst.undoLog) != cap(t.undoLog) {
+		dst.ReserveUndo(cap(t.undoLog))
 	}
 	if len(t.rows) > 0 || len(dst.rows) > 0 || len(t.index.slots) != len(dst.index.slots) {
 		t.index.copyTo(&dst.index) // untouched memory stays untouched
@@ -186,15 +186,15 @@ func (t *Table[K, V]) CopyTo(dst *Table[K, V]) {
 
 // Check returns the first invariant that does not hold.
 func (t *Table[K, V]) Check() error {
-	var sum words.Hash64
+	var sum types.Hash64
 	for i := range t.rows {
 		if place, ok := t.Find(t.rows[i].key); !ok || place != uint32(i) {
-			return ErrLost
+			return ErrUnreachableRow
 		}
 		sum += t.rows[i].hash()
 	}
 	if sum != t.sum {
-		return ErrSum
+		return ErrHashSum
 	}
 	return nil
 }

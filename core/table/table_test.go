@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"macronode/core/table"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // number spreads well; clash has but three places to go, so that rows are pushed
@@ -19,8 +19,8 @@ type (
 	clash  uint32
 )
 
-func (n number) Mix(h words.Hash64) words.Hash64 { return h.Mix(uint64(n)) }
-func (c clash) Mix(h words.Hash64) words.Hash64  { return h.Mix(uint64(c % 3)) }
+func (n number) HashInto(h types.Hash64) types.Hash64 { return h.Mix(uint64(n)) }
+func (c clash) HashInto(h types.Hash64) types.Hash64  { return h.Mix(uint64(c % 3)) }
 
 func TestTableAgrees(t *testing.T) {
 	t.Run("number", func(t *testing.T) { rapid.Check(t, tableAgrees[number]) })
@@ -30,12 +30,12 @@ func TestTableAgrees(t *testing.T) {
 // tableAgrees walks a table and a plain map through the same random life.
 func tableAgrees[K interface {
 	~uint32
-	table.Item
+	table.Hashable
 }](t *rapid.T) {
 	limit, changes := rapid.IntRange(0, 20).Draw(t, "limit"), rapid.IntRange(0, 6).Draw(t, "changes")
-	seed := words.Hash64(rapid.Uint64().Draw(t, "seed"))
+	seed := types.Hash64(rapid.Uint64().Draw(t, "seed"))
 	tab, twin, places := table.New[K, number](limit, seed), map[K]number{}, map[K]uint32{}
-	tab.Log(changes)
+	tab.ReserveUndo(changes)
 	spare := table.New[K, number](3, 0)
 	var (
 		marked bool
@@ -81,34 +81,34 @@ func tableAgrees[K interface {
 		},
 		"unput": func(t *rapid.T) {
 			if len(twin) == 0 {
-				mustBreak(t, "an unput of nothing", tab.Unput)
+				mustBreak(t, "an unput of nothing", tab.DropLast)
 				return
 			}
 			if marked {
 				t.Skip("the mark counts the rows")
 			}
 			last, _ := tab.Row(uint32(tab.Len() - 1))
-			tab.Unput()
+			tab.DropLast()
 			delete(twin, last)
 			delete(places, last)
 		},
 		"mark": func(t *rapid.T) {
 			if marked {
-				mustBreak(t, "a second mark", tab.Mark)
+				mustBreak(t, "a second mark", tab.Savepoint)
 				mustBreak(t, "a copy in between", func() { tab.CopyTo(&spare) })
 				return
 			}
-			tab.Mark()
+			tab.Savepoint()
 			marked, then, noted = true, maps.Clone(twin), 0
 		},
 		"undo": func(t *rapid.T) {
 			if !marked {
 				mustBreak(t, "an undo of nothing", tab.Undo)
-				mustBreak(t, "a keep of nothing", tab.Keep)
+				mustBreak(t, "a keep of nothing", tab.Commit)
 				return
 			}
 			if marked = false; rapid.Bool().Draw(t, "keep") {
-				tab.Keep()
+				tab.Commit()
 				return
 			}
 			tab.Undo()
@@ -162,8 +162,8 @@ func tableAgrees[K interface {
 // size and seed, over values that were others.
 func rebuilt[K interface {
 	~uint32
-	table.Item
-}](t *rapid.T, rows map[K]number) words.Hash64 {
+	table.Hashable
+}](t *rapid.T, rows map[K]number) types.Hash64 {
 	tab := table.New[K, number](len(rows)+1, 99)
 	keys := rapid.Permutation(slices.Sorted(maps.Keys(rows))).Draw(t, "order")
 	for _, k := range keys {
@@ -177,7 +177,7 @@ func rebuilt[K interface {
 
 func mustBreak(t *rapid.T, what string, do func()) {
 	defer func() {
-		if _, ok := recover().(words.Broken); !ok {
+		if _, ok := recover().(types.InvariantError); !ok {
 			t.Fatalf("%s was let pass", what)
 		}
 	}()
@@ -192,14 +192,14 @@ func TestFifoAgrees(t *testing.T) {
 // fifoAgrees walks a fifo and a plain slice through the same random life.
 func fifoAgrees[K interface {
 	~uint32
-	table.Item
+	table.Hashable
 }](t *rapid.T) {
 	type row struct {
 		key K
 		val number
 	}
 	limit := rapid.IntRange(0, 9).Draw(t, "limit")
-	fifo, twin := table.NewFifo[K, number](limit, words.Hash64(rapid.Uint64().Draw(t, "seed"))), []row{}
+	fifo, twin := table.NewFifo[K, number](limit, types.Hash64(rapid.Uint64().Draw(t, "seed"))), []row{}
 	spare := table.NewFifo[K, number](3, 0)
 	key := rapid.Uint32Range(0, 29)
 	find := func(k K) int { return slices.IndexFunc(twin, func(r row) bool { return r.key == k }) }
@@ -228,10 +228,10 @@ func fifoAgrees[K interface {
 		},
 		"unpush": func(t *rapid.T) {
 			if len(twin) == 0 {
-				mustBreak(t, "an unpush of nothing", fifo.Unpush)
+				mustBreak(t, "an unpush of nothing", fifo.DropNewest)
 				return
 			}
-			fifo.Unpush()
+			fifo.DropNewest()
 			twin = twin[:len(twin)-1]
 		},
 		"copy": func(*rapid.T) { // the copy lives on, what was copied is emptied
@@ -279,10 +279,10 @@ func TestPoolAgrees(t *testing.T) {
 // poolAgrees walks a pool and a plain map through the same random life.
 func poolAgrees[K interface {
 	~uint32
-	table.Item
+	table.Hashable
 }](t *rapid.T) {
 	limit := rapid.IntRange(0, 9).Draw(t, "limit")
-	pool, twin, places := table.NewPool[K, number](limit, words.Hash64(rapid.Uint64().Draw(t, "seed"))), map[K]number{}, map[K]uint32{}
+	pool, twin, places := table.NewPool[K, number](limit, types.Hash64(rapid.Uint64().Draw(t, "seed"))), map[K]number{}, map[K]uint32{}
 	spare := table.NewPool[K, number](3, 0)
 	key := rapid.Uint32Range(0, 29)
 	put := func(t *rapid.T) {
@@ -341,8 +341,8 @@ func poolAgrees[K interface {
 			if err := pool.Check(); err != nil {
 				t.Fatal(err)
 			}
-			if pool.Len() != len(twin) || pool.Room() != limit-len(twin) || pool.Places() < len(twin) {
-				t.Fatalf("%d rows in %d places and room for %d, the map has %d of %d", pool.Len(), pool.Places(), pool.Room(), len(twin), limit)
+			if pool.Len() != len(twin) || pool.Room() != limit-len(twin) || pool.Capacity() < len(twin) {
+				t.Fatalf("%d rows in %d places and room for %d, the map has %d of %d", pool.Len(), pool.Capacity(), pool.Room(), len(twin), limit)
 			}
 			for k := range K(30) {
 				place, ok := pool.Find(k)
@@ -371,15 +371,15 @@ func TestRoomIsTakenOnce(t *testing.T) {
 	tab, tabCopy := table.New[number, number](limit, 1), table.New[number, number](limit, 1)
 	fifo, fifoCopy := table.NewFifo[number, number](limit, 1), table.NewFifo[number, number](limit, 1)
 	pool, poolCopy := table.NewPool[number, number](limit, 1), table.NewPool[number, number](limit, 1)
-	tab.Log(limit)
-	tabCopy.Log(limit)
+	tab.ReserveUndo(limit)
+	tabCopy.ReserveUndo(limit)
 	taken := testing.AllocsPerRun(100, func() {
 		for i := range number(limit) {
 			tab.Put(i, i+1)
 			fifo.Push(i, i+1)
 			pool.Put(i, i+1)
 		}
-		tab.Mark()
+		tab.Savepoint()
 		for i := range number(limit) {
 			tab.Put(i, i)
 		}

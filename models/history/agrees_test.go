@@ -10,7 +10,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
@@ -31,10 +31,10 @@ func TestAgrees(t *testing.T) {
 	saw := map[string]int{}
 	for n := range *histories {
 		seed := *first + uint64(n)
-		dice := words.NewDice(seed)
+		dice := types.NewRand(seed)
 		s, name := draw(&dice), "true"
 		for n%2 == 1 && name == "true" {
-			l := lies[dice.Below(uint64(len(lies)))]
+			l := lies[dice.Uint64n(uint64(len(lies)))]
 			if l.tell(&s, &dice) {
 				name = l.name
 			}
@@ -91,7 +91,7 @@ func anyOrder(s story) (explained bool, order []int) {
 		Init: func() any { return bank{} },
 		Step: func(state, in, _ any) (bool, any) {
 			b, i := state.(bank), in.(int)
-			got, _ := b.Step(words.Place{}, &s.ops[i].Ask)
+			got, _ := b.Step(types.Position{}, &s.ops[i].Ask)
 			return !answered(&s.ops[i]) || got == s.ops[i].Answer, b
 		},
 		Hash: hash[bank](),

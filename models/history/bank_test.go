@@ -1,7 +1,7 @@
 package history_test
 
 import (
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
@@ -37,7 +37,7 @@ type purse struct {
 // bank is the twin of the tests: comparable, so that a search can meet it again.
 type bank [accounts]purse
 
-func (b *bank) Step(_ words.Place, q *ask) (a answer, changed bool) {
+func (b *bank) Step(_ types.Position, q *ask) (a answer, changed bool) {
 	from, to := &b[q.from], &b[q.to]
 	switch {
 	case q.kind == look:

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
@@ -25,7 +25,7 @@ type (
 	told struct{ from, to, nonce uint32 }
 )
 
-func (c *crowd) Step(_ words.Place, q *wide) (told, bool) {
+func (c *crowd) Step(_ types.Position, q *wide) (told, bool) {
 	from, to := &c[q.from], &c[q.to]
 	switch {
 	case q.amount == 0:
@@ -44,33 +44,33 @@ func (c *crowd) Step(_ words.Place, q *wide) (told, bool) {
 // unknown outcome, half of which had an effect; and its journal.
 func long(n int) (ops []history.Op[wide, told], journal []history.Entry) {
 	const clients = 64
-	dice := words.NewDice(1)
+	dice := types.NewRand(1)
 	truth := new(crowd)
 	recorders := make([]*history.Recorder[wide, told], clients)
 	for i := range recorders {
 		recorders[i] = history.NewRecorder[wide, told](uint32(i))
 	}
-	var last words.Place
+	var last types.Position
 	for i := range n {
-		r, at := recorders[i%clients], words.Instant(i)*1000
-		q := wide{from: uint16(dice.Below(1 << 10)), to: uint16(dice.Below(1 << 10)), amount: uint32(dice.Below(4))}
+		r, at := recorders[i%clients], types.Instant(i)*1000
+		q := wide{from: uint16(dice.Uint64n(1 << 10)), to: uint16(dice.Uint64n(1 << 10)), amount: uint32(dice.Uint64n(4))}
 		kind := history.Write
 		if q.amount == 0 {
 			kind = history.Read
-		} else if dice.Below(3) > 0 {
+		} else if dice.Uint64n(3) > 0 {
 			q.nonce = uint32(truth[q.from].nonce + 1)
 		}
-		key := r.Call(at-words.Instant(dice.Below(31_000)), kind, q)
-		lost := dice.Below(64) == 0
-		if lost && dice.Below(2) == 0 {
+		key := r.Call(at-types.Instant(dice.Uint64n(31_000)), kind, q)
+		lost := dice.Uint64n(64) == 0
+		if lost && dice.Uint64n(2) == 0 {
 			continue
 		}
 		if kind == history.Write {
-			last = words.Place{LSN: words.LSN(len(journal) + 1)}
+			last = types.Position{LSN: types.LSN(len(journal) + 1)}
 			journal = append(journal, history.Entry{Place: last, Key: key})
 		}
 		if a, _ := truth.Step(last, &q); !lost {
-			r.Return(key, at+words.Instant(dice.Below(31_000)), last, a)
+			r.Return(key, at+types.Instant(dice.Uint64n(31_000)), last, a)
 		}
 	}
 	for i, r := range recorders {

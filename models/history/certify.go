@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Certify replays ops in the journal's order and returns nil, or the first that is wrong.
@@ -44,12 +44,12 @@ func Certify[Q any, A comparable](m Model[Q, A], ops []Op[Q, A], journal Journal
 type walk[Q any, A comparable] struct {
 	model  Model[Q, A]
 	ops    []Op[Q, A]
-	slots  []slot        // answered ops that are still to come, in order
-	doubts map[Key]int32 // Writes without an answer that have no entry so far
-	open   []int32       // Reads that may still stand later, their answers compared
-	last   words.Place   // that the journal has had
-	latest words.Instant // call so far
-	whose  int           // call that was; -1: nobody's
+	slots  []slot         // answered ops that are still to come, in order
+	doubts map[Key]int32  // Writes without an answer that have no entry so far
+	open   []int32        // Reads that may still stand later, their answers compared
+	last   types.Position // that the journal has had
+	latest types.Instant  // call so far
+	whose  int            // call that was; -1: nobody's
 }
 
 // sort puts the answered in order, a Read behind the Write of its place.
@@ -60,7 +60,7 @@ func (w *walk[Q, A]) sort() *Fault {
 			op := &w.ops[i]
 			switch {
 			case op.Kind != kind:
-				words.Assert(op.Kind == Write || op.Kind == Read, "history: an op of no kind")
+				types.Assert(op.Kind == Write || op.Kind == Read, "history: an op of no kind")
 			case op.Return < op.Call:
 				return w.fault(Backward, i)
 			case op.Return < Never:
@@ -137,7 +137,7 @@ func (w *walk[Q, A]) owner(e Entry) (op int, f *Fault) {
 }
 
 // settle gives a place to the open Reads that were over before a call, or to all of them.
-func (w *walk[Q, A]) settle(call words.Instant, all bool) *Fault {
+func (w *walk[Q, A]) settle(call types.Instant, all bool) *Fault {
 	if len(w.open) == 0 {
 		return nil
 	}

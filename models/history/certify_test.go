@@ -5,39 +5,39 @@ import (
 	"strings"
 	"testing"
 
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
 // write and read are ops of a small history; its keys are its clients'.
-func write(client uint32, call, ret words.Instant, lsn words.LSN, q ask, a answer) op {
-	return op{Key: history.Key{Client: client, Number: 1}, Call: call, Return: ret, Place: words.Place{LSN: lsn}, Kind: history.Write, Ask: q, Answer: a}
+func write(client uint32, call, ret types.Instant, lsn types.LSN, q ask, a answer) op {
+	return op{Key: history.Key{Client: client, Number: 1}, Call: call, Return: ret, Place: types.Position{LSN: lsn}, Kind: history.Write, Ask: q, Answer: a}
 }
 
-func read(client uint32, call, ret words.Instant, lsn words.LSN, has uint32) op {
-	return op{Key: history.Key{Client: client, Number: 1}, Call: call, Return: ret, Place: words.Place{LSN: lsn},
+func read(client uint32, call, ret types.Instant, lsn types.LSN, has uint32) op {
+	return op{Key: history.Key{Client: client, Number: 1}, Call: call, Return: ret, Place: types.Position{LSN: lsn},
 		Kind: history.Read, Ask: ask{kind: look}, Answer: answer{from: has, nonce: 1}}
 }
 
 // doubt is an issue that nobody was answered.
-func doubt(client uint32, call words.Instant) op {
+func doubt(client uint32, call types.Instant) op {
 	return write(client, call, history.Never, 0, ask{kind: issue, amount: 5}, answer{})
 }
 
 // five is an issue of five to the first account, which has so much then.
-func five(client uint32, call, ret words.Instant, lsn words.LSN, has uint32) op {
+func five(client uint32, call, ret types.Instant, lsn types.LSN, has uint32) op {
 	return write(client, call, ret, lsn, ask{kind: issue, amount: 5}, answer{from: has, to: has, nonce: 1})
 }
 
 // poor is a payment that the first account cannot make: a refusal that was kept.
-func poor(client uint32, call, ret words.Instant, lsn words.LSN) op {
+func poor(client uint32, call, ret types.Instant, lsn types.LSN) op {
 	return write(client, call, ret, lsn, ask{kind: pay, to: 1, nonce: 1, amount: 999}, answer{why: "funds"})
 }
 
 // keeps is a journal of the first op of each of these clients, at LSN 1, 2, 3 …
 func keeps(clients ...uint32) (j []record) {
 	for i, c := range clients {
-		j = append(j, record{Place: words.Place{LSN: words.LSN(i + 1)}, Key: history.Key{Client: c, Number: 1}})
+		j = append(j, record{Place: types.Position{LSN: types.LSN(i + 1)}, Key: history.Key{Client: c, Number: 1}})
 	}
 	return j
 }
@@ -74,7 +74,7 @@ func TestRules(t *testing.T) {
 		{"places ascend, also of what is unknown", []op{doubt(1, 1), doubt(2, 1)}, []record{keeps(1, 2)[1], keeps(1)[0]}, "Unsorted 0 -1"},
 		{"places ascend, and are not the same", []op{doubt(1, 1), doubt(2, 1)}, []record{keeps(1)[0], keeps(2)[0]}, "Unsorted 1 -1"},
 		{"the index counts within a frame", []op{doubt(1, 1), doubt(2, 1)},
-			[]record{{words.Place{LSN: 1, Index: 2}, keeps(1)[0].Key}, {words.Place{LSN: 1, Index: 1}, keeps(2)[0].Key}}, "Unsorted 1 -1"},
+			[]record{{types.Position{LSN: 1, Index: 2}, keeps(1)[0].Key}, {types.Position{LSN: 1, Index: 1}, keeps(2)[0].Key}}, "Unsorted 1 -1"},
 
 		// What nobody was answered happened if and only if the journal has it.
 		{"unknown, and never done", []op{doubt(1, 1), read(2, 2, 3, 0, 0)}, nil, ""},
@@ -129,7 +129,7 @@ func name(w history.Why) string {
 
 // TestSays: a fault says who, where, and what the twin answers.
 func TestSays(t *testing.T) {
-	f := story{[]op{five(7, 1, 2, 3, 6)}, []record{{words.Place{LSN: 3}, history.Key{Client: 7, Number: 1}}}}.certify()
+	f := story{[]op{five(7, 1, 2, 3, 6)}, []record{{types.Position{LSN: 3}, history.Key{Client: 7, Number: 1}}}}.certify()
 	if f == nil || f.Key != (history.Key{Client: 7, Number: 1}) || f.Place.LSN != 3 {
 		t.Fatalf("%+v", f)
 	}
@@ -147,13 +147,13 @@ func TestRecorder(t *testing.T) {
 	a := r.Call(1, history.Write, ask{amount: 1})
 	b := r.Call(2, history.Read, ask{kind: look})
 	c := r.Call(3, history.Write, ask{amount: 3})
-	r.Return(c, 5, words.Place{LSN: 9}, answer{from: 3})
-	r.Return(a, 4, words.Place{LSN: 8}, answer{from: 1})
-	r.Return(a, 6, words.Place{LSN: 7}, answer{from: 2})
+	r.Return(c, 5, types.Position{LSN: 9}, answer{from: 3})
+	r.Return(a, 4, types.Position{LSN: 8}, answer{from: 1})
+	r.Return(a, 6, types.Position{LSN: 7}, answer{from: 2})
 	want := []op{
-		{Key: history.Key{Client: 7, Number: 1}, Call: 1, Return: 4, Place: words.Place{LSN: 8}, Kind: history.Write, Ask: ask{amount: 1}, Answer: answer{from: 1}},
+		{Key: history.Key{Client: 7, Number: 1}, Call: 1, Return: 4, Place: types.Position{LSN: 8}, Kind: history.Write, Ask: ask{amount: 1}, Answer: answer{from: 1}},
 		{Key: history.Key{Client: 7, Number: 2}, Call: 2, Return: history.Never, Kind: history.Read, Ask: ask{kind: look}},
-		{Key: history.Key{Client: 7, Number: 3}, Call: 3, Return: 5, Place: words.Place{LSN: 9}, Kind: history.Write, Ask: ask{amount: 3}, Answer: answer{from: 3}},
+		{Key: history.Key{Client: 7, Number: 3}, Call: 3, Return: 5, Place: types.Position{LSN: 9}, Kind: history.Write, Ask: ask{amount: 3}, Answer: answer{from: 3}},
 	}
 	for i, op := range r.Ops() {
 		if op != want[i] || i != int(op.Number)-1 {
@@ -169,6 +169,6 @@ func TestRecorder(t *testing.T) {
 				t.Error("another client's key was taken")
 			}
 		}()
-		r.Return(history.Key{Client: 8, Number: 1}, 1, words.Place{}, answer{})
+		r.Return(history.Key{Client: 8, Number: 1}, 1, types.Position{}, answer{})
 	}()
 }

@@ -1,7 +1,7 @@
 package history_test
 
 import (
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
@@ -10,7 +10,7 @@ type clerk struct {
 	*history.Recorder[ask, answer]
 	key    history.Key
 	asking ask
-	at     words.Place
+	at     types.Position
 	answer answer
 	state  uint8 // idle, asked, done
 }
@@ -23,28 +23,28 @@ const (
 
 // play is an execution while it is drawn.
 type play struct {
-	dice    *words.Dice
+	dice    *types.Rand
 	truth   bank
-	at      words.Place // the journal's last
-	moved   words.Place // the last that changed something
+	at      types.Position // the journal's last
+	moved   types.Position // the last that changed something
 	journal []record
 }
 
-func (p *play) pick(n int) int { return int(p.dice.Below(uint64(n))) }
+func (p *play) pick(n int) int { return int(p.dice.Uint64n(uint64(n))) }
 
 // draw plays clients against a real bank, which does one thing after another, while they
 // call, wait and leave as the dice say. What it returns is true. Of the calls that nobody
 // was answered some took effect.
-func draw(dice *words.Dice) story {
-	p := play{dice: dice, at: words.Place{LSN: 1}}
+func draw(dice *types.Rand) story {
+	p := play{dice: dice, at: types.Position{LSN: 1}}
 	clerks := make([]clerk, 2+p.pick(4))
 	for i := range clerks {
 		clerks[i].Recorder = history.NewRecorder[ask, answer](uint32(i + 1))
 	}
 	left, leave := 4+p.pick(37), p.pick(5)
-	var now words.Instant
+	var now types.Instant
 	for busy := 0; left > 0 || busy > 0; {
-		now += words.Instant(p.pick(2)) // some at the same instant
+		now += types.Instant(p.pick(2)) // some at the same instant
 		c := &clerks[p.pick(len(clerks))]
 		switch {
 		case c.state == idle && left == 0:
@@ -71,7 +71,7 @@ func draw(dice *words.Dice) story {
 	return s
 }
 
-func (p *play) call(c *clerk, now words.Instant) {
+func (p *play) call(c *clerk, now types.Instant) {
 	c.state, c.asking = asked, p.wish()
 	kind := history.Write
 	if c.asking.kind == look {
@@ -84,7 +84,7 @@ func (p *play) call(c *clerk, now words.Instant) {
 // that changed something.
 func (p *play) do(c *clerk) {
 	if p.pick(4) == 0 {
-		p.at = words.Place{LSN: p.at.LSN + 1} // a frame with nothing of ours
+		p.at = types.Position{LSN: p.at.LSN + 1} // a frame with nothing of ours
 	}
 	if c.state = done; c.asking.kind == look {
 		if c.at = p.at; p.pick(2) == 0 {
@@ -94,7 +94,7 @@ func (p *play) do(c *clerk) {
 		return
 	}
 	if p.at.Index++; p.pick(3) > 0 {
-		p.at = words.Place{LSN: p.at.LSN + 1}
+		p.at = types.Position{LSN: p.at.LSN + 1}
 	}
 	c.at = p.at
 	p.journal = append(p.journal, record{Place: p.at, Key: c.key})

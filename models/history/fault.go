@@ -3,7 +3,7 @@ package history
 import (
 	"fmt"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Why says what is wrong.
@@ -32,7 +32,7 @@ type Fault struct {
 	Why   Why
 	Op    int // its index in the history; -1: of an entry that is nobody's
 	Key   Key
-	Place words.Place
+	Place types.Position
 	Other int    // Late: the op that was called too late; Taken: whose the record is; else -1
 	Want  string // Untrue: the twin's answer
 }

@@ -23,7 +23,7 @@ package history
 import (
 	"math"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A Kind says whether an op has a record.
@@ -37,8 +37,8 @@ const (
 // Always is the call of what was asked before all else, Never the return of what nobody
 // was answered.
 const (
-	Always = words.Instant(math.MinInt64)
-	Never  = words.Instant(math.MaxInt64)
+	Always = types.Instant(math.MinInt64)
+	Never  = types.Instant(math.MaxInt64)
 )
 
 // A Key is what the journal knows an op by. Asking again under it is the same op: its
@@ -48,8 +48,8 @@ type Key struct{ Client, Number uint32 }
 // An Op is what one client asked once. Keys are unique in a history.
 type Op[Q any, A comparable] struct {
 	Key
-	Call, Return words.Instant
-	Place        words.Place // of its record; of a Read, the last place that it saw
+	Call, Return types.Instant
+	Place        types.Position // of its record; of a Read, the last place that it saw
 	Kind         Kind
 	Ask          Q
 	Answer       A
@@ -57,7 +57,7 @@ type Op[Q any, A comparable] struct {
 
 // An Entry is a record of the journal, and who asked for it.
 type Entry struct {
-	Place words.Place
+	Place types.Position
 	Key   Key
 }
 
@@ -68,5 +68,5 @@ type Journal func(yield func(Entry) bool)
 // should be answered, and whether anything is now different from before. A Read is
 // stepped too, at the last place that it saw, and changes nothing.
 type Model[Q any, A comparable] interface {
-	Step(at words.Place, ask *Q) (answer A, changed bool)
+	Step(at types.Position, ask *Q) (answer A, changed bool)
 }

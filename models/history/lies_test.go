@@ -3,33 +3,33 @@ package history_test
 import (
 	"slices"
 
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
 // A lie is one way to spoil a history. It reports whether it found something to spoil.
 type lie struct {
 	name string
-	tell func(s *story, dice *words.Dice) bool
+	tell func(s *story, dice *types.Rand) bool
 }
 
 var lies = []lie{
-	{"answer changed", func(s *story, dice *words.Dice) bool {
+	{"answer changed", func(s *story, dice *types.Rand) bool {
 		op := some(s, dice, answered)
 		if op == nil {
 			return false
 		}
 		switch {
-		case op.Answer.why != "" && dice.Below(2) == 0:
+		case op.Answer.why != "" && dice.Uint64n(2) == 0:
 			op.Answer = answer{nonce: op.Answer.nonce}
-		case dice.Below(2) == 0:
+		case dice.Uint64n(2) == 0:
 			op.Answer.nonce++
 		default:
 			op.Answer.from++
 		}
 		return true
 	}},
-	{"places told swapped", func(s *story, dice *words.Dice) bool {
+	{"places told swapped", func(s *story, dice *types.Rand) bool {
 		a, b := some(s, dice, writes), some(s, dice, writes)
 		if a == nil || a == b {
 			return false
@@ -37,48 +37,48 @@ var lies = []lie{
 		a.Place, b.Place = b.Place, a.Place
 		return true
 	}},
-	{"journal's order swapped, and told so", func(s *story, dice *words.Dice) bool {
+	{"journal's order swapped, and told so", func(s *story, dice *types.Rand) bool {
 		if len(s.journal) < 2 {
 			return false
 		}
-		i := int(dice.Below(uint64(len(s.journal) - 1)))
-		j := min(i+1+int(dice.Below(2)), len(s.journal)-1)
+		i := int(dice.Uint64n(uint64(len(s.journal) - 1)))
+		j := min(i+1+int(dice.Uint64n(2)), len(s.journal)-1)
 		a, b := &s.journal[i], &s.journal[j]
 		a.Key, b.Key = b.Key, a.Key
 		s.tellPlaces()
 		return true
 	}},
-	{"done otherwise than in the journal's order", func(s *story, dice *words.Dice) bool {
+	{"done otherwise than in the journal's order", func(s *story, dice *types.Rand) bool {
 		if len(s.journal) < 2 {
 			return false
 		}
-		i := int(dice.Below(uint64(len(s.journal) - 1)))
+		i := int(dice.Uint64n(uint64(len(s.journal) - 1)))
 		order := slices.Clone(s.journal)
 		order[i].Key, order[i+1].Key = order[i+1].Key, order[i].Key
 		s.answerAgain(order)
 		return true
 	}},
-	{"earlier or later than it was", func(s *story, dice *words.Dice) bool {
+	{"earlier or later than it was", func(s *story, dice *types.Rand) bool {
 		op := some(s, dice, answered)
 		if op == nil {
 			return false
 		}
-		by := words.Instant(2 + dice.Below(12))
-		if dice.Below(2) == 0 {
+		by := types.Instant(2 + dice.Uint64n(12))
+		if dice.Uint64n(2) == 0 {
 			by = -by
 		}
 		op.Call, op.Return = op.Call+by, op.Return+by
 		return true
 	}},
-	{"called later than it had its effect", func(s *story, dice *words.Dice) bool {
+	{"called later than it had its effect", func(s *story, dice *types.Rand) bool {
 		op := some(s, dice, func(op *op) bool { return op.Kind == history.Write && op.Return == history.Never })
 		if op == nil {
 			return false
 		}
-		op.Call += words.Instant(3 + dice.Below(20))
+		op.Call += types.Instant(3 + dice.Uint64n(20))
 		return true
 	}},
-	{"acknowledged and lost", func(s *story, dice *words.Dice) bool {
+	{"acknowledged and lost", func(s *story, dice *types.Rand) bool {
 		op := some(s, dice, writes)
 		if op == nil {
 			return false
@@ -86,7 +86,7 @@ var lies = []lie{
 		s.journal = slices.DeleteFunc(s.journal, func(e record) bool { return e.Key == op.Key })
 		return true
 	}},
-	{"acknowledged and lost, and nothing knows of it", func(s *story, dice *words.Dice) bool {
+	{"acknowledged and lost, and nothing knows of it", func(s *story, dice *types.Rand) bool {
 		op := some(s, dice, writes)
 		if op == nil {
 			return false
@@ -95,24 +95,24 @@ var lies = []lie{
 		s.answerAgain(s.journal)
 		return true
 	}},
-	{"done twice, in the journal once", func(s *story, dice *words.Dice) bool {
+	{"done twice, in the journal once", func(s *story, dice *types.Rand) bool {
 		if len(s.journal) == 0 {
 			return false
 		}
-		i := int(dice.Below(uint64(len(s.journal))))
+		i := int(dice.Uint64n(uint64(len(s.journal))))
 		s.answerAgain(slices.Insert(slices.Clone(s.journal), i, s.journal[i]))
 		return true
 	}},
-	{"in the journal twice", func(s *story, dice *words.Dice) bool {
+	{"in the journal twice", func(s *story, dice *types.Rand) bool {
 		if len(s.journal) == 0 {
 			return false
 		}
-		again := s.journal[dice.Below(uint64(len(s.journal)))]
-		again.Place = words.Place{LSN: s.journal[len(s.journal)-1].Place.LSN + 1}
+		again := s.journal[dice.Uint64n(uint64(len(s.journal)))]
+		again.Place = types.Position{LSN: s.journal[len(s.journal)-1].Place.LSN + 1}
 		s.journal = append(s.journal, again)
 		return true
 	}},
-	{"unknown, had effect, not in the journal", func(s *story, dice *words.Dice) bool {
+	{"unknown, had effect, not in the journal", func(s *story, dice *types.Rand) bool {
 		i := slices.IndexFunc(s.journal, func(e record) bool { return s.op(e.Key).Return == history.Never })
 		if i < 0 {
 			return false
@@ -120,45 +120,45 @@ var lies = []lie{
 		s.journal = slices.Delete(s.journal, i, i+1)
 		return true
 	}},
-	{"unknown, had no effect, in the journal", func(s *story, dice *words.Dice) bool {
+	{"unknown, had no effect, in the journal", func(s *story, dice *types.Rand) bool {
 		op := some(s, dice, func(op *op) bool {
 			return op.Kind == history.Write && op.Return == history.Never && !slices.ContainsFunc(s.journal, func(e record) bool { return e.Key == op.Key })
 		})
 		if op == nil {
 			return false
 		}
-		at := words.Place{LSN: 1 + words.LSN(dice.Below(40)), Index: 999}
+		at := types.Position{LSN: 1 + types.LSN(dice.Uint64n(40)), Index: 999}
 		s.journal = slices.Insert(s.journal, sees(s.journal, at), record{Place: at, Key: op.Key})
 		return true
 	}},
-	{"read back in another order than its places'", func(s *story, dice *words.Dice) bool {
+	{"read back in another order than its places'", func(s *story, dice *types.Rand) bool {
 		if len(s.journal) < 2 {
 			return false
 		}
-		i := int(dice.Below(uint64(len(s.journal) - 1)))
+		i := int(dice.Uint64n(uint64(len(s.journal) - 1)))
 		s.journal[i], s.journal[i+1] = s.journal[i+1], s.journal[i]
 		return true
 	}},
-	{"asked by nobody", func(s *story, dice *words.Dice) bool {
-		s.journal = append(s.journal, record{Place: words.Place{LSN: 99}, Key: history.Key{Client: 99, Number: 1}})
+	{"asked by nobody", func(s *story, dice *types.Rand) bool {
+		s.journal = append(s.journal, record{Place: types.Position{LSN: 99}, Key: history.Key{Client: 99, Number: 1}})
 		return true
 	}},
-	{"stale read, honest of its place", func(s *story, dice *words.Dice) bool {
+	{"stale read, honest of its place", func(s *story, dice *types.Rand) bool {
 		op := some(s, dice, reads)
 		if op == nil || len(s.journal) == 0 {
 			return false
 		}
-		op.Place = s.journal[dice.Below(uint64(len(s.journal)))].Place
+		op.Place = s.journal[dice.Uint64n(uint64(len(s.journal)))].Place
 		s.answerAgain(s.journal)
 		return true
 	}},
-	{"stale read, of the newest place", func(s *story, dice *words.Dice) bool {
+	{"stale read, of the newest place", func(s *story, dice *types.Rand) bool {
 		op := some(s, dice, reads)
 		if op == nil || len(s.journal) == 0 {
 			return false
 		}
 		told := op.Place
-		op.Place = s.journal[dice.Below(uint64(len(s.journal)))].Place
+		op.Place = s.journal[dice.Uint64n(uint64(len(s.journal)))].Place
 		s.answerAgain(s.journal)
 		op.Place = told
 		return true
@@ -170,7 +170,7 @@ func writes(op *op) bool   { return answered(op) && op.Kind == history.Write }
 func reads(op *op) bool    { return answered(op) && op.Kind == history.Read }
 
 // some is one of the ops that fit; nil where none does.
-func some(s *story, dice *words.Dice, fits func(*op) bool) *op {
+func some(s *story, dice *types.Rand, fits func(*op) bool) *op {
 	var all []*op
 	for i := range s.ops {
 		if fits(&s.ops[i]) {
@@ -180,7 +180,7 @@ func some(s *story, dice *words.Dice, fits func(*op) bool) *op {
 	if len(all) == 0 {
 		return nil
 	}
-	return all[dice.Below(uint64(len(all)))]
+	return all[dice.Uint64n(uint64(len(all)))]
 }
 
 func (s *story) op(k history.Key) *op {
@@ -216,7 +216,7 @@ func (s *story) answerAgain(order []record) {
 }
 
 // sees is how many entries stand at a place or before it.
-func sees(journal []record, at words.Place) int {
+func sees(journal []record, at types.Position) int {
 	n := 0
 	for _, e := range journal {
 		if !behind(e.Place, at) {
@@ -227,4 +227,4 @@ func sees(journal []record, at words.Place) int {
 }
 
 // behind reports that a stands behind b.
-func behind(a, b words.Place) bool { return a.LSN > b.LSN || a.LSN == b.LSN && a.Index > b.Index }
+func behind(a, b types.Position) bool { return a.LSN > b.LSN || a.LSN == b.LSN && a.Index > b.Index }

@@ -3,14 +3,14 @@ package history_test
 import (
 	"testing"
 
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
 // moved is s with every place elsewhere, in the same order: what is nowhere stays so.
-func moved(s story, base words.LSN, bits int) story {
-	at := func(p words.Place) words.Place {
-		if p.LSN > 0 && p.LSN <= words.MaxLSN {
+func moved(s story, base types.LSN, bits int) story {
+	at := func(p types.Position) types.Position {
+		if p.LSN > 0 && p.LSN <= types.MaxLSN {
 			p.LSN = base + p.LSN<<bits
 		}
 		return p
@@ -39,22 +39,22 @@ func verdict(s story) (why history.Why, op, other int) {
 func TestMovedIsTheSame(t *testing.T) {
 	refused, turned := 0, 0
 	for n := range 600 {
-		dice := words.NewDice(uint64(n))
+		dice := types.NewRand(uint64(n))
 		s := draw(&dice)
 		if n%2 == 1 {
-			lies[dice.Below(uint64(len(lies)))].tell(&s, &dice)
+			lies[dice.Uint64n(uint64(len(lies)))].tell(&s, &dice)
 		}
 		why, op, other := verdict(s)
 		if op >= 0 {
 			refused++
 		}
 		for _, bits := range []int{0, 7, 8, 20, 30, 36} {
-			to := moved(s, words.LSN(dice.Below(1<<40)), bits)
+			to := moved(s, types.LSN(dice.Uint64n(1<<40)), bits)
 			if w, o, p := verdict(to); w != why || o != op || p != other {
 				t.Fatalf("history %d: %v of %d and %d, moved by %d bits %v of %d and %d", n, why, op, other, bits, w, o, p)
 			}
 		}
-		if i := int(dice.Below(uint64(len(s.ops) + 1))); i < len(s.ops) && answered(&s.ops[i]) && why != history.Backward {
+		if i := int(dice.Uint64n(uint64(len(s.ops) + 1))); i < len(s.ops) && answered(&s.ops[i]) && why != history.Backward {
 			turned++
 			s.ops[i].Return = s.ops[i].Call - 1
 			if w, o, _ := verdict(s); w != history.Backward || o != i {

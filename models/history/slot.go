@@ -3,7 +3,7 @@ package history
 import (
 	"math"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A slot is an answered op where it says that it stands.
@@ -13,8 +13,8 @@ type slot struct {
 }
 
 // pack is a place as one number of the same order: what is behind all journals is one.
-func pack(p words.Place) uint64 {
-	if p.LSN > words.MaxLSN {
+func pack(p types.Position) uint64 {
+	if p.LSN > types.MaxLSN {
 		return math.MaxUint64
 	}
 	return uint64(p.LSN)<<16 | uint64(p.Index)

@@ -4,22 +4,22 @@ import (
 	"slices"
 	"testing"
 
-	"macronode/core/words"
+	"macronode/core/types"
 	"macronode/models/history"
 )
 
 // TestPlacesOfAllSizes: a history in any order is certified, wherever in a journal of the
 // greatest length its ops stand; and refused, when two of them are exchanged.
 func TestPlacesOfAllSizes(t *testing.T) {
-	dice := words.NewDice(1)
-	at := map[words.Place]bool{}
+	dice := types.NewRand(1)
+	at := map[types.Position]bool{}
 	for bits := range 48 {
 		for range 20 {
-			p := words.Place{LSN: words.LSN(1 + dice.Below(1<<bits)), Index: uint16(dice.Below(1 << (bits % 17)))}
+			p := types.Position{LSN: types.LSN(1 + dice.Uint64n(1<<bits)), Index: uint16(dice.Uint64n(1 << (bits % 17)))}
 			at[p] = true
 		}
 	}
-	at[words.Place{LSN: words.MaxLSN, Index: 1<<16 - 1}] = true
+	at[types.Position{LSN: types.MaxLSN, Index: 1<<16 - 1}] = true
 	var s story
 	for p := range at { // in no order
 		k := history.Key{Client: 1, Number: uint32(len(s.journal) + 1)}
@@ -35,12 +35,12 @@ func TestPlacesOfAllSizes(t *testing.T) {
 	for n, e := range s.journal {
 		q := ask{kind: issue, amount: 1}
 		a, _ := truth.Step(e.Place, &q)
-		i := words.Instant(n)
+		i := types.Instant(n)
 		s.ops = append(s.ops, op{Key: e.Key, Call: i, Return: i, Place: e.Place, Kind: history.Write, Ask: q, Answer: a},
 			op{Key: e.Key, Call: i, Return: i, Place: e.Place, Kind: history.Read, Ask: ask{kind: look}, Answer: answer{from: a.from, nonce: 1}})
 	}
 	for i := range s.ops {
-		j := i + int(dice.Below(uint64(len(s.ops)-i)))
+		j := i + int(dice.Uint64n(uint64(len(s.ops)-i)))
 		s.ops[i], s.ops[j] = s.ops[j], s.ops[i]
 	}
 	if f := s.certify(); f != nil {

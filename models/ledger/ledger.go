@@ -1,5 +1,5 @@
 // Package ledger is what money means, in the fewest words: books of names and big
-// numbers. It shares no code with core/ledger, so that the two cannot be wrong in
+// numbers. It shares no code with core/wallet/ledger, so that the two cannot be wrong in
 // the same way.
 package ledger
 
@@ -9,7 +9,7 @@ import (
 	"math/big"
 	"slices"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Limits are how much the books take, and the ceilings on what moves.
@@ -24,26 +24,26 @@ type Limits struct {
 // An Op is what somebody wants. Kind is issue, transfer, burn, hold, capture, release,
 // freeze or unfreeze.
 type Op struct {
-	At              words.Time
-	Tenant          words.Tenant
+	At              types.Time
+	Tenant          types.Tenant
 	Kind            string
 	From, To, Asset string
 	Amount          *big.Int // of a release: nothing
-	Nonce           words.Nonce
-	Until           words.Time
-	Hold            words.TxID // that is opened, captured or released
+	Nonce           types.Nonce
+	Until           types.Time
+	Hold            types.TxID // that is opened, captured or released
 }
 
 // State is everybody's books. Nothing in it is ever changed but by replacing it.
 type State struct {
 	limits Limits
-	books  map[words.Tenant]*book
-	holds  map[words.TxID]hold // the active ones
+	books  map[types.Tenant]*book
+	holds  map[types.TxID]hold // the active ones
 }
 
 type book struct {
-	seq      words.Seq
-	nonces   map[string]words.Nonce // of each account, the last used
+	seq      types.Seq
+	nonces   map[string]types.Nonce // of each account, the last used
 	frozen   map[string]bool
 	holdings map[holding]*big.Int
 	issued   map[string]*big.Int // of each asset
@@ -55,10 +55,10 @@ type holding struct{ account, asset string }
 
 type hold struct {
 	holding
-	tenant words.Tenant
+	tenant types.Tenant
 	to     string
 	amount *big.Int
-	until  words.Time
+	until  types.Time
 }
 
 // left is what left an account on a day; what is issued leaves nobody.
@@ -69,12 +69,12 @@ type left struct {
 
 // New is empty books.
 func New(l Limits) *State {
-	return &State{limits: l, books: map[words.Tenant]*book{}, holds: map[words.TxID]hold{}}
+	return &State{limits: l, books: map[types.Tenant]*book{}, holds: map[types.TxID]hold{}}
 }
 
 // Clone is the same books, apart.
 func (s *State) Clone() *State {
-	c := &State{limits: s.limits, books: map[words.Tenant]*book{}, holds: maps.Clone(s.holds)}
+	c := &State{limits: s.limits, books: map[types.Tenant]*book{}, holds: maps.Clone(s.holds)}
 	for _, t := range slices.Sorted(maps.Keys(s.books)) {
 		b := *s.books[t]
 		b.nonces, b.frozen, b.holdings = maps.Clone(b.nonces), maps.Clone(b.frozen), maps.Clone(b.holdings)
@@ -85,11 +85,11 @@ func (s *State) Clone() *State {
 }
 
 // of is a tenant's book; who has none sees an empty one.
-func (s *State) of(t words.Tenant) *book {
+func (s *State) of(t types.Tenant) *book {
 	if b := s.books[t]; b != nil {
 		return b
 	}
-	return &book{nonces: map[string]words.Nonce{}, frozen: map[string]bool{}, holdings: map[holding]*big.Int{},
+	return &book{nonces: map[string]types.Nonce{}, frozen: map[string]bool{}, holdings: map[holding]*big.Int{},
 		issued: map[string]*big.Int{}, burned: map[string]*big.Int{}, left: map[left]*big.Int{}}
 }
 
@@ -249,7 +249,7 @@ func (o Op) leaves() left {
 
 // Over is the hold that ended first, of an account or (of "") of anybody; false when no
 // time is over.
-func (s *State) Over(at words.Time, t words.Tenant, account string) (id words.TxID, tenant words.Tenant, over bool) {
+func (s *State) Over(at types.Time, t types.Tenant, account string) (id types.TxID, tenant types.Tenant, over bool) {
 	for _, next := range s.active() {
 		h := s.holds[next]
 		if h.until > at || account != "" && (h.tenant != t || h.account != account) {
@@ -263,14 +263,14 @@ func (s *State) Over(at words.Time, t words.Tenant, account string) (id words.Tx
 }
 
 // Lapse ends a hold.
-func (s *State) Lapse(id words.TxID) {
+func (s *State) Lapse(id types.TxID) {
 	s.of(s.holds[id].tenant).seq++
 	delete(s.holds, id)
 }
 
 // active are the holds, by id.
-func (s *State) active() []words.TxID {
-	return slices.SortedFunc(maps.Keys(s.holds), func(a, b words.TxID) int { return bytes.Compare(a[:], b[:]) })
+func (s *State) active() []types.TxID {
+	return slices.SortedFunc(maps.Keys(s.holds), func(a, b types.TxID) int { return bytes.Compare(a[:], b[:]) })
 }
 
 // held is how much the holds that are meant hold.
@@ -285,16 +285,16 @@ func (s *State) held(meant func(hold) bool) *big.Int {
 }
 
 // Hold finds an active hold.
-func (s *State) Hold(id words.TxID) (o Op, ok bool) {
+func (s *State) Hold(id types.TxID) (o Op, ok bool) {
 	h, ok := s.holds[id]
 	return Op{Tenant: h.tenant, From: h.account, To: h.to, Asset: h.asset, Amount: h.amount, Until: h.until, Hold: id}, ok
 }
 
 // Active are the ids of all holds, in order.
-func (s *State) Active() []words.TxID { return s.active() }
+func (s *State) Active() []types.TxID { return s.active() }
 
 // Holds is how many holds a tenant has.
-func (s *State) Holds(t words.Tenant) int {
+func (s *State) Holds(t types.Tenant) int {
 	n := 0
 	for _, id := range s.active() {
 		if s.holds[id].tenant == t {
@@ -305,28 +305,28 @@ func (s *State) Holds(t words.Tenant) int {
 }
 
 // Balance is what an account has of an asset, and the nonce that it must use next.
-func (s *State) Balance(t words.Tenant, account, asset string) (*big.Int, words.Nonce) {
+func (s *State) Balance(t types.Tenant, account, asset string) (*big.Int, types.Nonce) {
 	b := s.of(t)
 	return sum(b.holdings[holding{account, asset}]), b.nonces[account] + 1
 }
 
 // Kept is what of it is held by holds that end after a time; at none, by all active ones.
-func (s *State) Kept(after words.Time, t words.Tenant, account, asset string) *big.Int {
+func (s *State) Kept(after types.Time, t types.Tenant, account, asset string) *big.Int {
 	return s.held(func(h hold) bool {
 		return h.tenant == t && h.holding == holding{account, asset} && h.until > after
 	})
 }
 
 // Held is what of an asset is held.
-func (s *State) Held(t words.Tenant, asset string) *big.Int {
+func (s *State) Held(t types.Tenant, asset string) *big.Int {
 	return s.held(func(h hold) bool { return h.tenant == t && h.asset == asset })
 }
 
 // Frozen reports that nothing may leave an account.
-func (s *State) Frozen(t words.Tenant, account string) bool { return s.of(t).frozen[account] }
+func (s *State) Frozen(t types.Tenant, account string) bool { return s.of(t).frozen[account] }
 
 // Supply is what was ever issued and burned of an asset.
-func (s *State) Supply(t words.Tenant, asset string) (issued, burned *big.Int) {
+func (s *State) Supply(t types.Tenant, asset string) (issued, burned *big.Int) {
 	b := s.of(t)
 	return sum(b.issued[asset]), sum(b.burned[asset])
 }
@@ -335,7 +335,7 @@ func (s *State) Supply(t words.Tenant, asset string) (issued, burned *big.Int) {
 func (s *State) Left(o Op) *big.Int { return sum(s.of(o.Tenant).left[o.leaves()]) }
 
 // Seq is the last of a tenant's movements.
-func (s *State) Seq(t words.Tenant) words.Seq { return s.of(t).seq }
+func (s *State) Seq(t types.Tenant) types.Seq { return s.of(t).seq }
 
 // Accounts is how many accounts there are.
 func (s *State) Accounts() int {

@@ -3,7 +3,7 @@ package quota
 import (
 	"math/big"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Change puts rules in the place of those that are. What was drawn of a bucket that is kept
@@ -11,7 +11,7 @@ import (
 // comes back in the time of Debt. What does not come out even in parts of a unit, of which
 // a rule's Every in nanoseconds make one, is drawn to the next. A bucket is kept where its
 // rule is for the same, is not fresh, and has a rate as it had one.
-func (s *State) Change(now words.Instant, rules []Rule, fresh map[int]bool) {
+func (s *State) Change(now types.Instant, rules []Rule, fresh map[int]bool) {
 	s.Pass(now)
 	was := s.Rules
 	s.Rules = rules

@@ -1,5 +1,5 @@
 // Package quota is what quotas mean, in the fewest words: buckets that were drawn from and
-// fill again, as fractions, in a list. It shares no code with core/quota, so that the two
+// fill again, as fractions, in a list. It shares no code with core/gateway/quota, so that the two
 // cannot be wrong in the same way.
 package quota
 
@@ -7,26 +7,26 @@ import (
 	"math/big"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Rule is one of them.
 type Rule struct {
-	Scope       words.Scope
-	Unit        words.Unit
+	Scope       types.QuotaScope
+	Unit        types.QuotaUnit
 	Rate, Burst uint64
 	Every       time.Duration
-	For         [words.Classes]bool
+	For         [types.NumClasses]bool
 	Shadow      bool
 	Route       uint16
 }
 
 // Who asks.
 type Who struct {
-	Peer   words.ID
-	Key    words.KeyID
-	Tenant words.Tenant
-	Class  words.Class
+	Peer   types.NameHash
+	Key    types.KeyID
+	Tenant types.Tenant
+	Class  types.Class
 	Route  uint16
 }
 
@@ -35,20 +35,20 @@ type bucket struct {
 	rule    int
 	subject string
 	drawn   *big.Rat // in units
-	at      words.Instant
+	at      types.Instant
 }
 
 // State is all buckets that are not full again, and the one of each rule that those share
 // for whom there is no room. Who has one that is not full has room for all.
 type State struct {
 	Rules    []Rule
-	Subjects [words.Scopes]int // how many of each scope have buckets of their own
+	Subjects [types.NumQuotaScopes]int // how many of each scope have buckets of their own
 	Debt     time.Duration
 
 	buckets []*bucket
 	common  map[int]*bucket
 	Tabs    []*Tab        // of requests that are in, by their places
-	Now     words.Instant // the latest that it was told
+	Now     types.Instant // the latest that it was told
 	Shared  map[int]int
 }
 
@@ -84,7 +84,7 @@ func least(a, b *big.Rat) *big.Rat {
 }
 
 // Pass lets time go by: buckets fill, and one that is full is nobody's.
-func (s *State) Pass(now words.Instant) {
+func (s *State) Pass(now types.Instant) {
 	if now < s.Now {
 		return
 	}
@@ -114,15 +114,15 @@ func (s *State) fill(b *bucket) {
 func (s *State) subject(rule int, who Who) (string, bool) {
 	r := s.Rules[rule]
 	switch {
-	case !r.For[who.Class], r.Scope == words.OfInstance:
+	case !r.For[who.Class], r.Scope == types.ScopeInstance:
 		return "", false
-	case r.Scope == words.OfPeer:
+	case r.Scope == types.ScopePeer:
 		return string(who.Peer[:]), true
-	case r.Scope == words.OfRoute:
+	case r.Scope == types.ScopeRoute:
 		return "all", r.Route == who.Route
 	case who.Key == 0:
 		return "", false
-	case r.Scope == words.OfKey:
+	case r.Scope == types.ScopeKey:
 		return number(uint64(who.Key)).String(), true
 	}
 	return number(uint64(who.Tenant)).String(), true
@@ -130,7 +130,7 @@ func (s *State) subject(rule int, who Who) (string, bool) {
 
 // own reports that a subject has a bucket that is not full, of any rule of a scope, and
 // many how many subjects have.
-func (s *State) own(scope words.Scope, subject string) (own bool, many int) {
+func (s *State) own(scope types.QuotaScope, subject string) (own bool, many int) {
 	met := map[string]bool{}
 	for _, b := range s.buckets {
 		if s.Rules[b.rule].Scope == scope {
@@ -150,7 +150,7 @@ func (s *State) find(who Who, only func(Rule) bool, common bool) []*bucket {
 			continue
 		}
 		own, many := s.own(r.Scope, name)
-		if r.Rate > 0 && r.Scope != words.OfRoute && (common && r.Scope == words.OfPeer || !own && many >= s.Subjects[r.Scope]) {
+		if r.Rate > 0 && r.Scope != types.ScopeRoute && (common && r.Scope == types.ScopePeer || !own && many >= s.Subjects[r.Scope]) {
 			found[i] = s.commonOf(i)
 			s.Shared[i]++
 			continue
@@ -177,7 +177,7 @@ func (s *State) commonOf(rule int) *bucket {
 
 // units is what a request of so many bytes draws.
 func (r Rule) units(bytes uint64) uint64 {
-	if r.Unit == words.Requests {
+	if r.Unit == types.UnitRequests {
 		return 1
 	}
 	return bytes
@@ -216,7 +216,7 @@ func (s *State) left(b *bucket, drawn *big.Rat) uint64 {
 }
 
 // Take asks every rule; where none refuses it draws from all.
-func (s *State) Take(now words.Instant, who Who, bytes uint64) Told {
+func (s *State) Take(now types.Instant, who Who, bytes uint64) Told {
 	s.Pass(now)
 	told := Told{Shadow: map[int]bool{}}
 	found := s.find(who, func(Rule) bool { return true }, false)
@@ -271,17 +271,17 @@ func (s *State) drawAll(found []*bucket, bytes uint64, told *Told) {
 func floor(r *big.Rat) *big.Int { return new(big.Int).Quo(r.Num(), r.Denom()) }
 
 // Charge draws bytes that were had, whatever there is.
-func (s *State) Charge(now words.Instant, who Who, bytes uint64) {
+func (s *State) Charge(now types.Instant, who Who, bytes uint64) {
 	s.Pass(now)
 	s.drawAll(s.find(who, counts, false), bytes, &Told{})
 	s.pace(bytes)
 }
 
-func counts(r Rule) bool { return r.Unit == words.Bytes }
+func counts(r Rule) bool { return r.Unit == types.UnitBytes }
 
 func (s *State) pace(bytes uint64) {
 	for i, r := range s.Rules {
-		if r.Scope == words.OfInstance && counts(r) && r.Rate > 0 {
+		if r.Scope == types.ScopeInstance && counts(r) && r.Rate > 0 {
 			s.draw(s.commonOf(i), bytes)
 		}
 	}
@@ -289,10 +289,10 @@ func (s *State) pace(bytes uint64) {
 
 // Next is how long the rules of the instance let one more request wait, and which of them
 // the longest; for ever where ok is false.
-func (s *State) Next(now words.Instant, bytes uint64) (wait time.Duration, rule int, ok bool) {
+func (s *State) Next(now types.Instant, bytes uint64) (wait time.Duration, rule int, ok bool) {
 	s.Pass(now)
 	for i, r := range s.Rules {
-		if r.Scope != words.OfInstance || r.Shadow {
+		if r.Scope != types.ScopeInstance || r.Shadow {
 			continue
 		}
 		if r.Rate == 0 {
@@ -307,11 +307,11 @@ func (s *State) Next(now words.Instant, bytes uint64) (wait time.Duration, rule 
 }
 
 // Spend draws from the buckets of the instance, and says which shadows were short.
-func (s *State) Spend(now words.Instant, bytes uint64) map[int]bool {
+func (s *State) Spend(now types.Instant, bytes uint64) map[int]bool {
 	s.Pass(now)
 	shadow := map[int]bool{}
 	for i, r := range s.Rules {
-		if r.Scope != words.OfInstance {
+		if r.Scope != types.ScopeInstance {
 			continue
 		}
 		if r.Shadow && (r.Rate == 0 || s.short(s.commonOf(i), s.commonOf(i).drawn, r.units(bytes)).Sign() > 0) {

@@ -4,7 +4,7 @@ import (
 	"math/big"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // Tab is what a request that is in has been charged: to key and tenant, to its peer, or to
@@ -30,8 +30,8 @@ func (s *State) freeOf(b *bucket, who Who) *big.Rat {
 		if !applies || !counts(r) || r.Shadow || r.Rate == 0 || t.Others[b.rule] && t.Had-t.Held < t.Old {
 			continue
 		}
-		common := r.Scope == words.OfPeer && b == s.common[b.rule]
-		if common && t.Common || !common && name == mine && !(r.Scope == words.OfPeer && t.Common) {
+		common := r.Scope == types.ScopePeer && b == s.common[b.rule]
+		if common && t.Common || !common && name == mine && !(r.Scope == types.ScopePeer && t.Common) {
 			drawn.Sub(drawn, number(t.Held))
 		}
 	}
@@ -44,7 +44,7 @@ func (s *State) freeOf(b *bucket, who Who) *big.Rat {
 // shares reports that the peer of a request has no bucket of its own, of any rule that is looked at.
 func (s *State) shares(found []*bucket) bool {
 	for i, b := range found {
-		if b != nil && s.Rules[i].Scope == words.OfPeer && b == s.common[i] {
+		if b != nil && s.Rules[i].Scope == types.ScopePeer && b == s.common[i] {
 			return true
 		}
 	}
@@ -52,7 +52,7 @@ func (s *State) shares(found []*bucket) bool {
 }
 
 // Enter is Take, and opens a tab for who is admitted.
-func (s *State) Enter(now words.Instant, place int, who Who, bytes uint64) Told {
+func (s *State) Enter(now types.Instant, place int, who Who, bytes uint64) Told {
 	s.Pass(now)
 	before := s.find(who, func(Rule) bool { return true }, false)
 	for i := range s.Rules { // it was only a look
@@ -68,14 +68,14 @@ func (s *State) Enter(now words.Instant, place int, who Who, bytes uint64) Told 
 }
 
 // Go is Spend for who has waited.
-func (s *State) Go(now words.Instant, place int) map[int]bool {
+func (s *State) Go(now types.Instant, place int) map[int]bool {
 	s.Tabs[place].Paced = s.Tabs[place].Had
 	return s.Spend(now, s.Tabs[place].Paced)
 }
 
 // Book draws further bytes, and says how long they wait; or refuses what would wait longer
 // than most.
-func (s *State) Book(now words.Instant, place int, bytes uint64, most time.Duration) (wait time.Duration, told Told) {
+func (s *State) Book(now types.Instant, place int, bytes uint64, most time.Duration) (wait time.Duration, told Told) {
 	s.Pass(now)
 	t := s.Tabs[place]
 	found, never := s.find(t.Who, counts, t.Common), false
@@ -126,21 +126,21 @@ func (s *State) Book(now words.Instant, place int, bytes uint64, most time.Durat
 func (s *State) Let(place int) { s.Tabs[place].Held = 0 }
 
 // Drop gives back the last that was drawn.
-func (s *State) Drop(now words.Instant, place int, bytes uint64) {
+func (s *State) Drop(now types.Instant, place int, bytes uint64) {
 	s.Pass(now)
 	s.Tabs[place].Held = 0
 	s.giveBack(s.Tabs[place], bytes, counts)
 }
 
 // Draw draws further bytes from the instance.
-func (s *State) Draw(now words.Instant, place int, bytes uint64) {
+func (s *State) Draw(now types.Instant, place int, bytes uint64) {
 	s.Pass(now)
 	s.Tabs[place].Paced += bytes
 	s.pace(bytes)
 }
 
 // Settle evens out what was drawn and what was had.
-func (s *State) Settle(now words.Instant, place int, bytes uint64) {
+func (s *State) Settle(now types.Instant, place int, bytes uint64) {
 	s.Pass(now)
 	t := s.Tabs[place]
 	t.Held = 0
@@ -157,7 +157,7 @@ func (s *State) Settle(now words.Instant, place int, bytes uint64) {
 		if t.Others[i] {
 			down = max(bytes, t.OldPaced)
 		}
-		if down < t.Paced && r.Scope == words.OfInstance && counts(r) && r.Rate > 0 {
+		if down < t.Paced && r.Scope == types.ScopeInstance && counts(r) && r.Rate > 0 {
 			s.fillBy(s.commonOf(i), t.Paced-down)
 		}
 	}
@@ -165,7 +165,7 @@ func (s *State) Settle(now words.Instant, place int, bytes uint64) {
 }
 
 // Undo gives back all that was drawn for who was refused after all, itself too.
-func (s *State) Undo(now words.Instant, place int) {
+func (s *State) Undo(now types.Instant, place int) {
 	s.Pass(now)
 	s.giveBack(s.Tabs[place], s.Tabs[place].Had, func(Rule) bool { return true })
 	s.Tabs[place] = nil
@@ -180,7 +180,7 @@ func (s *State) giveBack(t *Tab, bytes uint64, only func(Rule) bool) {
 			continue
 		}
 		of := bytes
-		if r.Scope == words.OfPeer {
+		if r.Scope == types.ScopePeer {
 			of = peer
 		}
 		if t.Others[i] {
@@ -189,7 +189,7 @@ func (s *State) giveBack(t *Tab, bytes uint64, only func(Rule) bool) {
 		if of == 0 && counts(r) {
 			continue
 		}
-		if r.Scope == words.OfPeer && t.Common {
+		if r.Scope == types.ScopePeer && t.Common {
 			s.fillBy(s.commonOf(i), r.units(of))
 			continue
 		}

@@ -1,8 +1,8 @@
-// Package upstream is the twin of core/upstream, of one upstream: lists of all that was
+// Package upstream is the twin of core/gateway/upstream, of one upstream: lists of all that was
 // ever seen, which are counted anew each time.
 package upstream
 
-import "macronode/core/words"
+import "macronode/core/types"
 
 const (
 	ms     = 1_000_000
@@ -53,7 +53,7 @@ type Fact struct {
 // Upstream is one.
 type Upstream struct {
 	Rules     Rules
-	Dice      words.Dice
+	Dice      types.Rand
 	Calls     []*Call
 	Endpoints []Endpoint
 	Next      int
@@ -68,7 +68,7 @@ type Upstream struct {
 }
 
 // New knows nothing yet.
-func New(r Rules, d words.Dice) *Upstream {
+func New(r Rules, d types.Rand) *Upstream {
 	u := &Upstream{Rules: r, Dice: d, Endpoints: make([]Endpoint, 16), Saved: 100 * r.Spare, Circuit: "closed"}
 	for n := range u.Endpoints {
 		u.Endpoints[n].None = n >= r.Endpoints
@@ -230,7 +230,7 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent, said bool, p
 	if why == "" {
 		u.Saved -= 100
 		c.Is, c.Ill = "resting", false
-		return low + int64(u.Dice.Below(uint64(high-low)+1)), ""
+		return low + int64(u.Dice.Uint64n(uint64(high-low)+1)), ""
 	}
 	if c.Is = "gone"; ending == "turned" {
 		c.Is = "answered"
@@ -266,7 +266,7 @@ func (u *Upstream) ill(now int64, c *Call) {
 	}
 	if u.Circuit == "half-open" || all >= u.Rules.Least && 100*bad >= u.Rules.Part*all {
 		rest := doubled(u.Rules.Rest, u.Rules.RestMost, u.Strikes)
-		rest -= int64(u.Dice.Below(uint64(rest / 2)))
+		rest -= int64(u.Dice.Uint64n(uint64(rest / 2)))
 		u.turn("open")
 		u.Opened++
 		u.Until = now + rest

@@ -8,56 +8,56 @@ import (
 	"strings"
 	"time"
 
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // A Fact is a record, as far as a view tells of it.
 type Fact struct {
 	Kind   string // moved, refused, batched, held, captured, released, lapsed, frozen
 	Op     string // issue, transfer, burn, freeze, unfreeze
-	Tenant words.Tenant
-	ID     words.TxID
-	At     words.Time
+	Tenant types.Tenant
+	ID     types.TxID
+	At     types.Time
 	Key    string // empty for the items of a batch
-	Asked  words.Asked
+	Asked  types.RequestHash
 	Ref    string
 
 	From, To, Asset string
-	Amount          words.Amount
-	Nonce           words.Nonce
-	Seq             words.Seq
-	Until           words.Time
-	Hold            words.TxID
+	Amount          types.Amount
+	Nonce           types.Nonce
+	Seq             types.Seq
+	Until           types.Time
+	Hold            types.TxID
 	Memo            string
 }
 
 // A Line is a movement as one of its accounts sees it.
 type Line struct {
-	Seq     words.Seq
-	ID      words.TxID
-	At      words.Time
+	Seq     types.Seq
+	ID      types.TxID
+	At      types.Time
 	Op      string
 	Asset   string
 	Other   string
-	Amount  words.Amount
+	Amount  types.Amount
 	Credit  bool
-	Balance words.Amount
-	Held    words.Amount
-	Hold    words.TxID
-	Nonce   words.Nonce
+	Balance types.Amount
+	Held    types.Amount
+	Hold    types.TxID
+	Nonce   types.Nonce
 	Ref     string
 	Memo    string
 }
 
 // A Hold is one with what became of it: active, captured, released or expired.
 type Hold struct {
-	ID              words.TxID
+	ID              types.TxID
 	From, To, Asset string
-	Amount          words.Amount
-	Opened, Until   words.Time
+	Amount          types.Amount
+	Opened, Until   types.Time
 	State           string
-	Ended           words.TxID
-	Captured        words.Amount
+	Ended           types.TxID
+	Captured        types.Amount
 }
 
 // State is all that happened, and what everybody has: of an asset's issuance account,
@@ -71,22 +71,22 @@ type State struct {
 
 // Booked is a line with whose it is, Booking a hold.
 type Booked struct {
-	Tenant  words.Tenant
+	Tenant  types.Tenant
 	Account string
 	Line
 }
 type Booking struct {
-	Tenant words.Tenant
+	Tenant types.Tenant
 	Hold
 }
 
 type purse struct {
-	tenant         words.Tenant
+	tenant         types.Tenant
 	account, asset string
-	balance, held  words.Amount
+	balance, held  types.Amount
 }
 
-func (s *State) purse(t words.Tenant, account, asset string) *purse {
+func (s *State) purse(t types.Tenant, account, asset string) *purse {
 	for i := range s.has {
 		if p := &s.has[i]; p.tenant == t && p.account == account && p.asset == asset {
 			return p
@@ -103,15 +103,15 @@ func (s *State) Add(f Fact) {
 	case "moved":
 		from, to := f.From, f.To
 		if f.Op == "issue" {
-			from = words.Issuance + f.Asset
+			from = types.Issuance + f.Asset
 		}
 		if f.Op == "burn" {
-			to = words.Burned + f.Asset
+			to = types.Burned + f.Asset
 		}
 		s.move(f, f.Op, from, to, f.Op == "issue")
 	case "held":
 		p := s.purse(f.Tenant, f.From, f.Asset)
-		p.held, _ = p.held.Plus(f.Amount)
+		p.held, _ = p.held.Add(f.Amount)
 		s.Holds = append(s.Holds, Booking{f.Tenant, Hold{ID: f.ID, From: f.From, To: f.To, Asset: f.Asset,
 			Amount: f.Amount, Opened: f.At, Until: f.Until, State: "active"}})
 		f.Hold = f.ID
@@ -135,13 +135,13 @@ func (s *State) Add(f Fact) {
 func (s *State) move(f Fact, op, from, to string, owes bool) {
 	p := s.purse(f.Tenant, from, f.Asset)
 	if owes {
-		p.balance, _ = p.balance.Plus(f.Amount)
+		p.balance, _ = p.balance.Add(f.Amount)
 	} else {
-		p.balance, _ = p.balance.Minus(f.Amount)
+		p.balance, _ = p.balance.Sub(f.Amount)
 	}
 	s.line(f, op, from, to, false, f.Nonce)
 	p = s.purse(f.Tenant, to, f.Asset)
-	p.balance, _ = p.balance.Plus(f.Amount)
+	p.balance, _ = p.balance.Add(f.Amount)
 	s.line(f, op, to, from, true, 0)
 }
 
@@ -149,7 +149,7 @@ func (s *State) end(f Fact, state string) *Hold {
 	for i := range s.Holds {
 		if h := &s.Holds[i]; h.Tenant == f.Tenant && h.ID == f.Hold {
 			p := s.purse(h.Tenant, h.From, h.Asset)
-			p.held, _ = p.held.Minus(h.Amount)
+			p.held, _ = p.held.Sub(h.Amount)
 			h.State, h.Ended = state, f.ID
 			return &h.Hold
 		}
@@ -157,11 +157,11 @@ func (s *State) end(f Fact, state string) *Hold {
 	return &Hold{}
 }
 
-func (s *State) line(f Fact, op, account, other string, credit bool, nonce words.Nonce) {
+func (s *State) line(f Fact, op, account, other string, credit bool, nonce types.Nonce) {
 	l := Line{Seq: f.Seq, ID: f.ID, At: f.At, Op: op, Asset: f.Asset, Other: other, Amount: f.Amount, Credit: credit,
 		Hold: f.Hold, Nonce: nonce, Ref: f.Ref, Memo: f.Memo}
 	if f.Kind == "frozen" {
-		l.Asset, l.Amount = "", words.Amount{}
+		l.Asset, l.Amount = "", types.Amount{}
 	} else {
 		p := s.purse(f.Tenant, account, f.Asset)
 		l.Balance, l.Held = p.balance, p.held
@@ -170,17 +170,17 @@ func (s *State) line(f Fact, op, account, other string, credit bool, nonce words
 }
 
 // Key is the last outcome of a key, if it is in its time.
-func (s *State) Key(t words.Tenant, key string, ttl time.Duration, at words.Time) (last Fact, found bool) {
+func (s *State) Key(t types.Tenant, key string, ttl time.Duration, at types.Time) (last Fact, found bool) {
 	for _, f := range s.Facts {
 		if f.Tenant == t && f.Key == key && key != "" {
 			last, found = f, true
 		}
 	}
-	return last, found && last.At.Plus(ttl) > at
+	return last, found && last.At.Add(ttl) > at
 }
 
 // Ref is who has a ref.
-func (s *State) Ref(t words.Tenant, ref string) (who words.TxID) {
+func (s *State) Ref(t types.Tenant, ref string) (who types.TxID) {
 	for _, f := range s.Facts {
 		if f.Tenant == t && f.Ref == ref && ref != "" {
 			who = f.ID
@@ -190,7 +190,7 @@ func (s *State) Ref(t words.Tenant, ref string) (who words.TxID) {
 }
 
 // Entries are the first so many lines of an account after a seq.
-func (s *State) Entries(t words.Tenant, account string, after words.Seq, limit int) (list []Line) {
+func (s *State) Entries(t types.Tenant, account string, after types.Seq, limit int) (list []Line) {
 	for _, l := range s.Lines {
 		if l.Tenant == t && l.Account == account && l.Seq > after && len(list) < limit {
 			list = append(list, l.Line)
@@ -200,7 +200,7 @@ func (s *State) Entries(t words.Tenant, account string, after words.Seq, limit i
 }
 
 // Last is the tenant's last movement; with a time, the last that is not later.
-func (s *State) Last(t words.Tenant, at words.Time) (last words.Seq) {
+func (s *State) Last(t types.Tenant, at types.Time) (last types.Seq) {
 	for _, f := range s.Facts {
 		if f.Tenant == t && f.At <= at {
 			last = max(last, f.Seq)
@@ -210,7 +210,7 @@ func (s *State) Last(t words.Tenant, at words.Time) (last words.Seq) {
 }
 
 // BalanceAt is what an account had behind a movement.
-func (s *State) BalanceAt(t words.Tenant, account, asset string, seq words.Seq) (balance, held words.Amount) {
+func (s *State) BalanceAt(t types.Tenant, account, asset string, seq types.Seq) (balance, held types.Amount) {
 	for _, l := range s.Lines {
 		if l.Tenant == t && l.Account == account && l.Asset == asset && l.Seq <= seq {
 			balance, held = l.Balance, l.Held
@@ -221,7 +221,7 @@ func (s *State) BalanceAt(t words.Tenant, account, asset string, seq words.Seq) 
 
 // Accounts are the accounts and assets of a tenant with a prefix, sorted, as account,
 // zero byte, asset.
-func (s *State) Accounts(t words.Tenant, prefix, after string, limit int) (list []string) {
+func (s *State) Accounts(t types.Tenant, prefix, after string, limit int) (list []string) {
 	for _, l := range s.Lines {
 		if l.Tenant == t && l.Asset != "" {
 			list = append(list, l.Account+"\x00"+l.Asset)
@@ -231,7 +231,7 @@ func (s *State) Accounts(t words.Tenant, prefix, after string, limit int) (list 
 }
 
 // Assets are those of a tenant.
-func (s *State) Assets(t words.Tenant, prefix, after string, limit int) (list []string) {
+func (s *State) Assets(t types.Tenant, prefix, after string, limit int) (list []string) {
 	for _, l := range s.Lines {
 		if l.Tenant == t && l.Asset != "" {
 			list = append(list, l.Asset)
@@ -248,7 +248,7 @@ func sorted(list []string, prefix, after string, limit int) []string {
 }
 
 // Listed are the holds of an account, or of all, by id, as they are at a time.
-func (s *State) Listed(t words.Tenant, account, state string, now words.Time) (list []Hold) {
+func (s *State) Listed(t types.Tenant, account, state string, now types.Time) (list []Hold) {
 	for _, h := range s.Holds {
 		if h.State == "active" && h.Until <= now {
 			h.State = "expired"
@@ -262,7 +262,7 @@ func (s *State) Listed(t words.Tenant, account, state string, now words.Time) (l
 }
 
 // Changes are the movements of a tenant after a seq.
-func (s *State) Changes(t words.Tenant, after words.Seq, limit int) (list []Fact) {
+func (s *State) Changes(t types.Tenant, after types.Seq, limit int) (list []Fact) {
 	for _, f := range s.Facts {
 		if f.Tenant == t && f.Seq > after && len(list) < limit {
 			list = append(list, f)

@@ -14,20 +14,20 @@ import (
 	"strconv"
 	"time"
 
-	"macronode/core/admit"
-	"macronode/core/drain"
 	"macronode/core/event"
-	"macronode/core/idem"
-	"macronode/core/ledger"
+	"macronode/core/gateway/admission"
+	"macronode/core/gateway/quota"
+	"macronode/core/idempotency"
+	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
-	"macronode/core/quota"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
 const (
-	root   words.KeyID  = 7
-	tenant words.Tenant = 1
+	root   types.KeyID  = 7
+	tenant types.Tenant = 1
 )
 
 func main() {
@@ -65,17 +65,17 @@ func measure(dir string, many int) error {
 func kinds() map[string]func(l *loaded) event.Event {
 	return map[string]func(l *loaded) event.Event{
 		"arrive":        func(l *loaded) event.Event { return l.arrival(l.many + 1) },
-		"arrive-other":  func(l *loaded) event.Event { a := l.arrival(l.many + 1); a.Peer = words.ID{9}; return a },
-		"settle-queued": func(l *loaded) event.Event { return &event.Settle{Ticket: ticket(l.many)} },
-		"settle-body":   func(l *loaded) event.Event { return &event.Settle{Ticket: ticket(l.many / 4), Bytes: 1} },
-		"stream":        func(l *loaded) event.Event { return &event.Stream{Ticket: ticket(l.many / 2), Bytes: 64 << 10} },
+		"arrive-other":  func(l *loaded) event.Event { a := l.arrival(l.many + 1); a.Peer = types.NameHash{9}; return a },
+		"settle-queued": func(l *loaded) event.Event { return &event.Finish{Ticket: ticket(l.many)} },
+		"settle-body":   func(l *loaded) event.Event { return &event.Finish{Ticket: ticket(l.many / 4), Bytes: 1} },
+		"stream":        func(l *loaded) event.Event { return &event.ReserveBytes{Ticket: ticket(l.many / 2), Bytes: 64 << 10} },
 		"cancel":        func(l *loaded) event.Event { return event.Cancel{Ticket: ticket(l.many)} },
 		"request":       func(l *loaded) event.Event { return l.transfer(l.many + 1) },
 		"find": func(l *loaded) event.Event {
-			return &event.Find{Ticket: ticket(l.many + 1), Caller: root, Tenant: tenant}
+			return &event.FindOutcome{Ticket: ticket(l.many + 1), Caller: root, Tenant: tenant}
 		},
 		"durable": func(*loaded) event.Event { return event.Durable{} },
-		"folded":  func(*loaded) event.Event { return event.Folded{} },
+		"folded":  func(*loaded) event.Event { return event.Applied{} },
 		"indexed": func(*loaded) event.Event { return event.Indexed{} },
 		"tick":    func(*loaded) event.Event { return event.Tick{} },
 	}
@@ -85,32 +85,32 @@ func kinds() map[string]func(l *loaded) event.Event {
 // a part of a body, and half are queued; and as many replies are held.
 type loaded struct {
 	node    *node.Node
-	now     words.Now
+	now     types.Now
 	out     event.Effects
 	many    int
-	nonce   words.Nonce
+	nonce   types.Nonce
 	scratch []byte
 }
 
-func ticket(i int) words.Ticket { return words.NewTicket(uint32(i), 1) }
+func ticket(i int) types.Ticket { return types.NewTicket(uint32(i), 1) }
 
 func newLoaded(many int) *loaded {
 	c := config(many)
-	l := &loaded{node: node.New(c, state.New(c.State, 1), 1, words.NewDice(1)), now: words.Now{Mono: 1, Wall: 1_700_000_000_000}, many: many}
-	l.step(event.Boot{Found: event.Recovery{Journal: 9}})
-	l.step(&event.Enrol{Key: event.Key{ID: root, Tenant: tenant, Scopes: event.AllScopes, Boot: true}})
-	for child := range words.Children {
-		l.step(event.ChildUp{Child: child})
+	l := &loaded{node: node.New(c, state.New(c.State, 1), 1, types.NewRand(1)), now: types.Now{Mono: 1, Wall: 1_700_000_000_000}, many: many}
+	l.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
+	l.step(&event.CreateKey{Key: event.Key{ID: root, Tenant: tenant, Scopes: event.AllScopes, Bootstrap: true}})
+	for child := range types.NumServices {
+		l.step(event.ServiceUp{Service: child})
 	}
 	l.flush()
-	l.request(event.Item{Op: event.Issue, To: words.Name{Text: []byte("ann")}, Amount: words.Units(1 << 40)}, 0)
+	l.request(event.Item{Op: event.Issue, To: types.Name{Text: []byte("ann")}, Amount: types.MinorUnits(1 << 40)}, 0)
 	l.flush()
 	for i := 1; i <= many; i++ {
 		l.step(l.arrival(i))
 	}
 	for i := 1; i < many/2; i++ { // the last of those with a permit has asked for nothing yet
 		if i <= many/4 {
-			l.step(&event.Stream{Ticket: ticket(i), Bytes: 64 << 10})
+			l.step(&event.ReserveBytes{Ticket: ticket(i), Bytes: 64 << 10})
 		}
 	}
 	for i := 1; i <= many; i++ {
@@ -118,7 +118,7 @@ func newLoaded(many int) *loaded {
 	}
 	var v event.Status
 	l.node.Status(&v)
-	if l.node.LSN() < words.LSN(many) || int(v.Held) != many || v.Queued[words.Money][words.Authed] != uint32(many-many/2) {
+	if l.node.LSN() < types.LSN(many) || int(v.HeldReplies) != many || v.Queued[types.FacetWallet][types.ClassAuthed] != uint32(many-many/2) {
 		log.Fatalf("not loaded: %+v", v)
 	}
 	return l
@@ -126,7 +126,7 @@ func newLoaded(many int) *loaded {
 
 // step hands an event to the node and forgets the effects but for the frames.
 func (l *loaded) step(e event.Event) {
-	l.out.Verdicts, l.out.Replies = l.out.Verdicts[:0], l.out.Replies[:0]
+	l.out.Decisions, l.out.Replies = l.out.Decisions[:0], l.out.Replies[:0]
 	l.node.Step(l.now, e, &l.out)
 }
 
@@ -138,17 +138,17 @@ func (l *loaded) flush() {
 	}
 	l.out.Reset()
 	l.step(event.Durable{Upto: l.node.LSN(), Bytes: bytes})
-	l.step(event.Folded{Upto: l.node.LSN()})
+	l.step(event.Applied{Upto: l.node.LSN()})
 	l.step(event.Indexed{Upto: l.node.LSN()})
 }
 
-func (l *loaded) arrival(i int) *event.Arrive {
-	return &event.Arrive{Ticket: ticket(i), Class: words.Authed, Key: root, Tenant: tenant, Peer: words.ID{1}, Bytes: -1, Patience: time.Hour}
+func (l *loaded) arrival(i int) *event.Admit {
+	return &event.Admit{Ticket: ticket(i), Class: types.ClassAuthed, Key: root, Tenant: tenant, Peer: types.NameHash{1}, DeclaredBytes: -1, TimeLeft: time.Hour}
 }
 
 func (l *loaded) transfer(i int) *event.Request {
 	l.nonce++
-	return l.sealed(event.Item{Op: event.Transfer, From: words.Name{Text: []byte("ann")}, To: words.Name{Text: []byte("bob")}, Amount: words.Units(1), Nonce: l.nonce}, i)
+	return l.sealed(event.Item{Op: event.Transfer, From: types.Name{Text: []byte("ann")}, To: types.Name{Text: []byte("bob")}, Amount: types.MinorUnits(1), Nonce: l.nonce}, i)
 }
 
 func (l *loaded) request(item event.Item, i int) { l.step(l.sealed(item, i)) }
@@ -164,22 +164,22 @@ func (l *loaded) sealed(item event.Item, i int) *event.Request {
 // config has room for twice as many requests, so that none is refused for want of it.
 func config(many int) node.Config {
 	room := 2*many + 8
-	all := [words.Classes]int{room, room, room}
-	gate := admit.Limits{Places: room, Quantum: 64 << 10, Weights: [words.Classes]uint64{10, 5, 1}, Least: 4 << 10, Wait: time.Minute, Grace: time.Second}
+	all := [types.NumClasses]int{room, room, room}
+	gate := admission.Limits{Places: room, Quantum: 64 << 10, Weights: [types.NumClasses]uint64{10, 5, 1}, Least: 4 << 10, Wait: time.Minute, Grace: time.Second}
 	for f := range gate.Facets {
-		gate.Facets[f] = admit.Facet{Permits: many / 2, Queue: room, Class: all, Flow: room}
+		gate.Facets[f] = admission.Facet{Permits: many / 2, Queue: room, PerClass: all, PerFlow: room}
 	}
 	tables := state.Limits{
 		Ledger: ledger.Limits{Accounts: 8, Holdings: 8, Assets: 4, Tenants: 4, TenantAccounts: 8, TenantHoldings: 8, TenantAssets: 4, Holds: 8, TenantHolds: 8,
-			Amount: words.Units(1e18), Day: words.Amount{Hi: 1 << 40}, IssueDay: words.Amount{Hi: 1 << 40}},
-		Idem: idem.Limits{Keys: room, Share: room, Tenants: 4, TTL: time.Hour, Trail: 5 * time.Second},
-		Keys: 4,
+			MaxAmount: types.MinorUnits(1e18), MaxDailyDebit: types.Amount{Hi: 1 << 40}, MaxDailyIssue: types.Amount{Hi: 1 << 40}},
+		Idempotency: idempotency.Limits{Keys: room, PerTenant: room, Tenants: 4, TTL: time.Hour, MinRetention: 5 * time.Second},
+		Keys:        4,
 	}
-	bytes := func(s words.Scope) quota.Rule { // a quantum takes longer than nothing, and less than a request waits
-		return quota.Rule{Scope: s, Unit: words.Bytes, Rate: 64 << 10, Every: time.Second, Burst: 64 << 10, Classes: quota.All}
+	bytes := func(s types.QuotaScope) quota.Rule { // a quantum takes longer than nothing, and less than a request waits
+		return quota.Rule{Scope: s, Unit: types.UnitBytes, Rate: 64 << 10, Every: time.Second, Burst: 64 << 10, Classes: quota.AllClasses}
 	}
-	return node.Config{State: tables, Held: room, Waiters: 64, Backlog: 1 << 30, Reserve: 1, Patience: time.Hour,
-		Stall: time.Minute, Fail: time.Hour, Vouch: time.Hour, Sweep: time.Hour, Start: time.Hour,
-		Drain: drain.Times{Drain: time.Hour, Abort: time.Hour}, Calls: 4, Admit: gate, Pace: time.Minute,
-		Subjects: quota.Limits{Peers: 16, Keys: 16, Tenants: 4}, Quotas: []quota.Rule{bytes(words.OfPeer), bytes(words.OfTenant)}}
+	return node.Config{State: tables, MaxHeldReplies: room, MaxReplayWaiters: 64, MaxUnsyncedBytes: 1 << 30, MinFreeBytes: 1, CommitTimeout: time.Hour,
+		StallThreshold: time.Minute, SyncTimeout: time.Hour, HeartbeatInterval: time.Hour, SweepInterval: time.Hour, StartTimeout: time.Hour,
+		Drain: drain.Times{Drain: time.Hour, Abort: time.Hour}, MaxUpstreamCalls: 4, Admission: gate, MaxPacingDelay: time.Minute,
+		QuotaLimits: quota.Limits{Peers: 16, Keys: 16, Tenants: 4}, Quotas: []quota.Rule{bytes(types.ScopePeer), bytes(types.ScopeTenant)}}
 }

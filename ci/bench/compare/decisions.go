@@ -58,8 +58,8 @@ var benchLine = regexp.MustCompile(`(?m)^Benchmark(\w+?)(?:-\d+)?\s+\d+\s+([\d.]
 var benchmarks = [...]struct{ name, what string }{
 	{"Limiter", "x/time/rate, of a map under a lock, reading the clock"},
 	{"LimiterAt", "x/time/rate, of a map, told the time"},
-	{"Take", "core/quota, one rule of tenants, told the time"},
-	{"TakeThree", "core/quota, rules of peers, keys and, in bytes, tenants"},
+	{"Take", "core/gateway/quota, one rule of tenants, told the time"},
+	{"TakeThree", "core/gateway/quota, rules of peers, keys and, in bytes, tenants"},
 	{"Arrive", "the node: a request arrives (quotas of instance, peer and tenant; queue; permit), goes, and is settled"},
 }
 

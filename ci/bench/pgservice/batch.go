@@ -30,7 +30,7 @@ func (d *desk) batch(w http.ResponseWriter, r *http.Request) {
 	case is(err, refused):
 		refuse(w, event.InsufficientFunds, 0)
 	case err != nil:
-		refuse(w, event.Unknown, 0)
+		refuse(w, event.OutcomeUnknown, 0)
 	case b.outcome != bundled:
 		refuse(w, event.IdempotencyConflict, 0)
 	default:
@@ -62,7 +62,7 @@ func parseBatch(raw []byte, key string) (*event.Request, error) {
 	}
 	in.Key.Text = []byte(key)
 	in.Seal(nil)
-	return in, in.Check()
+	return in, in.Validate()
 }
 
 // bundle is a row of the type batched.
@@ -83,7 +83,7 @@ func (d *desk) bundle(ctx context.Context, in *event.Request) (b bundle, err err
 		amount, nonce, memo = append(amount, int64(item.Amount.Lo)), append(nonce, int64(item.Nonce)), append(memo, string(item.Memo))
 	}
 	for range tries {
-		row := d.pool.QueryRow(ctx, callBatch, string(in.Key.Text), in.Asked[:], from, to, asset, amount, nonce, memo)
+		row := d.pool.QueryRow(ctx, callBatch, string(in.Key.Text), in.Hash[:], from, to, asset, amount, nonce, memo)
 		if err = row.Scan(&b.outcome, &b.replayed, &b.at, &b.seqs); !is(err, deadlocked) {
 			return b, err
 		}

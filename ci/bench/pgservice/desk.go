@@ -19,7 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // What the functions of schema.sql tell.
@@ -77,7 +77,7 @@ func (d *desk) body(w http.ResponseWriter, r *http.Request) (raw []byte, ok bool
 		refuse(w, event.Unauthorized, 0)
 		return nil, false
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, words.MaxBody))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, types.MaxBody))
 	if err != nil {
 		refuse(w, event.PayloadTooLarge, 0)
 	}
@@ -95,21 +95,21 @@ func (d *desk) transfer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if large(in.Amount) {
-		refuse(w, event.OverAmount, 0)
+		refuse(w, event.AmountLimitExceeded, 0)
 		return
 	}
 	ctx, stop := context.WithTimeout(r.Context(), patience)
 	defer stop()
 	t, err := d.decide(ctx, in)
 	if err != nil {
-		refuse(w, event.Unknown, 0)
+		refuse(w, event.OutcomeUnknown, 0)
 		return
 	}
 	answer(w, in, t)
 }
 
 // large reports what a bigint does not hold.
-func large(a words.Amount) bool { return a.Hi > 0 || a.Lo > math.MaxInt64 }
+func large(a types.Amount) bool { return a.Hi > 0 || a.Lo > math.MaxInt64 }
 
 // order is a transfer as it is written.
 type order struct {
@@ -122,8 +122,8 @@ type order struct {
 }
 
 func (o *order) item() (event.Item, error) {
-	amount, err := words.ParseAmount(o.Amount)
-	i := event.Item{Op: event.Transfer, Amount: amount, Nonce: words.Nonce(o.Nonce), Memo: []byte(o.Memo)}
+	amount, err := types.ParseAmount(o.Amount)
+	i := event.Item{Op: event.Transfer, Amount: amount, Nonce: types.Nonce(o.Nonce), Memo: []byte(o.Memo)}
 	i.From.Text, i.To.Text, i.Asset.Text = []byte(o.From), []byte(o.To), []byte(o.Asset)
 	return i, err
 }
@@ -141,7 +141,7 @@ func parse(raw []byte, key string) (*event.Request, error) {
 	in := &event.Request{Item: item}
 	in.Key.Text = []byte(key)
 	in.Seal(nil)
-	return in, in.Check()
+	return in, in.Validate()
 }
 
 // strictly reads one value without members that nobody knows.
@@ -173,7 +173,7 @@ func (d *desk) decide(ctx context.Context, in *event.Request) (t told, err error
 }
 
 func (d *desk) call(ctx context.Context, sql string, in *event.Request) (t told, err error) {
-	row := d.pool.QueryRow(ctx, sql, string(in.Key.Text), in.Asked[:], string(in.From.Text), string(in.To.Text),
+	row := d.pool.QueryRow(ctx, sql, string(in.Key.Text), in.Hash[:], string(in.From.Text), string(in.To.Text),
 		string(in.Asset.Text), int64(in.Amount.Lo), int64(in.Nonce), string(in.Memo))
 	err = row.Scan(&t.outcome, &t.replayed, &t.seq, &t.at, &t.expected)
 	return t, err

@@ -9,7 +9,7 @@ import (
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // filling is what a journal is filled with: an issue to each account first, then
@@ -34,7 +34,7 @@ type filler struct {
 
 	arena   []byte
 	batch   []event.Frame
-	nonce   []words.Nonce
+	nonce   []types.Nonce
 	scratch []byte
 	texts   [3][]byte // whose, to whom, under which key
 }
@@ -44,9 +44,9 @@ func newFiller(j *journalfile.Journal, st *state.State, f filling) (*filler, err
 	if f.payers == 0 {
 		f.payers = f.accounts
 	}
-	l := &filler{filling: f, journal: j, state: st, began: time.Now(), nonce: make([]words.Nonce, f.accounts)}
+	l := &filler{filling: f, journal: j, state: st, began: time.Now(), nonce: make([]types.Nonce, f.accounts)}
 	l.open()
-	l.add(&record.Record{Kind: record.Booted, Journal: j.ID()})
+	l.add(&record.Record{Kind: record.Started, Journal: j.ID()})
 	l.close()
 	return l, l.flush()
 }
@@ -70,15 +70,15 @@ func (l *filler) to(frames int) error {
 func (l *filler) next() error {
 	r := l.request()
 	l.scratch = r.Seal(l.scratch)
-	rec := record.Record{Kind: record.Moved, Op: r.Op, Tenant: r.Tenant, Key: r.Key, Asked: r.Asked,
+	rec := record.Record{Kind: record.Posted, Op: r.Op, Tenant: r.Tenant, Key: r.Key, Hash: r.Hash,
 		From: r.From, To: r.To, Asset: r.Asset, Amount: r.Amount, Nonce: r.Nonce}
 	l.open()
 	if why := l.state.Ledger.Decide(l.state.At, &rec); why != event.None {
 		return fmt.Errorf("refused: %s", why.Code())
 	}
 	l.add(&rec)
-	if upto, any := l.state.Idem.Spare(l.state.At, l.journal.Durable(), words.MaxExpireEach); any {
-		l.add(&record.Record{Kind: record.Forgot, Upto: upto})
+	if upto, any := l.state.Idempotency.Evictable(l.state.At, l.journal.Durable(), types.MaxForgottenPerRequest); any {
+		l.add(&record.Record{Kind: record.KeysForgotten, Upto: upto})
 	}
 	l.close()
 	return nil
@@ -86,14 +86,14 @@ func (l *filler) next() error {
 
 // request is what asks for the next frame.
 func (l *filler) request() (r event.Request) {
-	r = event.Request{Tenant: words.DefaultTenant, Item: event.Item{Op: event.Issue, Amount: words.Units(grant)}}
+	r = event.Request{Tenant: types.DefaultTenant, Item: event.Item{Op: event.Issue, Amount: types.MinorUnits(grant)}}
 	if i := l.done - l.accounts; i < 0 {
 		l.texts[1] = account(l.texts[1][:0], l.done)
 	} else {
 		at := i % l.payers
 		l.nonce[at]++
 		l.texts[0], l.texts[1] = account(l.texts[0][:0], at), account(l.texts[1][:0], (at+1)%l.accounts)
-		r.Op, r.From.Text, r.Amount, r.Nonce = event.Transfer, l.texts[0], words.Units(7), l.nonce[at]
+		r.Op, r.From.Text, r.Amount, r.Nonce = event.Transfer, l.texts[0], types.MinorUnits(7), l.nonce[at]
 	}
 	l.texts[2] = strconv.AppendInt(append(l.texts[2][:0], "fill-"...), int64(l.done), 10)
 	r.To.Text, r.Key.Text, r.Asset.Text = l.texts[1], l.texts[2], []byte(asset)
@@ -101,10 +101,10 @@ func (l *filler) request() (r event.Request) {
 }
 
 func (l *filler) open() {
-	at := words.Time(time.Now().UnixMilli())
+	at := types.Time(time.Now().UnixMilli())
 	if l.span > 0 {
 		ago := l.span * time.Duration(l.frames-l.done) / time.Duration(l.frames)
-		at = words.Time(l.began.Add(-ago).UnixMilli())
+		at = types.Time(l.began.Add(-ago).UnixMilli())
 	}
 	l.state.Open(l.state.LSN+1, max(at, l.state.At))
 	l.batch = append(l.batch, event.Frame{LSN: l.state.LSN, Off: uint32(len(l.arena))})

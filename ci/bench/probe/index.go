@@ -9,17 +9,17 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
-	"macronode/adapters/indexer"
+	"macronode/adapters/index"
 	"macronode/ci/bench/sample"
 	"macronode/core/event"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // newIndex is the views of ours, which the desk asks for keys that have left the window.
 func (o *own) newIndex(ctx context.Context, dir string, ttl time.Duration) {
-	o.index = indexer.New(indexer.Config{Dir: dir, TTL: ttl, Journal: o.journal,
-		Indexed: func(upto words.LSN) { o.loop.Say(ctx, event.Indexed{Upto: upto}) },
-		Aged:    func() bool { return o.loop.Status().Aged }})
+	o.index = index.New(index.Config{Dir: dir, TTL: ttl, Journal: o.journal,
+		Indexed: func(upto types.LSN) { o.loop.Say(ctx, event.Indexed{Upto: upto}) },
+		Aged:    func() bool { return o.loop.Status().MayHaveForgotten }})
 	o.desk.Index = o.index
 }
 

@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"macronode/adapters/fs"
-	"macronode/core/idem"
-	"macronode/core/ledger"
+	"macronode/core/idempotency"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
 )
 
 const (
@@ -22,9 +22,9 @@ func limits(accounts, keys int, ttl time.Duration) state.Limits {
 	n, k := accounts+1024, min(keys, maxWindow)
 	return state.Limits{
 		Ledger: ledger.Limits{Accounts: n, Holdings: n, Assets: 16, Tenants: 16, TenantAccounts: n, TenantHoldings: n, TenantAssets: 16,
-			Amount: words.Units(1e18), Day: words.Amount{Hi: 1 << 40}, IssueDay: words.Amount{Hi: 1 << 40}},
-		Idem: idem.Limits{Keys: k, Share: k, Tenants: 16, TTL: ttl},
-		Keys: 16,
+			MaxAmount: types.MinorUnits(1e18), MaxDailyDebit: types.Amount{Hi: 1 << 40}, MaxDailyIssue: types.Amount{Hi: 1 << 40}},
+		Idempotency: idempotency.Limits{Keys: k, PerTenant: k, Tenants: 16, TTL: ttl},
+		Keys:        16,
 	}
 }
 

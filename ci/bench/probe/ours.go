@@ -8,23 +8,23 @@ import (
 	"strconv"
 	"time"
 
-	"macronode/adapters/follower"
 	"macronode/adapters/fs"
 	"macronode/adapters/hostclock"
-	"macronode/adapters/indexer"
+	"macronode/adapters/index"
 	"macronode/adapters/journalfile"
 	"macronode/adapters/loop"
+	"macronode/adapters/readmodel"
 	"macronode/ci/bench/sample"
-	"macronode/core/drain"
 	"macronode/core/event"
+	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 const (
-	boss     words.KeyID = 7
+	boss     types.KeyID = 7
 	inFlight int         = 1024
 )
 
@@ -32,9 +32,9 @@ const (
 // index, and the rendering of every receipt.
 type own struct {
 	desk     *loop.Desk
-	fol      *follower.Follower
+	fol      *readmodel.Follower
 	journal  *journalfile.Journal
-	index    *indexer.Indexer
+	index    *index.Indexer
 	loop     *loop.Loop
 	dir      fs.Dir // of the journal
 	callers  []caller
@@ -49,8 +49,8 @@ type caller struct {
 	turn    int
 	first   int
 	spread  int
-	nonce   []words.Nonce
-	dice    words.Dice
+	nonce   []types.Nonce
+	dice    types.Rand
 	name    string
 	scratch []byte
 	from    []byte
@@ -93,7 +93,7 @@ func newOwn(s settings) (*own, error) {
 		port = lazy{port}
 	}
 	l := limits(s.accounts, s.accounts+s.keys, s.ttl)
-	l.Idem.Trail = time.Second // no request is on its way for longer
+	l.Idempotency.MinRetention = time.Second // no request is on its way for longer
 	st := state.New(l, 1)
 	if o.journal, _, err = journalfile.Recover(port, 9, nil); err != nil {
 		return nil, err
@@ -107,28 +107,28 @@ func newOwn(s settings) (*own, error) {
 	}
 	followed := state.New(l, 2)
 	st.CopyTo(&followed)
-	o.fol = follower.New(followed, 1<<14, 64, o.journal.Read)
+	o.fol = readmodel.New(followed, 1<<14, 64, o.journal.Read)
 	o.desk = loop.NewDesk(loop.Door{16, inFlight, 16}, loop.Door{}, 1)
 	for i := range s.callers {
 		spread := max(1, min(16, s.accounts/s.callers))
-		o.callers = append(o.callers, caller{first: i * spread, spread: spread, nonce: make([]words.Nonce, spread),
-			dice: words.NewDice(uint64(i)), name: fmt.Sprintf("c%d-", i)})
+		o.callers = append(o.callers, caller{first: i * spread, spread: spread, nonce: make([]types.Nonce, spread),
+			dice: types.NewRand(uint64(i)), name: fmt.Sprintf("c%d-", i)})
 	}
 	return o, o.run(st, l, filepath.Join(s.dir, "index"))
 }
 
 // run starts the loop, and returns when it takes writes and the index is up to date.
 func (o *own) run(st state.State, l state.Limits, index string) error {
-	config := node.Config{State: l, Held: o.desk.Size(), Waiters: 64, Backlog: 8 << 20, Patience: 30 * time.Second,
-		Stall: 5 * time.Second, Fail: 20 * time.Second, Vouch: time.Second, Sweep: 100 * time.Millisecond, Start: 30 * time.Second,
+	config := node.Config{State: l, MaxHeldReplies: o.desk.Size(), MaxReplayWaiters: 64, MaxUnsyncedBytes: 8 << 20, CommitTimeout: 30 * time.Second,
+		StallThreshold: 5 * time.Second, SyncTimeout: 20 * time.Second, HeartbeatInterval: time.Second, SweepInterval: 100 * time.Millisecond, StartTimeout: 30 * time.Second,
 		Drain: drain.Times{Drain: 3 * time.Second, Abort: time.Second}}
-	n := node.New(config, st, hostclock.Mono(), words.NewDice(1))
+	n := node.New(config, st, hostclock.Mono(), types.NewRand(1))
 	ctx, cancel := context.WithCancel(context.Background())
-	o.newIndex(ctx, index, l.Idem.TTL)
-	o.loop = loop.New(n, new(hostclock.Clock), o.journal, o.desk, loop.Ports{Fold: o.fold, Child: func(event.ChildOp) {},
+	o.newIndex(ctx, index, l.Idempotency.TTL)
+	o.loop = loop.New(n, new(hostclock.Clock), o.journal, o.desk, loop.Ports{Fold: o.fold, Child: func(event.ServiceCommand) {},
 		Fault: journalfile.FaultOf, Flush: func(int, int, time.Duration) {}}, maxBatch)
 	ended, indexed := make(chan error, 1), make(chan error, 1)
-	go func() { ended <- o.loop.Run(ctx, event.Boot{Found: event.Recovery{Journal: o.journal.ID()}}) }()
+	go func() { ended <- o.loop.Run(ctx, event.Recovered{Recovery: event.Recovery{Journal: o.journal.ID()}}) }()
 	go func() { indexed <- o.index.Run(ctx) }()
 	o.stop = func() error {
 		cancel()
@@ -138,19 +138,19 @@ func (o *own) run(st state.State, l state.Limits, index string) error {
 		}
 		return errors.Join(err, o.journal.Close())
 	}
-	for c := range words.Children {
-		o.loop.Say(ctx, event.ChildUp{Child: c})
+	for c := range types.NumServices {
+		o.loop.Say(ctx, event.ServiceUp{Service: c})
 	}
-	key := event.Key{ID: boss, Tenant: words.DefaultTenant, Scopes: event.AllScopes, Boot: true}
-	if r, ok := o.desk.Enrol(ctx, &event.Enrol{Key: key}); !ok || r.Problem != event.None {
+	key := event.Key{ID: boss, Tenant: types.DefaultTenant, Scopes: event.AllScopes, Bootstrap: true}
+	if r, ok := o.desk.Enrol(ctx, &event.CreateKey{Key: key}); !ok || r.Problem != event.None {
 		return errors.Join(fmt.Errorf("the key was refused: %s", r.Problem.Code()), o.stop())
 	}
-	return o.caughtUp(words.LSN(o.accounts))
+	return o.caughtUp(types.LSN(o.accounts))
 }
 
 // caughtUp returns when the index has come to a frame and what it has written is merged:
 // then this process uses less than a tenth of a core.
-func (o *own) caughtUp(upto words.LSN) error {
+func (o *own) caughtUp(upto types.LSN) error {
 	const look = 100 * time.Millisecond
 	limit := time.Now().Add(time.Minute)
 	for used := look; o.index.Mark().LSN < upto || used > look/10; {
@@ -176,13 +176,13 @@ func (o *own) fold(batch []record.Sealed) error {
 func (o *own) ask(c int) error {
 	q := &o.callers[c]
 	o.next(q)
-	r, ok := o.desk.Submit(context.Background(), words.Authed, &q.req)
+	r, ok := o.desk.Submit(context.Background(), types.ClassAuthed, &q.req)
 	if !ok || r.Problem != event.None {
 		return fmt.Errorf("%s was refused: let in %v, %q", q.key, ok, r.Problem.Code())
 	}
 	var status int
 	var err error
-	q.answer, status, _, err = o.fol.Render(q.answer[:0], r.Place)
+	q.answer, status, _, err = o.fol.Render(q.answer[:0], r.Position)
 	if err != nil || status != 200 || r.Replayed {
 		return fmt.Errorf("%s was answered %d %s: %w", q.key, status, q.answer, err)
 	}
@@ -192,14 +192,14 @@ func (o *own) ask(c int) error {
 // next writes q's next request, with all that HTTP would have brought.
 func (o *own) next(q *caller) {
 	q.req = event.Request{Caller: boss,
-		Tenant: words.DefaultTenant,
-		Item:   event.Item{Op: event.Issue, Amount: words.Units(7)}}
+		Tenant: types.DefaultTenant,
+		Item:   event.Item{Op: event.Issue, Amount: types.MinorUnits(7)}}
 	if o.issue {
-		q.req.To.Text = account(q.to[:0], int(q.dice.Below(uint64(o.accounts))))
+		q.req.To.Text = account(q.to[:0], int(q.dice.Uint64n(uint64(o.accounts))))
 	} else {
 		at := q.turn % q.spread
 		payer := q.first + at
-		payee := (payer + 1 + int(q.dice.Below(uint64(o.accounts-1)))) % o.accounts
+		payee := (payer + 1 + int(q.dice.Uint64n(uint64(o.accounts-1)))) % o.accounts
 		q.nonce[at]++
 		q.req.Op, q.req.Nonce = event.Transfer, q.nonce[at]
 		q.from = account(q.from[:0], payer)

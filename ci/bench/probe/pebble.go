@@ -11,7 +11,7 @@ import (
 
 	"macronode/ci/bench/sample"
 	"macronode/core/digest"
-	"macronode/core/words"
+	"macronode/core/types"
 )
 
 // store is the peer in process: a key-value store with a log that commits in groups.
@@ -34,8 +34,8 @@ func openStore(s settings) (*store, error) {
 	k := &store{db: db, accounts: s.accounts}
 	for i := range s.callers {
 		spread := max(1, min(16, s.accounts/s.callers))
-		k.callers = append(k.callers, caller{first: i * spread, spread: spread, nonce: make([]words.Nonce, spread),
-			dice: words.NewDice(uint64(i)), name: fmt.Sprintf("c%d-", i)})
+		k.callers = append(k.callers, caller{first: i * spread, spread: spread, nonce: make([]types.Nonce, spread),
+			dice: types.NewRand(uint64(i)), name: fmt.Sprintf("c%d-", i)})
 	}
 	b := db.NewBatch()
 	for i := range s.accounts {
@@ -76,7 +76,7 @@ func (k *store) ask(c int) error {
 	q := &k.callers[c]
 	at := q.turn % q.spread
 	payer := q.first + at
-	payee := (payer + 1 + int(q.dice.Below(uint64(k.accounts-1)))) % k.accounts
+	payee := (payer + 1 + int(q.dice.Uint64n(uint64(k.accounts-1)))) % k.accounts
 	q.nonce[at]++
 	q.key = strconv.AppendInt(append(q.key[:0], q.name...), int64(q.turn), 10)
 	q.turn++

@@ -14,10 +14,10 @@ import (
 	"macronode/ci/bench/ask"
 	"macronode/ci/bench/sample"
 	"macronode/core/event"
-	"macronode/core/receipt"
 	"macronode/core/record"
 	"macronode/core/state"
-	"macronode/core/words"
+	"macronode/core/types"
+	"macronode/core/wallet/receipt"
 )
 
 // writing is a journal that is made for others to start from.
@@ -54,7 +54,7 @@ func (w writing) fill(j *journalfile.Journal, st *state.State) (err error) {
 		}
 		out := bufio.NewWriter(f)
 		defer func() { err = errors.Join(err, out.Flush(), f.Close()) }()
-		p := picking{every: uint64(max(1, (w.frames-w.window/2)/w.asks)), left: w.asks, dice: words.NewDice(1), to: out}
+		p := picking{every: uint64(max(1, (w.frames-w.window/2)/w.asks)), left: w.asks, dice: types.NewRand(1), to: out}
 		w.seen = p.pick
 	}
 	l, err := newFiller(j, st, w.filling)
@@ -86,7 +86,7 @@ func sum(dir string, st *state.State, last record.Sealed) error {
 type picking struct {
 	every uint64
 	left  int
-	dice  words.Dice
+	dice  types.Rand
 	to    *bufio.Writer
 	next  uint64 // the one that is taken, counted from 0
 	from  uint64 // of which every begins
@@ -100,7 +100,7 @@ func (p *picking) pick(all []record.Sealed) error {
 		}
 		at := uint64(all[i].LSN) - 2
 		if !p.begun || at == p.from+p.every {
-			p.begun, p.from, p.next = true, at, at+p.dice.Below(p.every)
+			p.begun, p.from, p.next = true, at, at+p.dice.Uint64n(p.every)
 		}
 		if at != p.next {
 			continue

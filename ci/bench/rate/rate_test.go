@@ -1,4 +1,4 @@
-// Package rate measures one decision of core/quota beside golang.org/x/time/rate, both of
+// Package rate measures one decision of core/gateway/quota beside golang.org/x/time/rate, both of
 // 256 tenants that come in turn and are admitted. `go test -bench . -count 20`; the
 // smallest is the cost, the rest is the machine's.
 package rate
@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"macronode/core/quota"
-	"macronode/core/words"
+	"macronode/core/gateway/quota"
+	"macronode/core/types"
 )
 
 const tenants = 256
@@ -53,25 +53,25 @@ func limitersOf() (map[string]*rate.Limiter, []string) {
 }
 
 // One rule of tenants.
-func BenchmarkTake(b *testing.B) { take(b, rule(words.OfTenant, words.Requests)) }
+func BenchmarkTake(b *testing.B) { take(b, rule(types.ScopeTenant, types.UnitRequests)) }
 
 // One of peers, one of keys, and one of tenants that counts bytes.
 func BenchmarkTakeThree(b *testing.B) {
-	take(b, rule(words.OfPeer, words.Requests), rule(words.OfKey, words.Requests), rule(words.OfTenant, words.Bytes))
+	take(b, rule(types.ScopePeer, types.UnitRequests), rule(types.ScopeKey, types.UnitRequests), rule(types.ScopeTenant, types.UnitBytes))
 }
 
-func rule(s words.Scope, u words.Unit) quota.Rule {
-	return quota.Rule{Scope: s, Unit: u, Rate: 1e9, Every: time.Second, Burst: 1000, Classes: quota.All}
+func rule(s types.QuotaScope, u types.QuotaUnit) quota.Rule {
+	return quota.Rule{Scope: s, Unit: u, Rate: 1e9, Every: time.Second, Burst: 1000, Classes: quota.AllClasses}
 }
 
 func take(b *testing.B, rules ...quota.Rule) {
 	q := quota.New(rules, quota.Limits{Peers: 4 * tenants, Keys: 4 * tenants, Tenants: tenants}, 7)
-	whos := make([]quota.Who, 4*tenants)
+	whos := make([]quota.Subject, 4*tenants)
 	for i := range whos {
-		whos[i] = quota.Who{Class: words.Authed, Peer: words.ID{byte(i), byte(i >> 8)}, Key: 1 + words.KeyID(i), Tenant: 1 + words.Tenant(i%tenants)}
+		whos[i] = quota.Subject{Class: types.ClassAuthed, Peer: types.NameHash{byte(i), byte(i >> 8)}, Key: 1 + types.KeyID(i), Tenant: 1 + types.Tenant(i%tenants)}
 	}
 	for i := range b.N {
-		if q.Take(words.Instant(i)*1000, whos[i%len(whos)], 100).Refused {
+		if q.Take(types.Instant(i)*1000, whos[i%len(whos)], 100).Refused {
 			b.Fatal("refused")
 		}
 	}

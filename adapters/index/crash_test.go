@@ -1,0 +1,463 @@
+package index_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"macronode/adapters/index"
+	"macronode/core/types"
+)
+
+// A hook sees every operation that changes the disk, numbered from 1.
+type hook struct {
+	mu sync.Mutex
+	n  int
+	at func(n int, op errorfs.Op) error
+}
+
+func (h *hook) MaybeError(op errorfs.Op) error {
+	if op.Kind.ReadOrWrite() == errorfs.OpIsRead {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.n++
+	return h.at(h.n, op)
+}
+
+func (h *hook) String() string { return "hook" }
+
+// A powered disk can lose its power beside what is done on it. Pebble's Link locks twice what a
+// clone waits for: with a clone between the two, both would wait for ever.
+type powered struct {
+	*vfs.MemFS
+	links sync.RWMutex // no clone before they are made
+}
+
+func (d *powered) Link(from, to string) error {
+	d.links.RLock()
+	defer d.links.RUnlock()
+	return d.MemFS.Link(from, to)
+}
+
+func (d *powered) CrashClone(how vfs.CrashCloneCfg) *vfs.MemFS {
+	d.links.Lock()
+	defer d.links.Unlock()
+	return d.MemFS.CrashClone(how)
+}
+
+// TestCrash takes the power away before an operation on the disk, each time another one.
+// The index agrees with the twin at the mark that it comes back with, and again when it
+// has caught up. What it said that it keeps is there again; only where of the names in a
+// directory that nobody synced some are there and some are not may it be made anew,
+// because the engine makes two of them in a row.
+func TestCrash(t *testing.T) {
+	ops := 1000
+	for n := 1; n <= ops; n += 7 * slow {
+		w := newWorld(diced(uint64(n)))
+		w.frames(40)
+		crashed, kept, total := crash(t, w, n)
+		ops = total
+		if crashed == nil {
+			continue
+		}
+		d := newDesk(t, w, crashed, small(w.pick))
+		for d.start(); n%3 == 1 && len(d.done) > 0; d.start() {
+			if err := d.ends(); err == nil {
+				t.Fatalf("operation %d: it ends by itself", n)
+			}
+			kept = 0
+		}
+		if m := d.x.Mark(); uint64(m.LSN) < kept || m.LSN > 40 {
+			t.Fatalf("operation %d: it comes back at %v, and said that it keeps %v", n, m, kept)
+		}
+		same(t, w, d.x)
+		d.open().comes()
+		same(t, w, d.x)
+		if err := d.ends(); err != nil {
+			t.Fatalf("operation %d: it ends with %v", n, err)
+		}
+	}
+	if ops < 100 {
+		t.Errorf("a run has %d operations on the disk: that is too few to tell", ops)
+	}
+}
+
+// crash runs an index over w, and takes the disk as it is for those who lose power
+// before the n-th operation.
+func crash(t tb, w *world, n int) (crashed *vfs.MemFS, kept uint64, ops int) {
+	t.Helper()
+	mem := &powered{MemFS: vfs.NewCrashableMem()}
+	d := &desk{}
+	h := &hook{at: func(at int, _ errorfs.Op) error {
+		if at == n {
+			kept = d.kept.Load()
+			crashed = mem.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: []int{0, 50, 100}[n%3], RNG: rand.New(rand.NewPCG(uint64(n), 1))})
+		}
+		return nil
+	}}
+	d = newDesk(t, w, errorfs.Wrap(mem, h), small(w.pick)).open()
+	for range 3 {
+		d.start()
+		d.comes()
+		if err := d.ends(); err != nil {
+			t.Fatalf("it ends with %v", err)
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return crashed, kept, h.n
+}
+
+// alone reports that this process is the child of another, for a test that leaves behind
+// what an engine that gave up holds.
+func alone() bool { return os.Getenv("INDEXER_ALONE") != "" }
+
+// inChild runs a test in a process of its own.
+func inChild(t *testing.T) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1", "-test.timeout=3m")
+	c.Env = append(os.Environ(), "INDEXER_ALONE=1")
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("the process ends with %v\n%s", err, out)
+	}
+}
+
+// TestFaults has the disk refuse operations from one on, for a while. The index may end,
+// and never ends the process; when the disk is well it agrees with the twin, also where
+// the engine gave up in between.
+func TestFaults(t *testing.T) {
+	if !alone() {
+		inChild(t)
+		return
+	}
+	ops, ended, gaveUp := 1000, 0, 0
+	for n := 1; n <= ops; n += 7 * slow {
+		w := newWorld(diced(uint64(n)))
+		w.frames(40)
+		last := n + w.pick(2)*w.pick(40)
+		var well atomic.Bool
+		h := &hook{at: func(at int, _ errorfs.Op) error {
+			if n <= at && at <= last && !well.Load() {
+				return errorfs.ErrInjected
+			}
+			return nil
+		}}
+		mem := vfs.NewCrashableMem()
+		d := newDesk(t, w, errorfs.Wrap(mem, h), small(w.pick)).open()
+		run := func() error {
+			d.start()
+			err := d.come()
+			if err == nil {
+				err = d.ends()
+			}
+			if errors.Is(err, index.ErrEngine) {
+				gaveUp++
+			}
+			return err
+		}
+		for err := run(); err != nil; err = run() {
+			if ended++; errors.Is(err, index.ErrOrder) {
+				t.Fatalf("operation %d: %v", n, err)
+			}
+		}
+		well.Store(true)
+		if d.kept.Load() != 40 {
+			t.Fatalf("operations %d to %d failed: the tables have come to %d of 40", n, last, d.kept.Load())
+		}
+		d.start()
+		if m := d.x.Mark(); m.LSN != types.LSN(40) {
+			t.Fatalf("operation %d: it comes back at %v", n, m)
+		}
+		same(t, w, d.x)
+		if err := d.ends(); err != nil {
+			t.Fatalf("operation %d: it ends with %v", n, err)
+		}
+		h.mu.Lock()
+		ops = h.n
+		h.mu.Unlock()
+	}
+	if ended == 0 || gaveUp == 0 {
+		t.Errorf("faults have ended it %d times, the engine %d times", ended, gaveUp)
+	}
+	t.Logf("%d ends, %d of them of the engine", ended, gaveUp)
+}
+
+// engineStoppers are failures after which the engine does not go on: it no longer knows
+// which tables are on the disk.
+var engineStoppers = map[string]func(errorfs.Op) bool{
+	"a manifest that is not written": func(op errorfs.Op) bool { return strings.Contains(op.Path, "MANIFEST") },
+	"a directory that is not synced": func(op errorfs.Op) bool {
+		return op.Kind == errorfs.OpFileSync && strings.HasSuffix(op.Path, "tables")
+	},
+}
+
+// A fullDisk refuses the operations that harms selects with ENOSPC, while it is full. Free
+// is the space that it reports.
+type fullDisk struct {
+	vfs.FS
+	free atomic.Uint64
+}
+
+func (d *fullDisk) GetDiskUsage(string) (vfs.DiskUsage, error) {
+	return vfs.DiskUsage{AvailBytes: d.free.Load()}, nil
+}
+
+const roomy = 1 << 30 // bytes free of a disk that is not full
+
+func newFullDisk(fs vfs.FS, harms func(errorfs.Op) bool) *fullDisk {
+	d := &fullDisk{}
+	d.free.Store(roomy)
+	d.FS = errorfs.Wrap(fs, &hook{at: func(_ int, op errorfs.Op) error {
+		if d.free.Load() == 0 && harms(op) {
+			return &os.PathError{Op: "write", Path: op.Path, Err: syscall.ENOSPC}
+		}
+		return nil
+	}})
+	return d
+}
+
+// TestReopensEngineAfterFullDisk fills the disk until the engine stops. While the disk is
+// full, no engine is opened. When there is room again, another engine opens in the same
+// process and the index has everything.
+func TestReopensEngineAfterFullDisk(t *testing.T) {
+	if !alone() {
+		inChild(t)
+		return
+	}
+	for what, harms := range engineStoppers {
+		disk := newFullDisk(vfs.NewMem(), harms)
+		w := grown(1, 30, 30)
+		d := newDesk(t, w, disk, index.Limits{Frames: 7})
+		d.start()
+		disk.free.Store(0)
+		d.open()
+		if err := <-d.done; !errors.Is(err, index.ErrEngine) {
+			t.Fatalf("%s: it ends with %v", what, err)
+		}
+		for range 20 { // more often than engines may stop
+			d.start()
+			if err := <-d.done; !errors.Is(err, syscall.ENOSPC) {
+				t.Fatalf("%s: on a full disk it ends with %v", what, err)
+			}
+		}
+		disk.free.Store(roomy)
+		d.start()
+		d.comes()
+		same(t, w, d.x)
+		if err := d.ends(); err != nil {
+			t.Fatalf("%s: it ends with %v", what, err)
+		}
+		if s := d.x.Stats(); s.Rebuilt > 0 {
+			t.Errorf("%s: the tables were thrown away: %+v", what, s)
+		}
+		d.start()
+		same(t, w, d.x)
+		if err := d.ends(); err != nil || d.kept.Load() != 30 {
+			t.Fatalf("%s: after another start it has %d frames and ends with %v", what, d.kept.Load(), err)
+		}
+	}
+}
+
+// TestFailingDiskUsesUpNoEngines: while a disk refuses all writes, no engine is opened after
+// the first has stopped, so that the index opens again however long the failure lasts.
+func TestFailingDiskUsesUpNoEngines(t *testing.T) {
+	if !alone() {
+		inChild(t)
+		return
+	}
+	var ill atomic.Bool
+	h := &hook{at: func(_ int, op errorfs.Op) error {
+		if ill.Load() && op.Kind == errorfs.OpFileWrite {
+			return errorfs.ErrInjected
+		}
+		return nil
+	}}
+	w := grown(1, 30, 30)
+	d := newDesk(t, w, errorfs.Wrap(vfs.NewMem(), h), index.Limits{Frames: 7})
+	d.start()
+	ill.Store(true)
+	d.open()
+	if err := <-d.done; err == nil || errors.Is(err, index.ErrEngine) {
+		t.Fatalf("it ends with %v, want that a table cannot be written", err)
+	}
+	stopped := 0
+	for range 3 * index.MaxEngineFailures {
+		d.start()
+		err := <-d.done
+		if err == nil {
+			t.Fatal("it runs on a disk that fails")
+		}
+		if errors.Is(err, index.ErrEngine) {
+			stopped++
+		}
+	}
+	if stopped != 1 {
+		t.Errorf("%d engines stopped, want one", stopped)
+	}
+	ill.Store(false)
+	d.start()
+	d.comes()
+	same(t, w, d.x)
+	if err := d.ends(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestStoppedEngineChangesNothing: after a run has ended because the engine stopped, no
+// operation reaches the disk until the next run.
+func TestStoppedEngineChangesNothing(t *testing.T) {
+	if !alone() {
+		inChild(t)
+		return
+	}
+	for what, harms := range engineStoppers {
+		var ended atomic.Bool
+		var late atomic.Int64
+		disk := newFullDisk(vfs.NewMem(), func(op errorfs.Op) bool {
+			if ended.Load() {
+				late.Add(1)
+			}
+			return harms(op)
+		})
+		d := newDesk(t, grown(1, 60, 60), disk, index.Limits{Frames: 7})
+		d.start()
+		disk.free.Store(0)
+		d.open()
+		if err := <-d.done; !errors.Is(err, index.ErrEngine) {
+			t.Fatalf("%s: it ends with %v", what, err)
+		}
+		ended.Store(true)
+		lock, err := disk.Lock("index/tables/LOCK")
+		if err != nil {
+			t.Fatalf("%s: the engine that stopped holds the lock: %v", what, err)
+		}
+		_ = lock.Close()
+		if n := late.Load(); n > 1 { // the lock above is one
+			t.Errorf("%s: %d operations came late", what, n)
+		}
+	}
+}
+
+// TestStaysDownAfterTooManyEngineFailures: each engine that stops leaves something behind,
+// so after a number of them the index says that the process must be restarted.
+func TestStaysDownAfterTooManyEngineFailures(t *testing.T) {
+	if !alone() {
+		inChild(t)
+		return
+	}
+	var ill atomic.Bool
+	h := &hook{at: func(_ int, op errorfs.Op) error {
+		if ill.Load() && strings.Contains(op.Path, "MANIFEST") {
+			return errorfs.ErrInjected
+		}
+		return nil
+	}}
+	mem := vfs.NewMem()
+	w := grown(1, 30, 30)
+	d := newDesk(t, w, errorfs.Wrap(mem, h), index.Limits{Frames: 7})
+	failures := 0
+	for range 100 {
+		ill.Store(false)
+		d.gate = make(chan struct{})
+		d.start()
+		ill.Store(true)
+		d.open()
+		err := <-d.done
+		if !errors.Is(err, index.ErrEngine) {
+			t.Fatalf("it ends with %v", err)
+		}
+		if strings.Contains(err.Error(), "restart the process") {
+			break
+		}
+		failures++
+	}
+	if failures != index.MaxEngineFailures {
+		t.Errorf("the engine stopped %d times, want %d", failures, index.MaxEngineFailures)
+	}
+	ill.Store(false)
+	if err := d.x.Run(t.Context()); !errors.Is(err, index.ErrEngine) {
+		t.Errorf("it runs again, and ends with %v", err)
+	}
+	d = newDesk(t, w, mem, index.Limits{Frames: 7}).open() // another process
+	d.start()
+	d.comes()
+	same(t, w, d.x)
+	if err := d.ends(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A spell is a time in which the disk refuses every operation, reads as well.
+type spell struct {
+	n          atomic.Int64
+	from, upto int64
+}
+
+func (s *spell) MaybeError(errorfs.Op) error {
+	if n := s.n.Add(1); s.from <= n && n < s.upto {
+		return errorfs.ErrInjected
+	}
+	return nil
+}
+
+func (s *spell) String() string { return "spell" }
+
+// TestReopened opens tables that are there while the disk refuses, from each operation
+// on: for one, for a while, for good. The index ends, which its supervisor mends, or goes
+// on; it never hangs, and never ends the process.
+func TestReopened(t *testing.T) {
+	if !alone() {
+		inChild(t)
+		return
+	}
+	whole := vfs.NewCrashableMem()
+	d := newDesk(t, grown(1, 60, 60), whole, index.Limits{Frames: 7}).open()
+	d.start()
+	d.comes()
+	if err := d.ends(); err != nil {
+		t.Fatal(err)
+	}
+	w := grown(1, 90, 90)
+	for _, long := range []int64{1, 5, 1 << 40} {
+		ended := 0
+		for n, ops := int64(1), int64(100); n <= ops; n += 1 + 2*(slow-1) {
+			fs := whole.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+			s := &spell{from: n, upto: n + long}
+			d := newDesk(t, w, errorfs.Wrap(fs, s), index.Limits{Frames: 7}).open()
+			over := make(chan error, 1)
+			go func() {
+				d.start()
+				if err := d.come(); err != nil {
+					over <- err
+					return
+				}
+				over <- d.ends()
+			}()
+			select {
+			case err := <-over:
+				if err != nil {
+					ended++
+				}
+				ops = max(ops, min(s.n.Load(), 400))
+			case <-time.After(time.Minute):
+				t.Fatalf("operations %d to %d failed: it hangs", n, n+long)
+			}
+		}
+		if ended < 20 {
+			t.Errorf("%d faults ended it: too few to tell", ended)
+		}
+		t.Logf("%d operations that fail: %d ends", long, ended)
+	}
+}

@@ -1,0 +1,80 @@
+package index
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"macronode/core/digest"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/types"
+)
+
+// TestACursorIsNoOlderThanTheTails: between the look-ups of one request a table may come,
+// and with it what the tails had leaves them; or several, and tails are used anew. Each
+// look-up finds it all the same, or a ref would be used twice.
+func TestACursorIsNoOlderThanTheTails(t *testing.T) {
+	for last := types.LSN(2); last <= 8; last += 2 {
+		looksBeside(t, last)
+	}
+}
+
+// looksBeside looks twice, and between that tables of two frames each come, up to last.
+func looksBeside(t *testing.T, last types.LSN) {
+	t.Helper()
+	tables := make(chan types.LSN, 4)
+	x := New(Config{Dir: t.TempDir(), TTL: time.Hour, Limits: Limits{Frames: 2, Interval: time.Hour}, Journal: blank{},
+		Indexed: func(upto types.LSN) { tables <- upto }})
+	done := make(chan error, 1)
+	ctx, stop := context.WithCancel(t.Context())
+	go func() { done <- x.Run(ctx) }()
+	defer func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}()
+	if upto := <-tables; upto > 0 {
+		t.Fatalf("a new index has %v in its tables", upto)
+	}
+	x.Offer([]record.Sealed{issued(1, "inv-1")})
+	if !x.AwaitMark(ctx, 1) {
+		t.Fatal("the first frame is not folded")
+	}
+	var upto types.LSN
+	var used types.TxID
+	if err := x.asked(func(v *view) {
+		v.key(1, digest.Name([]byte("k9")))
+		for lsn := types.LSN(2); lsn <= last; lsn++ {
+			x.Offer([]record.Sealed{issued(lsn, "inv-"+lsn.String())})
+			if lsn%2 == 0 {
+				upto = <-tables // the tail was full
+			}
+		}
+		used = v.ref(1, digest.Name([]byte("inv-1")))
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if upto != last || used.Position().LSN != 1 {
+		t.Errorf("the tables have come to %v, the ref is used by %v", upto, used.Position())
+	}
+}
+
+// issued is a frame with one issue, under a ref.
+func issued(lsn types.LSN, ref string) record.Sealed {
+	body := record.Begin(nil, lsn, 1000)
+	r := record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, Caller: 1, Key: types.Name{Text: []byte("k")}, To: types.Name{Text: []byte("ann")},
+		Asset: types.Name{Text: []byte("EUR")}, Amount: types.MinorUnits(1), Seq: types.Seq(lsn), FromBalance: types.MinorUnits(1), ToBalance: types.MinorUnits(1), DebitedToday: types.MinorUnits(1),
+		Ref: types.Name{Text: []byte(ref)}}
+	body, _ = record.Add(body, 0, &r)
+	return record.Sealed{Journal: 7, LSN: lsn, Body: body}
+}
+
+// blank is a journal without frames.
+type blank struct{}
+
+func (blank) Chain(types.LSN) (types.JournalID, types.Root, bool, error) {
+	return 0, types.Root{}, false, nil
+}
+func (blank) Range(types.LSN, func(record.Sealed) error) error { return nil }

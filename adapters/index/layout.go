@@ -1,0 +1,385 @@
+package index
+
+import (
+	"encoding/binary"
+	"math"
+
+	"macronode/core/event"
+	"macronode/core/types"
+)
+
+// A family is one view's part of the keys: their first byte.
+type family byte
+
+const (
+	ofMark    family = iota + 1 // how far the tables have come: one key
+	ofKey                       // idempotency keys
+	ofRef                       // refs
+	ofEntry                     // movements of an account that set its balance
+	ofHeld                      // those that set what is held of it, or freeze it
+	ofChange                    // movements of a tenant
+	ofAccount                   // accounts and the assets that they ever had
+	ofAsset                     // assets
+	ofHold                      // holds, as they were opened
+	ofHolder                    // whose they are
+	ofEnd                       // what became of them
+)
+
+const (
+	version    = 1
+	idSize     = 16
+	tenantSize = 4
+	nameSize   = idSize + tenantSize // an account, a key or a ref within its tenant
+	bucketSize = 7                   // of the time that a key is of
+	eraSize    = 4
+	eraBits    = eras(22) // 4 million movements are one era
+	seqSize    = 8
+
+	entrySize = 1 + eraSize + nameSize + idSize + seqSize
+	heldSize  = 1 + nameSize + idSize + seqSize
+)
+
+// The layouts of the keys. What belongs to one owner has one group: a span of the key
+// that the tail finds it by.
+
+func markKey(b []byte) []byte { return append(b, byte(ofMark)) }
+
+// The youngest bucket comes first, so that the mark and the keys that are new lie side
+// by side, and those over their time are one range at the end.
+func keyKey(b []byte, bucket uint64, t types.Tenant, id types.NameHash) []byte {
+	types.Assert(bucket < 1<<(8*bucketSize), "index: a time beyond all buckets")
+	b = binary.BigEndian.AppendUint64(b, uint64(ofKey)<<56|^bucket&(1<<56-1))
+	return name(b, t, id)
+}
+
+func refKey(b []byte, t types.Tenant, id types.NameHash) []byte {
+	return name(append(b, byte(ofRef)), t, id)
+}
+
+func entryKey(b []byte, era uint32, t types.Tenant, account, asset types.NameHash, seq types.Seq) []byte {
+	b = name(binary.BigEndian.AppendUint32(append(b, byte(ofEntry)), era), t, account)
+	return binary.BigEndian.AppendUint64(append(b, asset[:]...), uint64(seq))
+}
+
+func heldKey(b []byte, t types.Tenant, account, asset types.NameHash, seq types.Seq) []byte {
+	b = name(append(b, byte(ofHeld)), t, account)
+	return binary.BigEndian.AppendUint64(append(b, asset[:]...), uint64(seq))
+}
+
+func changeKey(b []byte, t types.Tenant, seq types.Seq) []byte {
+	b = binary.BigEndian.AppendUint32(append(b, byte(ofChange)), uint32(t))
+	return binary.BigEndian.AppendUint64(b, uint64(seq))
+}
+
+func accountKey(b []byte, t types.Tenant, account, asset []byte) []byte {
+	b = binary.BigEndian.AppendUint32(append(b, byte(ofAccount)), uint32(t))
+	return append(append(append(b, account...), 0), asset...)
+}
+
+func assetKey(b []byte, t types.Tenant, asset []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(append(b, byte(ofAsset)), uint32(t)), asset...)
+}
+
+func holdKey(b []byte, t types.Tenant, id types.TxID) []byte {
+	return append(binary.BigEndian.AppendUint32(append(b, byte(ofHold)), uint32(t)), id[:]...)
+}
+
+func holderKey(b []byte, t types.Tenant, account types.NameHash, id types.TxID) []byte {
+	return append(name(append(b, byte(ofHolder)), t, account), id[:]...)
+}
+
+func endKey(b []byte, t types.Tenant, id types.TxID) []byte {
+	return append(binary.BigEndian.AppendUint32(append(b, byte(ofEnd)), uint32(t)), id[:]...)
+}
+
+func name(b []byte, t types.Tenant, id types.NameHash) []byte {
+	return binary.BigEndian.AppendUint32(append(b, id[:]...), uint32(t))
+}
+
+// group is the part of a key that says whose it is.
+func group(key []byte) []byte {
+	switch family(key[0]) {
+	case ofKey:
+		return key[1+bucketSize:]
+	case ofEntry:
+		return key[1+eraSize : 1+eraSize+nameSize]
+	case ofHeld, ofHolder:
+		return key[1 : 1+nameSize]
+	case ofChange, ofAccount, ofAsset:
+		return key[1 : 1+tenantSize]
+	default:
+		return key[1:]
+	}
+}
+
+// shelf is what lies together in one table: what comes to one shelf later lies among
+// what is there or behind it, and no other shelf is touched.
+func shelf(key []byte) uint64 {
+	switch of := family(key[0]); of {
+	case ofMark: // lies before the youngest bucket
+		return uint64(ofMark) << 56
+	case ofKey:
+		return binary.BigEndian.Uint64(key)
+	case ofEntry:
+		return uint64(of)<<56 | uint64(binary.BigEndian.Uint32(key[1:]))
+	default:
+		return uint64(of) << 56
+	}
+}
+
+// eras is how many bits of a seq are below its era.
+type eras uint8
+
+func (e eras) of(seq types.Seq) uint32 { return uint32(seq >> e) }
+
+// last is the last seq of an era.
+func (e eras) last(era uint32) types.Seq { return types.Seq(uint64(era)+1)<<e - 1 }
+
+// seqOf is the end of an entry's or a change's key, assetOf what stands before it.
+func seqOf(key []byte) types.Seq {
+	return types.Seq(binary.BigEndian.Uint64(key[len(key)-seqSize:]))
+}
+
+func assetOf(key []byte) types.NameHash {
+	return types.NameHash(key[len(key)-seqSize-idSize : len(key)-seqSize])
+}
+
+// appendPlace is a record's place, without its journal: that follows from the LSN.
+func appendPlace(b []byte, p types.Position) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(b, uint64(p.LSN)), uint64(p.Index))
+}
+
+func appendAmount(b []byte, a types.Amount) []byte {
+	if a.Hi > 0 {
+		return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(append(b, 16), a.Hi), a.Lo)
+	}
+	at := len(b)
+	b = append(b, 0)
+	for lo := a.Lo; lo > 0; lo >>= 8 {
+		b = append(b, byte(lo))
+		b[at]++
+	}
+	return b
+}
+
+func appendText(b, text []byte) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+// values reads what the appends wrote. Its texts are views of what it reads.
+type values struct {
+	b   []byte
+	bad bool
+}
+
+func (v *values) take(n int) []byte {
+	if n > len(v.b) {
+		v.b, v.bad = nil, true
+		return nil
+	}
+	p := v.b[:n:n]
+	v.b = v.b[n:]
+	return p
+}
+
+func (v *values) one() byte {
+	if p := v.take(1); p != nil {
+		return p[0]
+	}
+	return 0
+}
+
+func (v *values) uvar(most uint64) uint64 {
+	n, size := binary.Uvarint(v.b)
+	if size <= 0 || size > 1 && v.b[size-1] == 0 || n > most {
+		v.b, v.bad = nil, true
+		return 0
+	}
+	v.b = v.b[size:]
+	return n
+}
+
+func (v *values) text(most int) []byte { return v.take(int(v.uvar(uint64(most)))) }
+
+func (v *values) place() types.Position {
+	return types.Position{LSN: types.LSN(v.uvar(types.MaxLSN)), Index: uint16(v.uvar(math.MaxUint16))}
+}
+
+func (v *values) time() types.Time { return types.Time(v.uvar(math.MaxInt64)) }
+
+func (v *values) amount() (a types.Amount) {
+	switch n := v.one(); {
+	case n == 16:
+		if p := v.take(16); p != nil {
+			a = types.Amount{Hi: binary.BigEndian.Uint64(p), Lo: binary.BigEndian.Uint64(p[8:])}
+		}
+		v.bad = v.bad || a.Hi == 0
+	case n <= 8:
+		p := v.take(int(n))
+		for i := range p {
+			a.Lo |= uint64(p[i]) << (8 * i)
+		}
+		v.bad = v.bad || n > 0 && (p == nil || p[n-1] == 0)
+	default:
+		v.b, v.bad = nil, true
+	}
+	return a
+}
+
+// whole reports that all was read, and was right.
+func (v *values) whole() bool { return !v.bad && len(v.b) == 0 }
+
+// A seen is the value of a key: asked, where, when.
+type seen struct {
+	asked types.RequestHash
+	place types.Position
+	at    types.Time
+}
+
+func (s *seen) put(b []byte) []byte {
+	return binary.AppendUvarint(appendPlace(append(b, s.asked[:]...), s.place), uint64(s.at))
+}
+
+func (s *seen) read(b []byte) bool {
+	v := values{b: b}
+	copy(s.asked[:], v.take(len(s.asked)))
+	s.place, s.at = v.place(), v.time()
+	return v.whole()
+}
+
+// A change is the value of a movement of a tenant.
+type change struct {
+	place types.Position
+	at    types.Time
+}
+
+func (c *change) put(b []byte) []byte {
+	return binary.AppendUvarint(appendPlace(b, c.place), uint64(c.at))
+}
+
+func (c *change) read(b []byte) bool {
+	v := values{b: b}
+	c.place, c.at = v.place(), v.time()
+	return v.whole()
+}
+
+// sets is what an entry's value has.
+type sets byte
+
+const (
+	credit sets = 1 << iota
+	setsBalance
+	setsHeld
+	hasHold
+	hasNonce
+	hasRef
+	hasMemo
+	hidden // the entry of the same seq that sets the balance is the one to show
+)
+
+// An entry is the value of a movement as one of its accounts sees it. Of an event.Entry
+// it lacks what others have: the balance where it sets only what is held, and the other
+// way round.
+type entry struct {
+	sets    sets
+	op      event.Op
+	place   types.Position
+	at      types.Time
+	amount  types.Amount
+	balance types.Amount
+	held    types.Amount
+	nonce   types.Nonce
+	hold    types.TxID
+	asset   []byte
+	other   []byte
+	ref     []byte
+	memo    []byte
+}
+
+func (e *entry) put(b []byte) []byte {
+	b = appendPlace(append(b, byte(e.sets), byte(e.op)), e.place)
+	b = binary.AppendUvarint(b, uint64(e.at))
+	b = appendAmount(b, e.amount)
+	if e.sets&setsBalance != 0 {
+		b = appendAmount(b, e.balance)
+	}
+	if e.sets&setsHeld != 0 {
+		b = appendAmount(b, e.held)
+	}
+	if e.sets&hasNonce != 0 {
+		b = binary.AppendUvarint(b, uint64(e.nonce))
+	}
+	if e.sets&hasHold != 0 {
+		b = append(b, e.hold[:]...)
+	}
+	b = appendText(appendText(b, e.asset), e.other)
+	if e.sets&hasRef != 0 {
+		b = appendText(b, e.ref)
+	}
+	if e.sets&hasMemo != 0 {
+		b = appendText(b, e.memo)
+	}
+	return b
+}
+
+func (e *entry) read(b []byte) bool {
+	v := values{b: b}
+	*e = entry{sets: sets(v.one()), op: event.Op(v.one())}
+	e.place, e.at, e.amount = v.place(), v.time(), v.amount()
+	if e.sets&setsBalance != 0 {
+		e.balance = v.amount()
+	}
+	if e.sets&setsHeld != 0 {
+		e.held = v.amount()
+	}
+	if e.sets&hasNonce != 0 {
+		e.nonce = types.Nonce(v.uvar(math.MaxUint64))
+	}
+	if e.sets&hasHold != 0 {
+		copy(e.hold[:], v.take(len(e.hold)))
+	}
+	e.asset, e.other = v.text(types.MaxAsset), v.text(types.MaxAccount)
+	if e.sets&hasRef != 0 {
+		e.ref = v.text(types.MaxKey)
+	}
+	if e.sets&hasMemo != 0 {
+		e.memo = v.text(types.MaxMemo)
+	}
+	return v.whole()
+}
+
+// A hold is the value of one as it was opened.
+type hold struct {
+	opened, until   types.Time
+	amount          types.Amount
+	from, to, asset []byte
+}
+
+func (h *hold) put(b []byte) []byte {
+	b = binary.AppendUvarint(binary.AppendUvarint(b, uint64(h.opened)), uint64(h.until))
+	return appendText(appendText(appendText(appendAmount(b, h.amount), h.from), h.to), h.asset)
+}
+
+func (h *hold) read(b []byte) bool {
+	v := values{b: b}
+	h.opened, h.until, h.amount = v.time(), v.time(), v.amount()
+	h.from, h.to, h.asset = v.text(types.MaxAccount), v.text(types.MaxAccount), v.text(types.MaxAsset)
+	return v.whole()
+}
+
+// An end is the value of what became of a hold.
+type end struct {
+	state    event.HoldOutcome
+	place    types.Position
+	captured types.Amount
+}
+
+func (e *end) put(b []byte) []byte {
+	return appendAmount(appendPlace(append(b, byte(e.state)), e.place), e.captured)
+}
+
+func (e *end) read(b []byte) bool {
+	v := values{b: b}
+	e.state, e.place, e.captured = event.HoldOutcome(v.one()), v.place(), v.amount()
+	return v.whole() && event.HoldActive < e.state && e.state <= event.HoldExpired
+}

@@ -1,0 +1,111 @@
+package index
+
+import (
+	"macronode/core/event"
+	"macronode/core/types"
+)
+
+// Look tells a *event.Request or a *event.Find what the index knows of its key and its
+// refs, and how far it had come before it was asked. Where it is not asked, Upto is 0,
+// which claims nothing: without a ref, and with no forgotten key in its time, the node
+// does not need it.
+func (x *Indexer) Look(in event.Event) error {
+	if r, is := in.(*event.Request); is {
+		return x.request(r)
+	}
+	find, is := in.(*event.FindOutcome)
+	if !is {
+		return nil
+	}
+	find.IndexedTo, find.Prior = 0, event.PriorOutcome{}
+	if !x.config.Aged() {
+		return nil
+	}
+	return x.asked(func(v *view) { find.Prior, find.IndexedTo = v.key(find.Tenant, find.Key.ID), v.mark.lsn })
+}
+
+func (x *Indexer) request(in *event.Request) error {
+	refs := false
+	in.IndexedTo, in.Prior = 0, event.PriorOutcome{}
+	for _, item := range in.Each {
+		item.PriorRef = types.TxID{}
+		refs = refs || len(item.Ref.Text) > 0
+	}
+	if !refs && !x.config.Aged() {
+		return nil
+	}
+	return x.asked(func(v *view) {
+		in.Prior, in.IndexedTo = v.key(in.Tenant, in.Key.ID), v.mark.lsn
+		for _, item := range in.Each {
+			if len(item.Ref.Text) > 0 {
+				item.PriorRef = v.ref(in.Tenant, item.Ref.ID)
+			}
+		}
+	})
+}
+
+// Key is what became of an idempotency key that is in its time.
+func (x *Indexer) Key(t types.Tenant, id types.NameHash) (s event.PriorOutcome, found bool, err error) {
+	err = x.asked(func(v *view) { s = v.key(t, id) })
+	return s, s.ID.Position().LSN > 0, err
+}
+
+// Ref is who has a ref.
+func (x *Indexer) Ref(t types.Tenant, id types.NameHash) (used types.TxID, found bool, err error) {
+	err = x.asked(func(v *view) { used = v.ref(t, id) })
+	return used, used.Position().LSN > 0, err
+}
+
+func (x *Indexer) asked(do func(*view)) error {
+	v, err := x.view()
+	if err != nil {
+		return err
+	}
+	do(v)
+	return v.close()
+}
+
+// key looks through the tails, which have all buckets in one group, and then through the
+// buckets whose keys may live, the youngest first.
+func (v *view) key(t types.Tenant, id types.NameHash) event.PriorOutcome {
+	x := v.index
+	at := uint64(v.mark.at)
+	young, old := at/x.width, max(v.mark.dropped, uint64(v.mark.first)/x.width)
+	if at >= x.ttl {
+		old = max(old, (at-x.ttl)/x.width)
+	}
+	var room [64]byte
+	key := keyKey(room[:0], young, t, id)
+	value, ok := v.recent(key)
+	for bucket := young + 1; !ok && bucket > old && v.err == nil; bucket-- {
+		key = keyKey(room[:0], bucket-1, t, id)
+		value, ok = v.kept(key)
+	}
+	var s seen
+	switch {
+	case !ok:
+		return event.PriorOutcome{}
+	case !s.read(value):
+		v.bad(key)
+		return event.PriorOutcome{}
+	case s.at.Add(x.config.TTL) <= v.mark.at:
+		return event.PriorOutcome{}
+	}
+	return event.PriorOutcome{Hash: s.asked, ID: v.mark.lives.id(s.place), At: s.at}
+}
+
+func (v *view) ref(t types.Tenant, id types.NameHash) types.TxID {
+	var room [64]byte
+	key := refKey(room[:0], t, id)
+	value, ok := v.get(key)
+	if !ok {
+		return types.TxID{}
+	}
+	r := values{b: value}
+	p := r.place()
+	if !r.whole() {
+		v.bad(key)
+		return types.TxID{}
+	}
+	return v.mark.lives.id(p)
+}

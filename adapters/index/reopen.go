@@ -1,0 +1,72 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+const (
+	// maxEngineFailures is how many engines may stop in one process. Each leaves some
+	// goroutines and about 1 MiB behind, beside its open tables: memory tables and its list of
+	// tables. Its cache is shared.
+	maxEngineFailures = 8
+	// reopenRoom is the free space in bytes that an engine needs on the disk if one has
+	// stopped before: it writes a list of all tables first, and stops if it cannot.
+	reopenRoom = 8 << 20
+)
+
+// mayOpen returns why no engine is opened: too many have stopped in this process, or one has
+// stopped and the disk is still full or still fails.
+func (x *Indexer) mayOpen() error {
+	failures := x.deaths.Load()
+	if failures == 0 {
+		return nil
+	}
+	why := *x.died.Load()
+	if failures >= maxEngineFailures {
+		return fmt.Errorf("index: the engine has stopped %d times; restart the process: %w", failures, why)
+	}
+	// Where the free space is not known, the engine is tried.
+	if disk, err := x.fs.GetDiskUsage(x.config.Dir); err == nil && disk.AvailBytes < reopenRoom {
+		return fmt.Errorf("index: the disk has %d bytes free, the index needs %d to open: %w", disk.AvailBytes, reopenRoom, syscall.ENOSPC)
+	}
+	if err := x.tryDisk(); err != nil {
+		return fmt.Errorf("index: the disk still fails, no engine is opened: %w", err)
+	}
+	x.config.Log.Warn("the index opens its engine again", "failures", failures, "limit", maxEngineFailures, "err", why)
+	return nil
+}
+
+// tryDisk writes a file, syncs it and its directory, and removes it: an engine that does this
+// in vain stops. The file is among the unfinished tables, which every open removes.
+func (x *Indexer) tryDisk() error {
+	dir := x.fs.PathJoin(x.config.Dir, next)
+	if err := x.fs.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	name := x.fs.PathJoin(dir, "trial")
+	f, err := x.fs.Create(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(make([]byte, 4<<10))
+	return errors.Join(err, f.Sync(), f.Close(), syncDir(x.fs, dir), x.fs.Remove(name))
+}
+
+// keepCache makes the cache of the engines. The function that it returns lets it go, unless
+// an engine has stopped: that one still counts on it.
+func (x *Indexer) keepCache() (release func()) {
+	if x.cache == nil {
+		x.cache = pebble.NewCache(x.limits.Cache)
+	}
+	return func() {
+		if x.deaths.Load() == 0 {
+			x.cache.Unref()
+			x.cache = nil
+		}
+	}
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package indexer_test
-
-const slow = 1

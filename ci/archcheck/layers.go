@@ -1,0 +1,119 @@
+package archcheck
+
+// A Layer is a set of packages that follow the same rules. Packages of one layer may import each
+// other only if the layer lists itself.
+type Layer struct {
+	Path       string     // directory below the module; "chaos" covers "chaos/world"
+	Imports    []string   // packages of this module that it may import
+	Modules    []string   // other modules that it may import
+	Pure       bool       // no clock, randomness, goroutine, lock, output, float or package state
+	Std        []string   // what a pure layer may use beside pureStd: a package, or one name of it
+	Goroutines Goroutines // which functions may start a goroutine
+}
+
+// Goroutines is the rule for go statements of a layer.
+type Goroutines uint8
+
+const (
+	NoFunc  Goroutines = iota // no function may start a goroutine
+	Runners                   // methods of a type with Run(ctx) error, whose return ends the goroutine
+	AnyFunc                   // any function
+)
+
+// Layers lists the layers bottom-up: a layer imports only those above it in this list. A package
+// belongs to the first layer whose path contains it. A package without a layer is an error, so
+// every new directory is a decision.
+var Layers = []Layer{
+	core("types"),
+	core("digest", "core/types").modules("github.com/zeebo/blake3"),
+	core("table", "core/types").std("unsafe.Sizeof"), // reports the memory of its rows
+	core("queue", "core/types"),
+	core("clock", "core/types"),
+	core("event", "core/types", "core/digest"),
+	core("record", "core/types", "core/digest", "core/event"),
+	core("wallet/receipt", "core/types", "core/digest", "core/event", "core/record").
+		std("time.UnixMilli", "(time.Time).UTC", "(time.Time).AppendFormat"), // formats timestamps
+
+	machine("idempotency"),
+	machine("access"),
+	machine("wallet/ledger"),
+	machine("lifecycle/supervisor"),
+	machine("lifecycle/readiness"),
+	machine("lifecycle/drain"),
+	machine("gateway/upstream"),
+	machine("gateway/drr"),
+	machine("gateway/admission", "core/gateway/drr"),
+	machine("gateway/quota"),
+
+	core("state", "core/types", "core/event", "core/record", "core/idempotency", "core/access", "core/wallet/ledger"),
+	core("node", "core"),
+	core("gateway/policycheck", "core"),
+
+	{Path: "models", Pure: true, Imports: []string{"core/types"}, Std: []string{"math/big"},
+		Modules: []string{"github.com/anishathalye/porcupine"}},
+
+	adapter("fs"),
+	adapter("journalfile", "core/record", "core/digest", "adapters/fs"),
+	adapter("snapshot", "core/record", "core/digest", "core/state", "adapters/fs"),
+	adapter("archive", "adapters/fs").modules("github.com/klauspost/compress"),
+	adapter("readmodel", "core/digest", "core/record", "core/wallet/receipt", "core/state"),
+	adapter("index", "core/digest", "core/record").modules("github.com/cockroachdb/pebble/v2"),
+	adapter("durable", "adapters/fs"),
+	adapter("backup", "core/record", "adapters/durable", "adapters/fs", "adapters/journalfile"),
+	adapter("loop", "core/record"),
+	adapter("hostclock").modules("golang.org/x/sys"),
+	adapter("services"),
+	adapter("audit"),
+	adapter("decisions"),
+	adapter("accesslog"),
+	adapter("nodedir", "core/digest").modules("github.com/go-json-experiment/json"),
+	adapter("config").modules("github.com/knadh/koanf", "github.com/go-json-experiment/json"),
+	adapter("registry"), // data: queues, limits, deadlines and metrics
+	adapter("metrics", "adapters/registry").modules("github.com/prometheus/client_golang"),
+	adapter("httpserver").modules("golang.org/x/sys"),
+	adapter("httpcheck"),
+	adapter("inflate").modules("github.com/klauspost/compress"),
+	adapter("proxy", "adapters/inflate", "adapters/httpcheck").modules("golang.org/x/net/http2"),
+	adapter("httpapi", "core/digest", "core/wallet/receipt", "adapters/inflate", "adapters/httpcheck").
+		modules("github.com/labstack/echo/v4", "github.com/go-json-experiment/json"),
+	adapter("client", "core/digest").modules("github.com/oapi-codegen/runtime", "github.com/go-json-experiment/json"),
+	adapter("adminapi", "core/wallet/receipt").modules("github.com/go-json-experiment/json"),
+	adapter("fstest", "adapters/fs"),
+
+	{Path: "chaos", Imports: []string{"core", "adapters", "models", "chaos"},
+		Modules: []string{"github.com/anishathalye/porcupine", "github.com/hanwen/go-fuse"}},
+	{Path: "fuzz", Imports: []string{"core", "adapters", "models", "chaos"}},
+
+	{Path: "cmd/macronode", Imports: []string{"core", "adapters"}, Goroutines: AnyFunc, // links no test code
+		Modules: []string{"github.com/alecthomas/kong", "github.com/coreos/go-systemd/v22", "github.com/go-json-experiment/json"}},
+	{Path: "cmd", Imports: []string{"core", "adapters", "models", "chaos"}, Goroutines: AnyFunc,
+		Modules: []string{"github.com/alecthomas/kong"}},
+
+	{Path: "ci", Imports: []string{"core/types", "ci"}, Modules: []string{"golang.org/x/tools"}},
+}
+
+// core is a layer of deterministic rules: the same input always gives the same output.
+func core(name string, imports ...string) Layer {
+	return Layer{Path: "core/" + name, Pure: true, Imports: imports}
+}
+
+// machine is one state machine of core. Machines do not import each other; core/node composes them.
+func machine(name string, imports ...string) Layer {
+	return core(name, append(imports, "core/types", "core/digest", "core/table", "core/queue", "core/clock", "core/event", "core/record")...)
+}
+
+// adapter translates between the core and one external interface. It never imports a machine.
+func adapter(name string, imports ...string) Layer {
+	path := "adapters/" + name
+	return Layer{Path: path, Imports: append([]string{"core/types", "core/event", path}, imports...), Goroutines: Runners}
+}
+
+func (l Layer) modules(paths ...string) Layer { l.Modules = paths; return l }
+func (l Layer) std(names ...string) Layer     { l.Std = names; return l }
+
+// pureStd lists the standard packages without side effects. Of time only Duration is allowed, of
+// fmt only functions that return a value, of maps only calls sorted at once.
+var pureStd = []string{
+	"bytes", "cmp", "encoding/binary", "encoding/hex", "errors", "fmt", "maps", "math", "math/bits", "slices",
+	"strconv", "strings", "time", "unicode/utf8",
+}

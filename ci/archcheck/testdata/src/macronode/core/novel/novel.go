@@ -1,0 +1,1 @@
+package novel // want `core/novel is in no layer`

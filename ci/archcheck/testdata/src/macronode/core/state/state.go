@@ -1,0 +1,6 @@
+package state
+
+import (
+	_ "macronode/core/clock" // want `layer core/state may not import core/clock`
+	_ "macronode/core/wallet/ledger"
+)

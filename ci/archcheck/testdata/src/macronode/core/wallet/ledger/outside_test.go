@@ -1,0 +1,3 @@
+package ledger_test
+
+import _ "macronode/core/idempotency"

@@ -1,0 +1,3 @@
+package plain
+
+import _ "macronode/core/types"

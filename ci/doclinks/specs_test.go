@@ -1,0 +1,94 @@
+package doclinks
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// checks is what a row of specs/README.md names in its column Go: a sentence of sim, rules of
+// trace, stories, a package, a test of the package that was named last before it.
+var checks = regexp.MustCompile("sim \"([^\"]+)\"|trace ((?:[A-Z][A-Za-z]+(?:, )?)+)|stor(?:y|ies) ((?:`[a-z0-9-]+`(?:, )?)+)|`([a-z/]+)`|\\b(Test[A-Z][A-Za-z0-9]*)\\b")
+
+// TestTheSpecificationsNameChecks: what specs/README.md says holds an invariant in Go exists.
+func TestTheSpecificationsNameChecks(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "specs", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sentences, rules := sources(t, "chaos/sim"), sources(t, "chaos/trace")
+	seen := [6]int{}
+	for n, line := range strings.Split(string(page), "\n") {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 3 || !strings.HasPrefix(line, "| ") {
+			continue
+		}
+		dir := ""
+		for _, m := range checks.FindAllStringSubmatch(cells[1], -1) {
+			for i := range seen {
+				if i > 0 && m[i] != "" {
+					seen[i]++
+				}
+			}
+			switch {
+			case m[1] != "":
+				var parts []string
+				for part := range strings.SplitSeq(m[1], "…") {
+					parts = append(parts, regexp.QuoteMeta(strings.TrimSpace(part)))
+				}
+				if !regexp.MustCompile(strings.Join(parts, ".*")).MatchString(sentences) {
+					t.Errorf("line %d: sim never says %q", n+1, m[1])
+				}
+			case m[2] != "":
+				for rule := range strings.SplitSeq(strings.TrimSuffix(m[2], ", "), ", ") {
+					if !strings.Contains(rules, `broken("`+rule+`"`) {
+						t.Errorf("line %d: %s is no rule of chaos/trace", n+1, rule)
+					}
+				}
+			case m[3] != "":
+				for story := range strings.SplitSeq(strings.Trim(m[3], "`, "), "`, `") {
+					if _, err := os.Stat(filepath.Join(root, "core/node/testdata", story+".story")); err != nil {
+						t.Errorf("line %d: %v", n+1, err)
+					}
+				}
+			case m[4] != "":
+				dir = m[4]
+				if _, err := os.Stat(filepath.Join(root, dir)); err != nil {
+					dir = "adapters/" + dir
+				}
+			default:
+				if !declared(t, filepath.Join(root, dir), m[5]) {
+					t.Errorf("line %d: %s is no test of %s", n+1, m[5], dir)
+				}
+			}
+		}
+	}
+	for i, count := range seen[1:] {
+		if count < 5 {
+			t.Errorf("only %d names of kind %d", count, i+1)
+		}
+	}
+}
+
+// sources is what the files of a directory say, without their tests.
+func sources(t *testing.T, dir string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all strings.Builder
+	for _, path := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}

@@ -1,9 +1,0 @@
-package main
-
-import (
-	_ "macronode/adapters/journalfile"
-	_ "macronode/chaos/faults" // want `room cmd/macronode may not import chaos/faults`
-	_ "macronode/core/node"
-)
-
-func main() { go main() }

@@ -1,3 +1,0 @@
-package ledger_test
-
-import _ "macronode/core/idem"

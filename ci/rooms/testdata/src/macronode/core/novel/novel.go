@@ -1,1 +1,0 @@
-package novel // want `core/novel stands in no room`

@@ -1,8 +1,0 @@
-package receipt
-
-import "time"
-
-func Stamp(to []byte, ms int64) []byte {
-	_ = time.UnixMilli(ms).Local() // want `no clock here: take now instead of \(time.Time\).Local`
-	return time.UnixMilli(ms).UTC().AppendFormat(to, time.RFC3339)
-}

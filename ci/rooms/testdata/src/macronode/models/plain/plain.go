@@ -1,3 +1,0 @@
-package plain
-
-import _ "macronode/core/words"

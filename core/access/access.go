@@ -1,0 +1,290 @@
+// Package access knows who may do what.
+//
+//	Admit ──► Add ──► Allows · Permits ──Revoke, Disown, or its time is over──► nobody's, for ever
+package access
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"macronode/core/event"
+	"macronode/core/table"
+	"macronode/core/types"
+)
+
+// ErrFull says that there is no room for another key.
+var ErrFull = errors.New("access: full")
+
+// traits are the truths of a grant.
+type traits uint8
+
+const (
+	bootstrap  traits = 1 << iota // the node's own first key
+	revoked                       // nobody's any more
+	restricted                    // its cover has patterns: else nothing need be looked at
+)
+
+// grant is what every request asks of a key: with its ID, one cache line.
+type grant struct {
+	hash        [32]byte
+	expires     types.Time
+	restriction types.Hash64 // the digest of what stands apart
+	tenant      types.Tenant
+	scopes      event.Scopes
+	traits      traits
+}
+
+func (g grant) HashInto(h types.Hash64) types.Hash64 {
+	for i := 0; i < len(g.hash); i += 8 {
+		h = h.Mix(binary.LittleEndian.Uint64(g.hash[i:]))
+	}
+	h = g.tenant.HashInto(h).Mix(uint64(g.expires)).Mix(uint64(g.restriction))
+	return h.Mix(uint64(g.scopes)).Mix(uint64(g.traits))
+}
+
+func (g *grant) has(any traits) bool { return g.traits&any != 0 }
+
+// isActive reports that a key is somebody's of t.
+func (g *grant) isActive(at types.Time, t types.Tenant) bool {
+	return !g.has(revoked) && (g.expires == 0 || at < g.expires) && g.tenant == t
+}
+
+// restriction is what is asked of few keys. It never changes.
+type restriction struct {
+	label            types.Label
+	accounts, assets types.Patterns
+}
+
+const restrictionBytes = (1 + types.MaxLabel) + 2*(1+types.MaxPatterns)
+
+func (c *restriction) digest() types.Hash64 {
+	return c.assets.HashInto(c.accounts.HashInto(c.label.HashInto(0)))
+}
+
+func (c *restriction) restricts() bool { return !c.accounts.CoversAll() || !c.assets.CoversAll() }
+
+// permits reports that c has the account of item and its asset. What names no asset
+// wants all of them.
+func (c *restriction) permits(item *event.Item) bool {
+	return types.Covers(&c.accounts, item.AuthorizedAccount().Text) &&
+		(len(item.Asset.Text) == 0 && c.assets.CoversAll() || len(item.Asset.Text) > 0 && types.Covers(&c.assets, item.Asset.Text))
+}
+
+// Keys holds API keys. An ID that was ever in it is never another key's, so that no
+// key leaves.
+//
+// Invariants:
+//
+//	K1  at most one key that is not revoked is the node's own first one, and first finds it
+//	K2  at the place of each grant stands its cover, whose digest it has
+//	K3  a grant is bounded if and only if its cover has patterns
+//	K4  the node's own first key is bounded by nothing, has no name, and never ends by itself
+type Keys struct {
+	keys        table.Table[types.KeyID, grant]
+	covers      []restriction // of the same places
+	bootstrapAt uint32        // place of the node's own first key, and one; 0: there is none
+}
+
+// New is an empty ring for limit keys.
+func New(limit int, seed types.Hash64) Keys {
+	return Keys{keys: table.New[types.KeyID, grant](limit, seed), covers: make([]restriction, 0, limit)}
+}
+
+// Bytes is the memory that New takes.
+func Bytes(limit int) int64 {
+	return table.Bytes[types.KeyID, grant](limit) + int64(limit)*restrictionBytes
+}
+
+// Len is how many keys there ever were, At one of them: they keep their places.
+func (r *Keys) Len() int { return r.keys.Len() }
+func (r *Keys) At(place int) event.Key {
+	id, g := r.keys.Row(uint32(place))
+	c := &r.covers[place]
+	return event.Key{ID: id, Tenant: g.tenant, Hash: g.hash, Scopes: g.scopes, Bootstrap: g.has(bootstrap),
+		Label: c.label, Accounts: c.accounts, Assets: c.assets, Expires: g.expires, Revoked: g.has(revoked)}
+}
+
+// Each yields the keys that t ever had, oldest first.
+func (r *Keys) Each(t types.Tenant, yield func(event.Key) bool) {
+	for place := range r.keys.Len() {
+		if _, g := r.keys.Row(uint32(place)); g.tenant == t && !yield(r.At(place)) {
+			return
+		}
+	}
+}
+
+// Find returns a key, be it revoked or over.
+func (r *Keys) Find(id types.KeyID) (k event.Key, ok bool) {
+	place, ok := r.keys.Find(id)
+	if !ok {
+		return event.Key{ID: id}, false
+	}
+	return r.At(int(place)), true
+}
+
+// Allows reports that a key of tenant t may do what needs scope, of no matter which
+// account and asset.
+func (r *Keys) Allows(at types.Time, id types.KeyID, t types.Tenant, scope event.Scopes) bool {
+	g, ok := r.keys.Get(id)
+	return ok && g.isActive(at, t) && g.scopes&scope == scope
+}
+
+// Authorizes reports that the caller's key covers all that in, which is sane, asks.
+func (r *Keys) Authorizes(at types.Time, in *event.Request) bool {
+	place, ok := r.keys.Find(in.Caller)
+	if !ok {
+		return false
+	}
+	_, g := r.keys.Row(place)
+	if !g.isActive(at, in.Tenant) {
+		return false
+	}
+	for _, item := range in.Each {
+		scope := item.Op.Scope()
+		if scope == 0 || g.scopes&scope != scope || g.has(restricted) && !r.covers[place].permits(item) {
+			return false
+		}
+	}
+	return true
+}
+
+// CanGrant reports that the owner of a key may give k to somebody: it rules, it is for all
+// accounts and assets, and it may do itself all that k may.
+func (r *Keys) CanGrant(at types.Time, id types.KeyID, t types.Tenant, k *event.Key) bool {
+	place, ok := r.keys.Find(id)
+	if !ok || !r.Allows(at, id, t, event.ScopeAdmin|k.Scopes) {
+		return false
+	}
+	_, g := r.keys.Row(place)
+	return !g.has(restricted)
+}
+
+// HasAdmin reports that somebody has a key that can make others.
+func (r *Keys) HasAdmin(at types.Time) bool {
+	for place := range r.keys.Len() {
+		id, g := r.keys.Row(uint32(place))
+		if r.Allows(at, id, g.tenant, event.ScopeAdmin) {
+			return true
+		}
+	}
+	return false
+}
+
+// Bootstrap is the node's own first key, unless there is none that is not revoked.
+func (r *Keys) Bootstrap() (k event.Key, any bool) {
+	if r.bootstrapAt == 0 {
+		return k, false
+	}
+	return r.At(int(r.bootstrapAt - 1)), true
+}
+
+// Bootstrapped reports that the node has a first key that is not revoked.
+func (r *Keys) Bootstrapped() bool { return r.bootstrapAt > 0 }
+
+// Admit says why a new key cannot be added.
+func (r *Keys) Admit() error {
+	if r.keys.Room() == 0 {
+		return ErrFull
+	}
+	return nil
+}
+
+// HasRoomFor reports that a tenant may have another key: the last one is for a first key of
+// the node's own, and of the rest no tenant but the default one has more than a quarter.
+func (r *Keys) HasRoomFor(t types.Tenant) bool {
+	has := 0
+	for place := range r.keys.Len() {
+		if _, g := r.keys.Row(uint32(place)); g.tenant == t {
+			has++
+		}
+	}
+	all := r.keys.Len() + r.keys.Room()
+	return r.keys.Room() > 1 && (t == types.DefaultTenant || has < max(1, all/4))
+}
+
+// Add makes a key known, whose ID nobody had before.
+func (r *Keys) Add(k event.Key) {
+	_, known := r.keys.Find(k.ID)
+	types.Assert(!known, "access: an id used twice")
+	c := restriction{k.Label, k.Accounts, k.Assets}
+	types.Assert(!k.Bootstrap || c == restriction{} && k.Expires == 0, "access: a first key that is not for all")
+	g := grant{hash: k.Hash, expires: k.Expires, restriction: c.digest(), tenant: k.Tenant, scopes: k.Scopes}
+	if c.restricts() {
+		g.traits |= restricted
+	}
+	if k.Revoked {
+		g.traits |= revoked
+	}
+	if k.Bootstrap {
+		g.traits |= bootstrap
+	}
+	place := r.keys.Put(k.ID, g)
+	r.covers = append(r.covers, c)
+	if k.Bootstrap && !k.Revoked {
+		r.bootstrapAt = place + 1
+	}
+}
+
+// Revoke ends a key that is known; Disown all of them.
+func (r *Keys) Revoke(id types.KeyID) {
+	place, known := r.keys.Find(id)
+	types.Assert(known, "access: revokes what nobody knows")
+	r.revoke(place)
+}
+
+func (r *Keys) RevokeAll() {
+	for place := range r.keys.Len() {
+		r.revoke(uint32(place))
+	}
+}
+
+func (r *Keys) revoke(place uint32) {
+	_, g := r.keys.Row(place)
+	g.traits |= revoked
+	r.keys.Set(place, g)
+	if r.bootstrapAt == place+1 {
+		r.bootstrapAt = 0
+	}
+}
+
+// Hash identifies what the ring holds.
+func (r *Keys) Hash() types.Hash64 { return r.keys.Hash() }
+
+// CopyTo overwrites dst, reusing its memory.
+func (r *Keys) CopyTo(dst *Keys) {
+	r.keys.CopyTo(&dst.keys)
+	if cap(dst.covers) != cap(r.covers) {
+		dst.covers = make([]restriction, 0, cap(r.covers))
+	}
+	dst.covers, dst.bootstrapAt = append(dst.covers[:0], r.covers...), r.bootstrapAt
+}
+
+// Check returns the first invariant that does not hold.
+func (r *Keys) Check() error {
+	if len(r.covers) != r.keys.Len() {
+		return fmt.Errorf("K2: %d grants have %d covers", r.keys.Len(), len(r.covers))
+	}
+	first := uint32(0)
+	for place := range uint32(r.keys.Len()) {
+		id, g := r.keys.Row(place)
+		c := &r.covers[place]
+		own := g.has(bootstrap) && !g.has(revoked)
+		switch {
+		case own && first > 0:
+			return errors.New("K1: two keys are the first")
+		case g.restriction != c.digest():
+			return fmt.Errorf("K2: key %016x has another's cover", uint64(id))
+		case g.has(restricted) != c.restricts():
+			return fmt.Errorf("K3: key %016x is bounded: %v, its cover says %v", uint64(id), g.has(restricted), c.restricts())
+		case g.has(bootstrap) && (g.expires != 0 || *c != restriction{}):
+			return fmt.Errorf("K4: key %016x is the first, and not for all", uint64(id))
+		case own:
+			first = place + 1
+		}
+	}
+	if first != r.bootstrapAt {
+		return fmt.Errorf("K1: the first key is at %d, and looked for at %d", first, r.bootstrapAt)
+	}
+	return r.keys.Check()
+}

@@ -1,0 +1,71 @@
+package admission
+
+import (
+	"slices"
+	"time"
+
+	"macronode/core/types"
+)
+
+// Renew puts limits in the place of those that are; the places stay as many. Nobody at
+// work is cut, and nobody who waits is forgotten: where there are fewer permits, or a
+// smaller queue, nobody new goes in until there is room. Whoever waits keeps the time that
+// he was given. It allocates where routes change their number.
+func (a *Admit) Renew(l Limits) {
+	types.Assert(l.Places == len(a.rows), "admission: other places")
+	l.Routes = slices.Clone(l.Routes)
+	for len(l.Routes) < len(a.routes) { // routes that are gone, and may have guests
+		l.Routes = append(l.Routes, 0)
+	}
+	a.limits = l
+	for f := range a.queues {
+		a.queues[f].Renew(queueLimits(&l, types.Facet(f)))
+	}
+	a.line.Renew(lineLimits(&l))
+	if len(a.routes) < len(l.Routes) {
+		a.routes = make([]uint32, len(l.Routes))
+	}
+	clear(a.routes)
+	for i := range a.rows {
+		r := &a.rows[i]
+		if r.state == queued {
+			r.cost = min(r.cost, l.Quantum)
+		}
+		if r.state != free && int(r.route) < len(a.routes) {
+			a.routes[r.route]++
+		}
+	}
+}
+
+// Unserved takes somebody out of the queues whose class has no weight any more; false when
+// there is none.
+func (a *Admit) Unserved(now types.Instant) (t types.Ticket, waited time.Duration, any bool) {
+	for f := range a.queues {
+		if place, any := a.queues[f].Unserved(); any {
+			r := &a.rows[place]
+			a.unlist(place)
+			a.leave(r)
+			return r.ticket, time.Duration(now - r.since), true
+		}
+	}
+	return 0, 0, false
+}
+
+// HashInto is h after all of l.
+func (l *Limits) HashInto(h types.Hash64) types.Hash64 {
+	h = h.Mix(uint64(l.Places)).Mix(l.Quantum).Mix(l.Least).Mix(uint64(l.Wait)).Mix(uint64(l.Grace))
+	for _, w := range l.Weights {
+		h = h.Mix(w)
+	}
+	for f := range l.Facets {
+		of := &l.Facets[f]
+		h = h.Mix(uint64(of.Permits)).Mix(uint64(of.Queue)).Mix(uint64(of.PerFlow)).Mix(uint64(of.FlowPermits))
+		for c, n := range of.PerClass {
+			h = h.Mix(uint64(n)).Mix(uint64(of.ClassPermits[c]))
+		}
+	}
+	for _, n := range l.Routes {
+		h = h.Mix(uint64(n))
+	}
+	return h
+}

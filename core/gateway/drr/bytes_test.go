@@ -1,0 +1,14 @@
+package drr_test
+
+import (
+	"testing"
+
+	"macronode/ci/memcheck"
+	"macronode/core/gateway/drr"
+)
+
+// TestBytes: a queue takes what it says.
+func TestBytes(t *testing.T) {
+	l := limits(100_000)
+	memcheck.Says(t, "places", drr.Bytes(l), func() drr.Queue { return drr.New(l, 1) })
+}

@@ -1,0 +1,321 @@
+// Package drr says whose turn it is: deficit round robin over classes, then over the
+// flows of a class, then first come first served.
+//
+//	Offer ──► the end of its flow ──► its flow's turn ──► its class's turn ──Next──► gone
+//	                    └─────────────────Drop────────────────────────────────────► gone
+//
+// A class is given weight × quantum when its turn comes, a flow one quantum, and each
+// spends what its items cost. What is left it keeps until it has nothing queued: then it
+// has nothing saved and nothing owed.
+//
+// Items that were taken may be in use, of each flow and class no more than its share. A flow
+// at its share is parked: it is passed over until one of its items is returned.
+package drr
+
+import (
+	"errors"
+
+	"macronode/core/table"
+	"macronode/core/types"
+)
+
+// Why an item is not queued. Each is for a bound of its own, so that each can be told.
+var (
+	ErrWeight = errors.New("drr: no weight")                // a class that is not served, idle or not
+	ErrFull   = errors.New("drr: full")                     // come back later
+	ErrClass  = errors.New("drr: class has its share")      // others of the class must go first
+	ErrFlow   = errors.New("drr: flow has its share of it") // others of the flow must go first
+)
+
+// Limits are how much is queued, and who has which part of it.
+type Limits struct {
+	Places  int                      // names of items: those below it; no change moves it
+	Queue   int                      // items queued at once
+	Class   [types.NumClasses]int    // of them, of a class
+	Flow    int                      // of them, of a flow
+	Quantum uint64                   // cost that a flow is given when its turn comes, and the most that an item costs
+	Weights [types.NumClasses]uint64 // of a class: how many quanta it is given. 0: it is not served
+	Shares  Shares
+}
+
+// none ends a list of places, or of flows.
+const none = ^uint32(0)
+
+// item is one place. It is queued when it has a flow.
+type item struct {
+	flow       uint32 // none: not queued
+	prev, next uint32 // in its flow
+	cost       uint64
+}
+
+// flow has what a caller has queued, in order, and a place in a ring of its class while that
+// is anything.
+type flow struct {
+	head, tail uint32
+	queued     uint32
+	out        uint32 // items in use
+	parked     bool   // it stands in the ring of those that are at their share
+	prev, next uint32 // in the ring
+	deficit    int64  // what it may still spend
+}
+
+// class has a ring of flows that take turns; the first of them is the one whose turn it is.
+// Those at their share are in a ring of their own, in the order in which they were parked.
+type class struct {
+	ready, parked ring
+	queued        uint32
+	out           uint32 // items in use
+	deficit       uint64
+	visited       bool // its turn has come, and it was given its quanta
+	begun         bool // the turn of its first flow has come, and that was given its quantum
+}
+
+// nothing is the value of a row that is all key.
+type nothing struct{}
+
+func (nothing) HashInto(h types.Hash64) types.Hash64 { return h }
+
+// Queue holds items until their turn.
+//
+// Invariants:
+//
+//	F1  an item is queued in one flow and once, a flow with items is in the ring of its class
+//	    once, and what is counted is what is there
+//	F2  no bound is passed, of the queue, of a class, of a flow, but by those who were there
+//	    when it became less
+//	F3  who has nothing queued has no deficit, and is owed none
+//	F4  no class has more saved than weight × quantum and one item, no flow more than a
+//	    quantum and what it was given back, and none owes more than a quantum
+//	F5  a class without weight has nothing queued
+//	F6  what is in use is no more than the shares let it be, but by what was in use when they
+//	    became less; a flow is parked if and only if it has items queued and its share in use;
+//	    a flow is known as long as it has anything queued or in use
+type Queue struct {
+	limits  Limits
+	most    bounds // those of limits, or what was queued when they became less
+	items   []item
+	flows   []flow
+	known   table.Pool[types.Flow, nothing] // of flows with items: its places are those of flows
+	classes [types.NumClasses]class
+	turn    types.Class
+	queued  int
+}
+
+// New is an empty queue. The seed is that of the table of flows.
+func New(l Limits, seed types.Hash64) Queue {
+	l.check()
+	q := Queue{limits: l, most: l.bounds(), items: make([]item, l.Places), flows: make([]flow, l.Places),
+		known: table.NewPool[types.Flow, nothing](l.Places, seed)}
+	for i := range q.items {
+		q.items[i].flow = none
+	}
+	for i := range q.classes {
+		q.classes[i].ready, q.classes[i].parked = ring{first: none}, ring{first: none}
+	}
+	return q
+}
+
+// Bytes is the memory that New takes.
+func Bytes(l Limits) int64 {
+	return table.SliceBytes[item](l.Places) + table.SliceBytes[flow](l.Places) + table.PoolBytes[types.Flow, nothing](l.Places)
+}
+
+// Len is how many items are queued, Of how many of a class; Saved is what a class may
+// still spend of its turn.
+func (q *Queue) Len() int                   { return q.queued }
+func (q *Queue) Of(c types.Class) int       { return int(q.classes[c].queued) }
+func (q *Queue) Saved(c types.Class) uint64 { return q.classes[c].deficit }
+
+// Ahead is how many items are served before one of a flow that comes now, where all of them
+// cost a quantum: those of its flow, what the other flows of its class are given meanwhile,
+// and then the other classes. It may be fewer, and more only where the flow or its class is at
+// its share.
+func (q *Queue) Ahead(f types.Flow) int {
+	c, own := &q.classes[f.Class], uint64(q.Waits(f))
+	mine := q.limits.Weights[f.Class]
+	if mine == 0 {
+		return q.queued
+	}
+	others := uint64(c.ready.flows + c.parked.flows)
+	if own > 0 {
+		others--
+	}
+	ahead := min(uint64(c.queued), own+(own+1)*others)
+	turns := ahead + 1
+	for other := range q.classes {
+		if types.Class(other) != f.Class {
+			ahead += min(uint64(q.classes[other].queued), (turns*q.limits.Weights[other]+mine-1)/mine)
+		}
+	}
+	return int(ahead)
+}
+
+// Waits is how many items of a flow are queued.
+func (q *Queue) Waits(f types.Flow) int {
+	if at, waits := q.known.Find(f); waits {
+		return int(q.flows[at].queued)
+	}
+	return 0
+}
+
+// Would says why an item of f would not be queued: nothing is changed.
+func (q *Queue) Would(f types.Flow) error {
+	at, waits := q.known.Find(f)
+	return q.would(f.Class, at, waits)
+}
+
+func (q *Queue) would(of types.Class, at uint32, waits bool) error {
+	switch {
+	case q.limits.Weights[of] == 0:
+		return ErrWeight
+	case q.queued >= q.limits.Queue:
+		return ErrFull
+	case int(q.classes[of].queued) >= q.limits.Class[of]:
+		return ErrClass
+	case waits && int(q.flows[at].queued) >= q.limits.Flow, q.limits.Flow == 0:
+		return ErrFlow
+	}
+	return nil
+}
+
+// Offer queues the item at a place, which is not queued, at the end of its flow. A cost
+// is at least 1 and at most a quantum.
+func (q *Queue) Offer(f types.Flow, place uint32, cost uint64) error {
+	types.Assert(q.items[place].flow == none, "drr: queued twice")
+	types.Assert(cost > 0 && cost <= q.limits.Quantum, "drr: a cost beyond a quantum, or none")
+	at, waits := q.known.Find(f)
+	if err := q.would(f.Class, at, waits); err != nil {
+		return err
+	}
+	c := &q.classes[f.Class]
+	if !waits {
+		at = q.known.Put(f, nothing{})
+		q.flows[at] = flow{head: none, tail: none}
+	}
+	w := &q.flows[at]
+	if w.queued == 0 {
+		w.parked = q.full(w)
+		q.enter(c.ring(w.parked), at)
+	}
+	q.items[place] = item{flow: at, prev: w.tail, next: none, cost: cost}
+	if w.tail == none {
+		w.head = place
+	} else {
+		q.items[w.tail].next = place
+	}
+	w.tail = place
+	w.queued++
+	c.queued++
+	q.queued++
+	return nil
+}
+
+// Next takes the item whose turn it is from the queue; false when there is none that may go. It
+// looks at no more than every class and every flow that owes something twice. Where there are
+// shares, the item is in use until Return.
+func (q *Queue) Next() (place uint32, ok bool) {
+	for q.Ready() {
+		c := &q.classes[q.turn]
+		if !q.ready(q.turn) {
+			c.deficit = 0 // like who has nothing queued: it saves nothing while others are served
+			q.pass()
+			continue
+		}
+		if !c.visited {
+			c.visited = true
+			c.deficit += q.limits.Weights[q.turn] * q.limits.Quantum
+		}
+		at := q.front(c)
+		f := &q.flows[at]
+		place = f.head
+		cost := q.items[place].cost
+		if c.deficit < cost {
+			q.pass()
+			continue
+		}
+		c.deficit -= cost
+		f.deficit -= int64(cost)
+		q.use(c, at)
+		q.Drop(place)
+		return place, true
+	}
+	return 0, false
+}
+
+// front is the flow of c that can pay for its first item: those that cannot, yet, have
+// had their turn.
+func (q *Queue) front(c *class) (at uint32) {
+	for {
+		at = c.ready.first
+		f := &q.flows[at]
+		if !c.begun {
+			c.begun = true
+			f.deficit += int64(q.limits.Quantum)
+		}
+		if int64(q.items[f.head].cost) <= f.deficit {
+			return at
+		}
+		c.begun = false
+		c.ready.first = f.next
+	}
+}
+
+// pass gives the turn to the next class.
+func (q *Queue) pass() {
+	q.classes[q.turn].visited = false
+	q.turn = (q.turn + 1) % types.NumClasses
+}
+
+// Drop takes an item out of the queue, wherever it stands.
+func (q *Queue) Drop(place uint32) {
+	i := &q.items[place]
+	types.Assert(i.flow != none, "drr: drops what is not queued")
+	at := i.flow
+	f := &q.flows[at]
+	name, _ := q.known.Row(at)
+	c := &q.classes[name.Class]
+	if i.prev == none {
+		f.head = i.next
+	} else {
+		q.items[i.prev].next = i.next
+	}
+	if i.next == none {
+		f.tail = i.prev
+	} else {
+		q.items[i.next].prev = i.prev
+	}
+	*i = item{flow: none}
+	f.queued--
+	c.queued--
+	q.queued--
+	if f.queued == 0 {
+		q.unring(c, at)
+		f.deficit = 0
+		q.forget(at)
+	}
+	if c.queued == 0 {
+		c.deficit, c.visited = 0, false
+		if name.Class == q.turn { // or who comes back at once would have the turn for ever
+			q.pass()
+		}
+	}
+}
+
+// Queued reports that the item at a place waits.
+func (q *Queue) Queued(place uint32) bool { return q.items[place].flow != none }
+
+// Correct gives a flow back what it was charged too much, or charges what it was not
+// charged, up to a quantum; only as long as it has something queued.
+func (q *Queue) Correct(f types.Flow, by int64) {
+	at, known := q.known.Find(f)
+	if !known || q.flows[at].queued == 0 {
+		return
+	}
+	most := int64(q.limits.Quantum)
+	w := &q.flows[at]
+	if by > 0 {
+		w.deficit = max(w.deficit, min(w.deficit+min(by, most), 2*most))
+	} else {
+		w.deficit = min(w.deficit, max(w.deficit+max(by, -most), -most))
+	}
+}

@@ -1,0 +1,117 @@
+package drr
+
+import "macronode/core/types"
+
+// Shares are how many items that Next has taken may be in use at once, until Return. A class
+// may use its own and shares it with the classes behind it, so that something is left for who
+// comes before them: where internal, authed and anon have 10, 9 and 5, those without a key
+// use 5 at most, and together with those who have shown one 9.
+type Shares struct {
+	Class [types.NumClasses]int
+	Flow  int // 0: what is taken is not counted, and the queue has no shares
+}
+
+// Ready reports that an item waits that may go.
+func (q *Queue) Ready() bool {
+	for c := range types.NumClasses {
+		if q.ready(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// ready reports that an item of a class waits that may go.
+func (q *Queue) ready(c types.Class) bool {
+	return q.classes[c].ready.flows > 0 && q.room(c)
+}
+
+// room reports that the shares let a class use one more.
+func (q *Queue) room(c types.Class) bool {
+	if q.limits.Shares.Flow == 0 {
+		return true
+	}
+	out := uint32(0)
+	for of := types.NumClasses; of > 0; of-- {
+		out += q.classes[of-1].out
+		if of-1 <= c && int(out) >= q.limits.Shares.Class[of-1] {
+			return false
+		}
+	}
+	return true
+}
+
+// full reports that a flow uses its share.
+func (q *Queue) full(f *flow) bool {
+	return q.limits.Shares.Flow > 0 && int(f.out) >= q.limits.Shares.Flow
+}
+
+// use counts the first item of a flow as in use.
+func (q *Queue) use(c *class, at uint32) {
+	if q.limits.Shares.Flow == 0 {
+		return
+	}
+	c.out++
+	q.flows[at].out++
+	q.park(c, at)
+}
+
+// park puts a flow into the ring where it belongs. What a flow that is parked had saved it
+// has no more; what it owes it still owes.
+func (q *Queue) park(c *class, at uint32) {
+	f := &q.flows[at]
+	full := q.full(f)
+	if f.queued == 0 || f.parked == full {
+		return
+	}
+	q.unring(c, at)
+	if f.parked = full; full {
+		f.deficit = min(f.deficit, 0)
+	}
+	q.enter(c.ring(full), at)
+}
+
+// Return ends the use of an item of a flow that Next has taken.
+func (q *Queue) Return(f types.Flow) {
+	at, known := q.known.Find(f)
+	types.Assert(known && q.flows[at].out > 0, "drr: returned what is not in use")
+	c := &q.classes[f.Class]
+	c.out--
+	q.flows[at].out--
+	q.park(c, at)
+	q.forget(at)
+}
+
+// forget drops a flow that has nothing queued and nothing in use.
+func (q *Queue) forget(at uint32) {
+	if f := &q.flows[at]; f.queued == 0 && f.out == 0 {
+		q.known.Drop(at)
+	}
+}
+
+// InUse is how many items are in use.
+func (q *Queue) InUse() (n int) {
+	for c := range q.classes {
+		n += int(q.classes[c].out)
+	}
+	return n
+}
+
+// Evict takes an item out of the queue that will not be served, the first of the first class
+// that has any; false when there is none.
+func (q *Queue) Evict() (place uint32, any bool) {
+	for c := range types.NumClasses {
+		if q.classes[c].queued > 0 {
+			return q.evict(c), true
+		}
+	}
+	return 0, false
+}
+
+// evict takes an item of c out, which has one.
+func (q *Queue) evict(of types.Class) (place uint32) {
+	c := &q.classes[of]
+	place = q.flows[c.ring(c.ready.flows == 0).first].head
+	q.Drop(place)
+	return place
+}

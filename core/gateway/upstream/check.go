@@ -1,0 +1,202 @@
+package upstream
+
+import (
+	"fmt"
+
+	"macronode/core/event"
+	"macronode/core/types"
+)
+
+// Count is how many upstreams there are.
+func (m *Upstreams) Count() int { return len(m.upstreams) }
+
+// OpenCircuits are the upstreams whose breaker does not let everybody through: bit i is upstream i.
+func (m *Upstreams) OpenCircuits() (set uint64) {
+	for of := range m.upstreams {
+		if m.upstreams[of].breaker.state != event.CircuitClosed {
+			set |= 1 << of
+		}
+	}
+	return set
+}
+
+// Down are the upstreams of which health checks fail on every endpoint: bit i is upstream i.
+// Requests for them are rejected until a check succeeds.
+func (m *Upstreams) Down() (set uint64) { return m.down }
+
+// setDown notes whether an upstream is down.
+func (m *Upstreams) setDown(of uint16) {
+	m.down &^= 1 << of
+	if m.isDown(of) {
+		m.down |= 1 << of
+	}
+}
+
+func (m *Upstreams) isDown(of uint16) bool {
+	u := &m.upstreams[of]
+	for n, e := range m.endpointsOf(u) {
+		if u.rules.hasEndpoint(uint8(n)) && !e.unhealthy {
+			return false
+		}
+	}
+	return u.rules.Endpoints != 0
+}
+
+// Stats is what an upstream looks like now.
+func (m *Upstreams) Stats(of uint16) (v event.UpstreamStats) {
+	if int(of) >= len(m.upstreams) {
+		return v
+	}
+	u := &m.upstreams[of]
+	v = event.UpstreamStats{Circuit: u.breaker.state, Epoch: u.breaker.epoch, Opened: u.breaker.opened, Retries: u.budget.spent, RetriesDenied: u.budget.denied}
+	for n, e := range m.endpointsOf(u) {
+		if !u.rules.hasEndpoint(uint8(n)) {
+			continue
+		}
+		v.InFlight += e.calls
+		v.SeenHealthy = v.SeenHealthy || e.seenHealthy && !e.unhealthy
+		if e.ejected {
+			v.Ejected++
+		}
+		if e.unhealthy {
+			v.Unhealthy++
+			v.UnhealthyBits |= 1 << n
+		}
+		if !e.ejected && !e.unhealthy {
+			v.Healthy++
+		}
+	}
+	return v
+}
+
+// Endpoint is one endpoint: how many calls it has, and whether it is out or sick.
+func (m *Upstreams) Endpoint(of uint16, at uint8) (calls uint32, out, sick bool) {
+	e := &m.endpointsOf(&m.upstreams[of])[at]
+	return e.calls, e.ejected, e.unhealthy
+}
+
+func (m *Upstreams) endpointsOf(u *upstream) []endpoint {
+	return m.endpoints[u.firstEndpoint : u.firstEndpoint+MaxEndpoints]
+}
+
+// CopyTo makes dst, which is of the same rules, the same as m.
+func (m *Upstreams) CopyTo(dst *Upstreams) {
+	dst.rand, dst.due, dst.hasDue, dst.down = m.rand, m.due, m.hasDue, m.down
+	dst.calls = append(dst.calls[:0], m.calls...)
+	dst.free = append(dst.free[:0], m.free...)
+	dst.endpoints = append(dst.endpoints[:0], m.endpoints...)
+	dst.upstreams = append(dst.upstreams[:0], m.upstreams...)
+}
+
+// HashInto is h after all of m.
+func (m *Upstreams) HashInto(h types.Hash64) types.Hash64 {
+	h = m.rand.HashInto(h).Mix(uint64(m.due)).MixBool(m.hasDue).Mix(m.down).Mix(uint64(len(m.free)))
+	for i := range m.calls {
+		h = m.calls[i].hashInto(h)
+	}
+	for _, slot := range m.free {
+		h = h.Mix(uint64(slot))
+	}
+	for i := range m.endpoints {
+		h = m.endpoints[i].hashInto(h)
+	}
+	for i := range m.upstreams {
+		u := &m.upstreams[i]
+		h = u.breaker.hashInto(u.rules.HashInto(h).Mix(uint64(u.maxAttempts)).Mix(uint64(u.nextEndpoint)).Mix(uint64(u.budget.saved)).Mix(uint64(u.budget.refilledAt)).Mix(u.budget.spent).Mix(u.budget.denied))
+	}
+	return h
+}
+
+func (c *call) hashInto(h types.Hash64) types.Hash64 {
+	return h.Mix(uint64(c.generation)).Mix(uint64(c.phase)).MixBool(c.idempotent).MixBool(c.countedAsFailure).MixBool(c.endpointGone).MixBool(c.noMoreAttempts).Mix(uint64(c.attempts)).
+		Mix(uint64(c.endpoint)).Mix(uint64(c.upstream)).Mix(uint64(c.tried)).Mix(uint64(c.epoch))
+}
+
+func (e *endpoint) hashInto(h types.Hash64) types.Hash64 {
+	return h.Mix(uint64(e.calls)).Mix(uint64(e.failuresInARow)).MixBool(e.ejected).Mix(uint64(e.ejectedUntil)).Mix(uint64(e.timesEjected)).
+		MixBool(e.unhealthy).Mix(uint64(e.contraryChecks)).MixBool(e.seenHealthy)
+}
+
+func (b *breaker) hashInto(h types.Hash64) types.Hash64 {
+	h = h.Mix(uint64(b.state)).Mix(uint64(b.epoch)).Mix(b.opened).Mix(uint64(b.timesOpened)).Mix(uint64(b.openUntil)).Mix(uint64(b.inFlight)).Mix(uint64(b.successes)).Mix(uint64(b.newestBucket))
+	for i := range buckets {
+		h = h.Mix(uint64(b.successesByBucket[i])).Mix(uint64(b.failures[i]))
+	}
+	return h
+}
+
+// Check returns the first invariant that does not hold.
+func (m *Upstreams) Check() error {
+	calls, trials, used := make([]uint32, len(m.endpoints)), make([]uint32, len(m.upstreams)), 0
+	for i := range m.calls {
+		c := &m.calls[i]
+		if c.phase == free {
+			continue
+		}
+		used++
+		u := &m.upstreams[c.upstream]
+		if c.attempts == 0 || c.attempts > u.maxAttempts || c.attempts > 1 && !c.idempotent || c.phase == waitingToRetry && (!c.idempotent || c.attempts == u.maxAttempts) {
+			return fmt.Errorf("U2: row %d: %d tries, again %v", i, c.attempts, c.idempotent)
+		}
+		if c.phase != waitingToRetry && !c.endpointGone {
+			calls[u.firstEndpoint+uint16(c.endpoint)]++
+		}
+		if c.phase == trying && c.epoch == u.breaker.epoch {
+			trials[c.upstream]++
+		}
+	}
+	for i := range m.endpoints {
+		if m.endpoints[i].calls != calls[i] {
+			return fmt.Errorf("U1: endpoint %d: %d calls, and %d rows", i, m.endpoints[i].calls, calls[i])
+		}
+		if u := &m.upstreams[i/MaxEndpoints]; !u.rules.hasEndpoint(uint8(i%MaxEndpoints)) && m.endpoints[i] != (endpoint{}) {
+			return fmt.Errorf("U1: endpoint %d of upstream %d is none, and something is known of it", i%MaxEndpoints, i/MaxEndpoints)
+		}
+	}
+	for i := range m.upstreams {
+		if err := m.upstreams[i].check(trials[i]); err != nil {
+			return fmt.Errorf("%w: upstream %d", err, i)
+		}
+		if down := m.down>>i&1 == 1; down != m.isDown(uint16(i)) {
+			return fmt.Errorf("U7: upstream %d: down %v", i, down)
+		}
+	}
+	return m.checkTimers(used)
+}
+
+func (u *upstream) check(trials uint32) error {
+	b := &u.breaker
+	switch {
+	case u.budget.saved > u.rules.RetryBurst*retryCost:
+		return fmt.Errorf("U3: %d saved", u.budget.saved)
+	case b.state == event.CircuitHalfOpen && (b.inFlight > u.rules.HalfOpenInFlight || b.inFlight != trials || b.successes >= u.rules.HalfOpenSuccesses):
+		return fmt.Errorf("U4: %d tries out, %d rows, %d answered", b.inFlight, trials, b.successes)
+	case b.state != event.CircuitHalfOpen && b.inFlight+b.successes > 0:
+		return fmt.Errorf("U4: %v, with %d tries out", b.state, b.inFlight)
+	}
+	return nil
+}
+
+func (m *Upstreams) checkTimers(used int) error {
+	for i := range m.upstreams {
+		if b := &m.upstreams[i].breaker; b.state == event.CircuitOpen && (!m.hasDue || b.openUntil < m.due) {
+			return fmt.Errorf("U5: breaker %d", i)
+		}
+	}
+	for i := range m.endpoints {
+		if e := &m.endpoints[i]; e.ejected && (!m.hasDue || e.ejectedUntil < m.due) {
+			return fmt.Errorf("U5: endpoint %d", i)
+		}
+	}
+	seen := make([]bool, len(m.calls))
+	for _, slot := range m.free {
+		if m.calls[slot].phase != free || seen[slot] {
+			return fmt.Errorf("U6: row %d", slot)
+		}
+		seen[slot] = true
+	}
+	if used+len(m.free) != len(m.calls) {
+		return fmt.Errorf("U6: %d used, %d free of %d", used, len(m.free), len(m.calls))
+	}
+	return nil
+}

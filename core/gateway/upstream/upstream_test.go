@@ -1,0 +1,170 @@
+package upstream_test
+
+import (
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"macronode/ci/transcript"
+	"macronode/core/event"
+	"macronode/core/gateway/upstream"
+	"macronode/core/types"
+)
+
+// A scene is an upstream whose endpoints are a, b, c …, and requests by name.
+type scene struct {
+	t       *testing.T
+	m       upstream.Upstreams
+	now     types.Instant
+	rules   upstream.Rules
+	tickets map[string]types.Ticket
+}
+
+func TestTranscripts(t *testing.T) {
+	for _, name := range []string{"balance", "retries", "ejection", "breaker", "health"} {
+		t.Run(name, func(t *testing.T) {
+			s := scene{t: t}
+			transcript.Play(t, "testdata/"+name, s.say)
+		})
+	}
+}
+
+func (s *scene) say(w []string) string {
+	answer := s.do(w)
+	if err := s.m.Check(); err != nil {
+		s.t.Fatal(err)
+	}
+	return answer
+}
+
+func (s *scene) do(w []string) string {
+	switch w[0] {
+	case "new": // rows endpoints, then a rule and its number
+		s.rules = upstream.Default(uint8(s.number(w[2])))
+		for _, r := range w[3:] {
+			name, n, _ := strings.Cut(r, "=")
+			*map[string]*uint32{"eject": &s.rules.EjectAfter, "least": &s.rules.BreakerMinAttempts, "floor": &s.rules.HalfOpenInFlight,
+				"trials": &s.rules.HalfOpenSuccesses, "share": &s.rules.RetryPercent, "spare": &s.rules.RetryPerSecond}[name] = uint32(s.number(n))
+		}
+		s.now, s.tickets = types.Instant(time.Hour), map[string]types.Ticket{}
+		s.m = upstream.New(s.number(w[1]), types.NewRand(4), s.rules)
+		return ""
+	case "pick", "post": // names
+		var said []string
+		for _, name := range w[1:] {
+			got := s.m.Pick(s.now, event.Pick{Idempotent: w[0] == "pick"})
+			s.tickets[name] = got.Ticket
+			said = append(said, s.where(got))
+		}
+		return strings.Join(said, ", ")
+	case "retry":
+		return s.where(s.m.Retry(s.now, event.Retry{Ticket: s.tickets[w[1]]}))
+	case "answered", "turned", "unsent", "failed", "late", "left", "whole", "cut": // names, or spent and a name
+		return s.report(w[0], w[1:])
+	case "serve": // so many requests, one after the other
+		for range s.number(w[1]) {
+			s.tickets["x"] = s.m.Pick(s.now, event.Pick{}).Ticket
+			s.report("answered", []string{"x"})
+			s.report("whole", []string{"x"})
+		}
+		return ""
+	case "well", "ill": // endpoint
+		s.m.HealthChecked(s.now, event.HealthChecked{Endpoint: w[1][0] - 'a', Healthy: w[0] == "well"})
+	case "after":
+		d, err := time.ParseDuration(w[1])
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		s.now = s.now.Add(d)
+		s.m.Tick(s.now)
+	case "due":
+		due, any := s.m.Due()
+		if !any {
+			return "never"
+		}
+		was := s.now
+		s.now = due
+		s.m.Tick(s.now)
+		return fmt.Sprintf("%v later, %s", time.Duration(due-was), s.look())
+	}
+	return s.look()
+}
+
+func (s *scene) report(ending string, names []string) string {
+	in := event.AttemptResult{TimeLeft: time.Second}
+	for e := range event.NumAttemptOutcomes {
+		if e.String() == ending {
+			in.Outcome = e
+		}
+	}
+	var said []string
+	for _, name := range names {
+		switch name {
+		case "spent":
+			in.BodyConsumed = true
+			continue
+		case "said":
+			in.ResponseStarted = true
+			continue
+		case "hurried":
+			in.TimeLeft = 100 * time.Millisecond
+			continue
+		}
+		in.Ticket = s.tickets[name]
+		if on := s.m.Report(s.now, in); on.Retry {
+			said = append(said, fmt.Sprintf("again in %v", on.Wait))
+		} else if on.NoRetry != event.RetryAllowed {
+			said = append(said, "no more for "+on.NoRetry.String())
+		}
+	}
+	return strings.Join(append(said, s.look()), ", ")
+}
+
+func (s *scene) where(p event.Picked) string {
+	switch {
+	case p.NoEndpoint == event.EndpointPicked && p.Ejected:
+		return string('a'+rune(p.Endpoint)) + ", though out"
+	case p.NoEndpoint == event.EndpointPicked:
+		return string('a' + rune(p.Endpoint))
+	case p.RetryAfter > 0:
+		return fmt.Sprintf("%v %v for %v", p.NoEndpoint, p.NoEndpoint.Problem(), p.RetryAfter)
+	}
+	return fmt.Sprintf("%v %v", p.NoEndpoint, p.NoEndpoint.Problem())
+}
+
+func (s *scene) look() string {
+	v := s.m.Stats(0)
+	var said []string
+	for i := range uint8(bits.Len16(s.rules.Endpoints)) {
+		calls, out, sick := s.m.Endpoint(0, i)
+		one := fmt.Sprintf("%c %d", 'a'+rune(i), calls)
+		if out {
+			one += " out"
+		}
+		if sick {
+			one += " sick"
+		}
+		said = append(said, one)
+	}
+	if v.Circuit != event.CircuitClosed {
+		said = append(said, v.Circuit.String())
+	}
+	if v.RetriesDenied > 0 {
+		said = append(said, fmt.Sprintf("%d dry", v.RetriesDenied))
+	}
+	if v.SeenHealthy {
+		said = append(said, "proven")
+	}
+	return strings.Join(said, ", ")
+}
+
+func (s *scene) number(w string) int {
+	n, err := strconv.Atoi(w)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return n
+}

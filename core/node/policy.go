@@ -1,0 +1,126 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"macronode/core/event"
+	"macronode/core/gateway/admission"
+	"macronode/core/gateway/quota"
+	"macronode/core/gateway/upstream"
+	"macronode/core/types"
+)
+
+// MaxRoutes is how many routes a gate may have.
+const MaxRoutes = 1024
+
+// Why a node does not take a gate. What quotas and upstreams want, their rooms say.
+var (
+	ErrSlots    = errors.New("gate: permits and queues want more places than the node was started with")
+	ErrReplies  = errors.New("gate: more permits for money than replies that the node was started to hold")
+	ErrCalls    = errors.New("gate: more permits for upstreams than calls that the node was started with")
+	ErrRoutes   = errors.New("gate: more than 1024 routes")
+	ErrNegative = errors.New("gate: less than nothing")
+	ErrQuantum  = errors.New("gate: the quantum is nothing, or 2^40 bytes or more")
+)
+
+// WithPolicy is c with a gate instead of its own: what a node is made with, and what one that
+// was made with c is behind a Renew.
+func (c Config) WithPolicy(g *event.Policy) Config {
+	a := &c.Admission
+	*a = admission.Limits{Places: a.Places, Facets: g.Facets, Quantum: g.Quantum, Weights: g.Weights, Least: a.Least,
+		Wait: g.MaxWait, Grace: a.Grace, Routes: g.Routes}
+	c.Quotas, c.Upstreams, c.MaxPacingDelay, c.PolicyVersion = make([]quota.Rule, len(g.Quotas)), make([]upstream.Rules, len(g.Upstreams)), g.MaxPacingDelay, g.Version
+	for i, r := range g.Quotas {
+		c.Quotas[i] = quota.Rule(r)
+	}
+	for i, r := range g.Upstreams {
+		c.Upstreams[i] = upstream.Rules(r)
+	}
+	return c
+}
+
+// Policy is the gate that c has: the other way round.
+func (c *Config) Policy() event.Policy {
+	a := &c.Admission
+	g := event.Policy{Version: c.PolicyVersion, Facets: a.Facets, Quantum: a.Quantum, Weights: a.Weights, MaxWait: a.Wait, MaxPacingDelay: c.MaxPacingDelay, Routes: a.Routes}
+	for _, r := range c.Quotas {
+		g.Quotas = append(g.Quotas, event.Quota(r))
+	}
+	for _, r := range c.Upstreams {
+		g.Upstreams = append(g.Upstreams, event.Upstream(r))
+	}
+	return g
+}
+
+// CheckPolicy says why a node that was made with c does not take a gate. It may be asked
+// anywhere, and beforehand: what it says never changes, for no gate moves the places, the
+// replies and the calls of a node.
+func (c *Config) CheckPolicy(g *event.Policy) error {
+	next := c.WithPolicy(g)
+	if err := errors.Join(quota.CheckRules(next.Quotas), upstream.CheckRules(next.Upstreams)); err != nil {
+		return err
+	}
+	places := 0
+	for f := range g.Facets {
+		of := &g.Facets[f]
+		if least := min(of.Permits, of.Queue, of.PerFlow, slices.Min(of.PerClass[:]), of.FlowPermits, slices.Min(of.ClassPermits[:])); least < 0 {
+			return fmt.Errorf("%w: %d for %v", ErrNegative, least, types.Facet(f))
+		}
+		places += of.Permits + of.Queue
+	}
+	switch permits := [...]int{g.Facets[types.FacetWallet].Permits, g.Facets[types.FacetProxy].Permits + g.Facets[types.Streams].Permits}; {
+	case places > c.Admission.Places:
+		return fmt.Errorf("%w: %d, and it has %d", ErrSlots, places, c.Admission.Places)
+	case permits[0] > c.MaxHeldReplies:
+		return fmt.Errorf("%w: %d, and it holds %d", ErrReplies, permits[0], c.MaxHeldReplies)
+	case permits[1] > max(1, c.MaxUpstreamCalls):
+		return fmt.Errorf("%w: %d, and it has %d", ErrCalls, permits[1], c.MaxUpstreamCalls)
+	case g.Quantum == 0 || g.Quantum >= 1<<40:
+		return ErrQuantum
+	case min(g.MaxWait, g.MaxPacingDelay) < 0:
+		return fmt.Errorf("%w: a wait of %v", ErrNegative, min(g.MaxWait, g.MaxPacingDelay))
+	case len(g.Routes) > MaxRoutes:
+		return ErrRoutes
+	}
+	for i, most := range g.Routes {
+		if most < 0 {
+			return fmt.Errorf("%w: %d of route %d", ErrNegative, most, i)
+		}
+	}
+	return nil
+}
+
+// applyPolicy puts a gate in the place of the one that is. Who waits and may not any more is told
+// so; who may go now goes.
+func (n *Node) applyPolicy(now types.Instant, in *event.ApplyPolicy, out *event.Effects) {
+	if n.config.CheckPolicy(&in.Policy) != nil {
+		return
+	}
+	n.config = n.config.WithPolicy(&in.Policy)
+	n.quota.ApplyPolicy(now, n.config.Quotas, in.Policy.ResetQuotas)
+	n.admission.Renew(n.config.Admission)
+	n.upstreams.ApplyPolicy(now, n.config.Upstreams)
+	n.readiness.SetDegraded(types.NoEndpoint, n.upstreams.Down() != 0)
+	n.readiness.AwaitUpstreams(configuredUpstreams(n.config.Upstreams))
+	for {
+		t, waited, ok := n.admission.Unserved(now)
+		if !ok {
+			break
+		}
+		n.quota.Undo(now, t.Slot())
+		n.rejectAdmission(event.Decision{Ticket: t, Reason: event.RejectClassDisabled, Waited: waited}, out)
+	}
+	n.grantPermits(now, out)
+}
+
+// configuredUpstreams are the upstreams of which there are any endpoints: bit i is upstream i.
+func configuredUpstreams(all []upstream.Rules) (bits uint64) {
+	for i := range all {
+		if all[i].Endpoints > 0 {
+			bits |= 1 << i
+		}
+	}
+	return bits
+}

@@ -1,0 +1,22 @@
+package node
+
+import (
+	"macronode/core/event"
+	"macronode/core/types"
+)
+
+// upstreamQuery says where a request to an upstream goes, and what becomes of one that was tried.
+func (n *Node) upstreamQuery(now types.Instant, in *event.UpstreamQuery, out *event.Effects) {
+	told := event.UpstreamReply{Slot: in.Slot}
+	switch in.Kind {
+	case event.QueryPick:
+		told.Picked = n.upstreams.Pick(now, in.Pick)
+	case event.QueryRetry:
+		told.Picked = n.upstreams.Retry(now, in.Retry)
+	case event.QueryReport:
+		told.Retry = n.upstreams.Report(now, in.Result)
+	case event.QueryStats:
+		told.Stats = n.upstreams.Stats(in.Upstream)
+	}
+	out.UpstreamReplies = append(out.UpstreamReplies, told)
+}

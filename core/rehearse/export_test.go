@@ -1,4 +1,0 @@
-package rehearse
-
-// ChangeWithin is Change with another limit of steps.
-var ChangeWithin = change

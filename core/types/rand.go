@@ -1,0 +1,21 @@
+package types
+
+// Rand is chance that can be replayed: the same seed rolls the same numbers. The
+// machine that rolls owns its dice; the seed comes from outside.
+type Rand struct{ state uint64 }
+
+// NewRand is dice that begin at seed.
+func NewRand(seed uint64) Rand { return Rand{state: seed} }
+
+// Uint64n rolls a number in [0, n). Its bias is below n/2^64.
+func (d *Rand) Uint64n(n uint64) uint64 {
+	Assert(n > 0, "types: dice without sides")
+	d.state += 0x9e3779b97f4a7c15
+	z := d.state
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return (z ^ z>>31) % n
+}
+
+// HashInto is h after the state of d.
+func (d Rand) HashInto(h Hash64) Hash64 { return h.Mix(d.state) }

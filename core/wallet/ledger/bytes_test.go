@@ -1,0 +1,25 @@
+package ledger_test
+
+import (
+	"testing"
+
+	"macronode/ci/memcheck"
+	"macronode/core/wallet/ledger"
+)
+
+// TestBytes: a ledger takes what it says, of each of its limits.
+func TestBytes(t *testing.T) {
+	one := ledger.Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 1, Holds: 1, MaxBatchItems: 1}
+	for name, more := range map[string]func(*ledger.Limits){
+		"accounts": func(l *ledger.Limits) { l.Accounts = 100_000 },
+		"holdings": func(l *ledger.Limits) { l.Holdings = 100_000 },
+		"assets":   func(l *ledger.Limits) { l.Assets = 100_000 },
+		"tenants":  func(l *ledger.Limits) { l.Tenants = 100_000 },
+		"holds":    func(l *ledger.Limits) { l.Holds = 100_000 },
+		"items":    func(l *ledger.Limits) { l.MaxBatchItems = 100_000 },
+	} {
+		l := one
+		more(&l)
+		memcheck.Says(t, name, ledger.Bytes(l), func() ledger.Ledger { return ledger.New(l, 1) })
+	}
+}

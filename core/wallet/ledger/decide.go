@@ -1,0 +1,290 @@
+package ledger
+
+import (
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/types"
+)
+
+// commandRows is what a decision looks at: the rows of one request.
+type commandRows struct {
+	tenant      tenant
+	asset       asset
+	account     account // From's
+	from, to    holding
+	hold        hold // of From and Asset
+	knownTenant bool
+	knownAsset  bool
+	knownFrom   bool // the account
+	knownTo     bool // the account
+	holdsFrom   bool // the asset, already
+	holdsTo     bool
+	holdActive  bool // the hold
+}
+
+// debitsWithNonce reports that an operation uses a nonce of From, credits that To gets something.
+func debitsWithNonce(op event.Op) bool {
+	return op == event.Transfer || op == event.Burn || op == event.Hold
+}
+func credits(op event.Op) bool {
+	return op == event.Issue || op == event.Transfer || op == event.Capture
+}
+
+// hasAsset reports that an operation is about an asset.
+func hasAsset(op event.Op) bool { return op != event.Freeze && op != event.Unfreeze }
+
+// recordKind is the kind of record that an operation leaves.
+func recordKind(op event.Op) record.Kind {
+	switch op {
+	case event.Hold:
+		return record.HoldOpened
+	case event.Capture:
+		return record.HoldCaptured
+	case event.Release:
+		return record.HoldReleased
+	case event.Freeze, event.Unfreeze:
+		return record.FreezeChanged
+	case event.Batch:
+		return record.Batched
+	default:
+		return record.Posted
+	}
+}
+
+// loadRows fills s, which is empty.
+func (l *Ledger) loadRows(r *record.Record, s *commandRows) {
+	s.tenant, s.knownTenant = l.tenants.Get(r.Tenant)
+	var of holdingKey
+	if hasAsset(r.Op) {
+		if of.asset, s.knownAsset = l.assets.Find(nameKey{r.Tenant, r.Asset.ID}); s.knownAsset {
+			_, s.asset = l.assets.Row(of.asset)
+		}
+	}
+	if r.Op != event.Issue {
+		if of.account, s.knownFrom = l.accounts.Find(nameKey{r.Tenant, r.From.ID}); s.knownFrom {
+			_, p := l.accounts.Row(of.account)
+			s.account = p.unpack()
+			if s.knownAsset {
+				s.from, s.holdsFrom = l.holdings.Get(of)
+			}
+		}
+	}
+	if credits(r.Op) {
+		at, ok := l.accounts.Find(nameKey{r.Tenant, r.To.ID})
+		if s.knownTo = ok; ok && s.knownAsset {
+			s.to, s.holdsTo = l.holdings.Get(holdingKey{at, of.asset})
+		}
+	}
+	if r.Op == event.Capture || r.Op == event.Release {
+		if place, ok := l.holds.rows.Find(r.Hold); ok {
+			_, s.hold = l.holds.rows.Row(place)
+			s.holdActive = s.knownFrom && s.knownAsset && s.hold.holding == of
+		}
+	}
+}
+
+// Decide fills r, which carries what is asked, with its outcome, or says why not:
+// then r.Nonce is the one that the account must use next. The order of the checks
+// decides what a key remembers, so it is the contract's: nonce, amount, accounts and
+// their holds, funds, ceilings, room. The holds of From whose time is over have been
+// ended before: one that was not can no longer be captured, but is still held.
+func (l *Ledger) Decide(at types.Time, r *record.Record) event.Problem {
+	r.Kind = recordKind(r.Op)
+	var s commandRows
+	l.loadRows(r, &s)
+	if debitsWithNonce(r.Op) {
+		asked, next := r.Nonce, s.account.nonce+1
+		switch {
+		case asked > next:
+			r.Nonce = next
+			return event.NonceAhead
+		case asked < next:
+			r.Nonce = next
+			return event.NonceUsed
+		}
+	}
+	if l.limits.MaxAmount.Less(r.Amount) {
+		return event.AmountLimitExceeded
+	}
+	if why := checkAccess(at, r, &s); why != event.None {
+		return why
+	}
+	if why := l.debit(at, r, &s); why != event.None {
+		return why
+	}
+	if why := l.checkRoom(r, &s); why != event.None {
+		return why
+	}
+	switch {
+	case credits(r.Op):
+		r.ToBalance, _ = s.to.balance.Add(r.Amount) // M1: ≤ issued, which fits
+	case r.Op == event.Burn:
+		r.ToBalance, _ = s.asset.burned.Add(r.Amount) // M1: ≤ issued, which fits
+	}
+	r.Seq = s.tenant.seq + 1
+	return event.None
+}
+
+// checkAccess says what is in the way of the account, or of the hold.
+func checkAccess(at types.Time, r *record.Record, s *commandRows) event.Problem {
+	switch r.Op {
+	case event.Transfer, event.Burn, event.Hold, event.Capture:
+		if s.account.frozen {
+			return event.AccountFrozen
+		}
+	case event.Issue, event.Release, event.Freeze, event.Unfreeze, event.Batch: // nothing leaves
+	}
+	switch r.Op {
+	case event.Hold:
+		if r.ExpiresAt <= at || r.ExpiresAt > at.Add(types.MaxHoldDuration) {
+			return event.BadExpiry
+		}
+	case event.Capture, event.Release:
+		if !s.holdActive || s.hold.expiresAt <= at {
+			return event.HoldNotActive
+		}
+		if r.Op == event.Capture && !s.hold.mayPay(r.To.ID) {
+			return event.NotBeneficiary
+		}
+	default:
+	}
+	return event.None
+}
+
+// mayPay reports that to may have it.
+func (v *hold) mayPay(to types.NameHash) bool { return v.to == types.NameHash{} || v.to == to }
+
+// debit takes the amount from its holder, from what may yet be issued, or from the hold
+// that was opened for it; or it holds it, or lets it go.
+func (l *Ledger) debit(at types.Time, r *record.Record, s *commandRows) event.Problem {
+	switch r.Op {
+	case event.Issue:
+		issued, fits := s.asset.issued.Add(r.Amount)
+		if !fits || types.MaxSupply().Less(issued) {
+			return event.SupplyLimitExceeded
+		}
+		r.FromBalance = issued
+		return addToDay(at, r, s.asset.issuedToday, s.asset.day, l.limits.MaxDailyIssue)
+	case event.Transfer, event.Burn, event.Hold:
+		if s.from.available().Less(r.Amount) {
+			return event.InsufficientFunds
+		}
+	case event.Capture:
+		if s.hold.amount.Less(r.Amount) {
+			return event.HoldAmountExceeded
+		}
+	case event.Release:
+		r.Amount = s.hold.amount
+	default: // a freeze moves nothing
+		return event.None
+	}
+	s.setHeld(r)
+	if r.Op == event.Hold || r.Op == event.Release {
+		return event.None
+	}
+	rest, enough := s.from.balance.Sub(r.Amount)
+	types.Assert(enough, "M6: has less than is available")
+	r.FromBalance = rest
+	return addToDay(at, r, s.from.debitedToday, s.from.day, l.limits.MaxDailyDebit)
+}
+
+// setHeld says what is held after a hold was opened, or ended.
+func (s *commandRows) setHeld(r *record.Record) {
+	whole := true
+	switch r.Op {
+	case event.Hold:
+		r.HeldBalance, whole = s.from.held.Add(r.Amount)
+	case event.Capture, event.Release:
+		r.HeldBalance, whole = s.from.held.Sub(s.hold.amount)
+	default:
+	}
+	types.Assert(whole, "M6: holds another sum than its holds")
+}
+
+// addToDay adds the amount to what went before on the same day.
+func addToDay(at types.Time, r *record.Record, spent types.Amount, day uint32, ceiling types.Amount) event.Problem {
+	if day != at.Day() {
+		spent = types.Amount{}
+	}
+	spent, fits := spent.Add(r.Amount)
+	if !fits || ceiling.Less(spent) {
+		return event.DailyLimitExceeded
+	}
+	r.DebitedToday = spent
+	return event.None
+}
+
+// checkRoom sees that every row that the outcome needs can be had.
+func (l *Ledger) checkRoom(r *record.Record, s *commandRows) event.Problem {
+	t := &s.tenant
+	switch {
+	case !s.knownTenant && l.tenants.Room() == 0,
+		hasAsset(r.Op) && !s.knownAsset && (l.assets.Room() == 0 || int(t.assets) >= l.limits.TenantAssets),
+		credits(r.Op) && !s.knownTo && (l.accounts.Room() == 0 || int(t.accounts) >= l.limits.TenantAccounts),
+		credits(r.Op) && !s.holdsTo && (l.holdings.Room() == 0 || int(t.holdings) >= l.limits.TenantHoldings):
+		return event.CapacityExceeded
+	}
+	switch r.Op {
+	case event.Hold:
+		if s.account.holds >= types.MaxHolds || l.holds.rows.Room() == 0 || int(t.holds) >= l.limits.TenantHolds {
+			return event.CapacityExceeded
+		}
+	case event.Freeze, event.Unfreeze:
+		if !s.knownFrom && (l.accounts.Room() == 0 || int(t.accounts) >= l.limits.TenantAccounts) {
+			return event.CapacityExceeded
+		}
+	default:
+	}
+	return event.None
+}
+
+// HasExpiredHold reports that an account has a hold whose time is over.
+func (l *Ledger) HasExpiredHold(at types.Time, t types.Tenant, account types.NameHash) bool {
+	_, due := l.expiredHold(at, t, account)
+	return due
+}
+
+func (l *Ledger) expiredHold(at types.Time, t types.Tenant, account types.NameHash) (place uint32, due bool) {
+	p, _ := l.accounts.Get(nameKey{t, account})
+	first := p.unpack().firstHold
+	if first == 0 {
+		return 0, false
+	}
+	_, v := l.holds.rows.Row(first - 1)
+	return first - 1, v.expiresAt <= at
+}
+
+// ExpireHoldOf fills r with the end of a hold of an account that is due: the one that ended
+// first.
+func (l *Ledger) ExpireHoldOf(at types.Time, t types.Tenant, account types.NameHash, r *record.Record) {
+	place, due := l.expiredHold(at, t, account)
+	types.Assert(due, "ledger: ends a hold before its time")
+	l.expireHold(place, r)
+}
+
+// ExpireNextHold is Lapse for any account; false when no hold's time is over.
+func (l *Ledger) ExpireNextHold(at types.Time, r *record.Record) bool {
+	if len(l.holds.heap) == 0 || l.holds.heap[0].at > at {
+		return false
+	}
+	l.expireHold(l.holds.heap[0].place, r)
+	return true
+}
+
+func (l *Ledger) expireHold(place uint32, r *record.Record) {
+	id, _ := l.holds.rows.Row(place)
+	t, seq, held, whole := l.afterHoldEnds(place)
+	types.Assert(whole, "M6: holds another sum than its holds")
+	*r = record.Record{Kind: record.HoldExpired, Tenant: t, Seq: seq, Hold: id, HeldBalance: held}
+}
+
+// afterHoldEnds is what is held once a hold is gone, and the place that its end has among its
+// tenant's movements.
+func (l *Ledger) afterHoldEnds(place uint32) (of types.Tenant, seq types.Seq, held types.Amount, whole bool) {
+	_, v := l.holds.rows.Row(place)
+	owner, _ := l.accounts.Row(v.holding.account)
+	t, _ := l.tenants.Get(owner.tenant)
+	from, _ := l.holdings.Get(v.holding)
+	held, whole = from.held.Sub(v.amount)
+	return owner.tenant, t.seq + 1, held, whole
+}

@@ -1,0 +1,419 @@
+package ledger
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/digest"
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/table"
+	"macronode/core/types"
+)
+
+// TestRowsAreHot: an account is half a cache line, a holding and a hold are one, so
+// that none of them ever takes one more than it must.
+func TestRowsAreHot(t *testing.T) {
+	for what, sizes := range map[string][2]int64{
+		"account": {table.Bytes[nameKey, packedAccount](2) - table.Bytes[nameKey, packedAccount](1), 32},
+		"holding": {table.Bytes[holdingKey, holding](2) - table.Bytes[holdingKey, holding](1), 64},
+		"hold":    {table.Bytes[types.TxID, hold](2) - table.Bytes[types.TxID, hold](1), 64},
+	} {
+		if sizes[0] != sizes[1] {
+			t.Errorf("the row of a %s takes %d bytes, not %d", what, sizes[0], sizes[1])
+		}
+	}
+}
+
+// TestBytes: each limit has its price, and all of it is said.
+func TestBytes(t *testing.T) {
+	base := Limits{Accounts: 4, Holdings: 4, Assets: 4, Tenants: 4, Holds: 4}
+	for what, c := range map[string]struct {
+		limit func(*Limits) *int
+		each  int64 // and its slots
+	}{
+		"accounts": {func(l *Limits) *int { return &l.Accounts }, 32},
+		"holdings": {func(l *Limits) *int { return &l.Holdings }, 64},
+		"assets":   {func(l *Limits) *int { return &l.Assets }, 96},
+		"tenants":  {func(l *Limits) *int { return &l.Tenants }, 32},
+		"holds": {func(l *Limits) *int { return &l.Holds }, 64 + int64(unsafe.Sizeof(link{})) + int64(unsafe.Sizeof(expiry{})) +
+			int64(unsafe.Sizeof(uint32(0)))},
+	} {
+		more := base
+		*c.limit(&more) += 1020 // to 1024: 2048 slots for the 8 of 4
+		if got, want := Bytes(more)-Bytes(base), 1020*c.each+(2048-8)*8; got != want {
+			t.Errorf("1020 more %s take %d bytes, want %d", what, got, want)
+		}
+	}
+	l := New(base, 1)
+	logs := int64(cap(l.holds.undoLog)) * int64(unsafe.Sizeof(holdChange{}))
+	if none := Bytes(Limits{}); none < logs || none > 1<<20 || cap(l.holds.undoLog) != types.MaxItems {
+		t.Errorf("a ledger without room takes %d bytes, %d of them for holds to be taken back", none, logs)
+	}
+}
+
+// TestNothingIsAllocated: whatever is decided, applied, ended or taken back.
+func TestNothingIsAllocated(t *testing.T) {
+	l := small()
+	moves(&l, 1, event.Issue, "", "ann", "EUR", 1_000_000)
+	moves(&l, 1, event.Issue, "", "bob", "EUR", 1)
+	ann, bob, eur, nonce, at := called("ann"), called("bob"), called("EUR"), types.Nonce(0), types.Time(0)
+	var r record.Record
+	apply := func(id types.TxID, wish record.Record) {
+		r = wish
+		r.Tenant, r.From, r.Asset = 1, ann, eur
+		if r.Op <= event.Hold {
+			nonce++
+			r.Nonce = nonce
+		}
+		if why := l.Decide(at, &r); why != event.None || !l.Fits(&r) || l.CheckReplay(&r) != nil {
+			t.Fatal(why)
+		}
+		l.Apply(at, id, &r)
+	}
+	if n := testing.AllocsPerRun(100, func() {
+		at++
+		apply(types.TxID{}, record.Record{Op: event.Transfer, To: bob, Amount: types.MinorUnits(1)})
+		apply(types.TxID{1}, record.Record{Op: event.Hold, Amount: types.MinorUnits(5), ExpiresAt: at + 1})
+		apply(types.TxID{2}, record.Record{Op: event.Hold, Amount: types.MinorUnits(5), ExpiresAt: at + 1})
+		l.Savepoint()
+		was := nonce
+		apply(types.TxID{3}, record.Record{Op: event.Hold, Amount: types.MinorUnits(5), ExpiresAt: at + 2})
+		apply(types.TxID{}, record.Record{Op: event.Capture, To: bob, Amount: types.MinorUnits(1), Hold: types.TxID{1}})
+		l.Undo()
+		nonce = was
+		l.Savepoint()
+		apply(types.TxID{}, record.Record{Op: event.Release, Hold: types.TxID{1}})
+		l.Commit()
+		apply(types.TxID{}, record.Record{Op: event.Freeze})
+		apply(types.TxID{}, record.Record{Op: event.Unfreeze})
+		at++
+		if !l.HasExpiredHold(at, 1, ann.ID) {
+			t.Fatal("nothing is due")
+		}
+		l.ExpireHoldOf(at, 1, ann.ID, &r)
+		if _, held, _ := l.Balance(at, 1, ann.ID, eur.ID); !held.IsZero() || !l.ExpireNextHold(at, &r) {
+			t.Fatalf("%v is held", held)
+		}
+		l.Apply(at, types.TxID{}, &r)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+	if err := l.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHoldsOfOne: an account has at most so many active holds, in whatever order they
+// end, and one that is gone makes room.
+func TestHoldsOfOne(t *testing.T) {
+	const over = types.MaxHolds + 1
+	most := types.MaxSupply()
+	l := New(Limits{Accounts: 2, Holdings: 2, Assets: 1, Tenants: 1, Holds: over, TenantAccounts: 2, TenantHoldings: 2, TenantAssets: 1,
+		TenantHolds: over, MaxAmount: most, MaxDailyDebit: most, MaxDailyIssue: most}, 1)
+	moves(&l, 1, event.Issue, "", "ann", "EUR", over)
+	id := func(i int) (id types.TxID) {
+		binary.BigEndian.PutUint64(id[8:], uint64(i+1))
+		return id
+	}
+	for i := range types.MaxHolds {
+		opens(t, &l, id(i), "ann", 1, types.Nonce(i+1), types.Time(1+(i*389)%types.MaxHolds)) // 389 is prime: all of them once
+	}
+	r := record.Record{Op: event.Hold, Tenant: 1, From: called("ann"), Asset: called("EUR"), Amount: types.MinorUnits(1), Nonce: over, ExpiresAt: 1}
+	if why := l.Decide(0, &r); why != event.CapacityExceeded || l.Fits(&r) || l.Check() != nil {
+		t.Fatalf("one more than may be: %v, %v", why, l.Check())
+	}
+	full := dump(&l)
+	fresh := New(l.limits, 2)
+	if err := load(&fresh, full); err != nil || fresh.Hash() != l.Hash() {
+		t.Fatal(err)
+	}
+	again := full[len(full)-1]
+	again.b[0]++ // another id
+	if err := fresh.Load(again.kind, again.b); !errors.Is(err, ErrRow) {
+		t.Errorf("loaded one more than may be: %v", err)
+	}
+	for at := range types.Time(types.MaxHolds) {
+		var end record.Record
+		if l.HasExpiredHold(at, 1, called("ann").ID) || l.ExpireNextHold(at, &end) {
+			t.Fatalf("at %d one is due", at)
+		}
+		l.ExpireHoldOf(at+1, 1, called("ann").ID, &end)
+		if h, _ := l.Hold(end.Hold); h.ExpiresAt != at+1 {
+			t.Fatalf("at %d: %+v", at+1, h)
+		}
+		if l.Apply(at+1, types.TxID{}, &end); at%100 == 0 && l.Check() != nil {
+			t.Fatal(l.Check())
+		}
+	}
+	if r.ExpiresAt = 5000; l.Holds() != 0 || l.Decide(2000, &r) != event.None {
+		t.Errorf("%d are left", l.Holds())
+	}
+}
+
+// TestLongestBatch: as many items as a batch may have, of those that change most, are
+// taken back; one more is a bug of ours.
+func TestLongestBatch(t *testing.T) {
+	most := types.MaxSupply()
+	l := New(Limits{Accounts: 2, Holdings: 2, Assets: 1, Tenants: 1, Holds: 1, TenantAccounts: 2, TenantHoldings: 2, TenantAssets: 1,
+		TenantHolds: 1, MaxAmount: most, MaxDailyDebit: most, MaxDailyIssue: most}, 1)
+	moves(&l, 1, event.Issue, "", "ann", "EUR", 1000)
+	moves(&l, 1, event.Issue, "", "bob", "EUR", 1)
+	was, nonce := l.Hash(), types.Nonce(1)
+	one := func(i int) {
+		r := record.Record{Op: event.Hold, Tenant: 1, From: called("ann"), Asset: called("EUR"), Amount: types.MinorUnits(1), Nonce: nonce, ExpiresAt: 9}
+		if i%2 == 1 {
+			nonce++
+			r = record.Record{Op: event.Capture, Tenant: 1, From: called("ann"), To: called("bob"), Asset: called("EUR"), Amount: types.MinorUnits(1), Hold: types.TxID{1}}
+		}
+		if why := l.Decide(0, &r); why != event.None {
+			t.Fatal(why)
+		}
+		l.Apply(0, types.TxID{1}, &r)
+	}
+	for range 2 {
+		nonce = 1
+		l.Savepoint()
+		for i := range types.MaxItems {
+			one(i)
+		}
+		l.Undo()
+		if l.Hash() != was || l.Check() != nil {
+			t.Fatalf("%x is not %x; %v", l.Hash(), was, l.Check())
+		}
+	}
+	tooLong := func(what string) {
+		t.Helper()
+		defer func() {
+			if _, ok := recover().(types.InvariantError); !ok {
+				t.Errorf("a batch that is too long went on, of %s", what)
+			}
+		}()
+		for i := range types.MaxItems + 2 {
+			one(i)
+		}
+	}
+	nonce = 1
+	l.Savepoint()
+	tooLong("rows that were there")
+	l = New(l.limits, 1)
+	nonce = 1
+	l.Savepoint()
+	moves(&l, 1, event.Issue, "", "ann", "EUR", 1000)
+	tooLong("holds alone: no row was there")
+}
+
+// TestHoldsAreInOrder: whichever come, go and come back, each account's are in the order
+// of their ends, and the first of all is found.
+func TestHoldsAreInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := newHolds(40, types.MaxItems, 1)
+		firsts, then := [3]uint32{}, [3]uint32{}
+		var live, was []types.TxID
+		t.Repeat(map[string]func(*rapid.T){
+			"put": func(t *rapid.T) {
+				for range rapid.IntRange(1, 6).Draw(t, "many") {
+					id := types.TxID{rapid.Byte().Draw(t, "id"), rapid.Byte().Draw(t, "id")}
+					if _, known := h.rows.Find(id); known || h.rows.Room() == 0 {
+						continue
+					}
+					of := rapid.Uint32Range(0, 2).Draw(t, "of")
+					until := types.Time(rapid.IntRange(1, 30).Draw(t, "until"))
+					firsts[of] = h.add(id, hold{expiresAt: until, holding: holdingKey{account: of}}, firsts[of])
+					live = append(live, id)
+				}
+			},
+			"drop": func(t *rapid.T) {
+				if len(live) == 0 {
+					t.Skip("none")
+				}
+				i := rapid.IntRange(0, len(live)-1).Draw(t, "which")
+				place, _ := h.rows.Find(live[i])
+				_, v := h.rows.Row(place)
+				firsts[v.holding.account] = h.remove(place, firsts[v.holding.account])
+				live = slices.Delete(slices.Clone(live), i, i+1)
+			},
+			"mark": func(*rapid.T) {
+				h.commit()
+				h.savepoint()
+				was, then = slices.Clone(live), firsts
+			},
+			"undo": func(t *rapid.T) {
+				if !h.inSavepoint {
+					t.Skip("not marked")
+				}
+				h.undo()
+				live, firsts = was, then
+			},
+			"": func(t *rapid.T) {
+				if err := h.check(); err != nil {
+					t.Fatal(err)
+				}
+				slices.SortFunc(live, func(a, b types.TxID) int {
+					if ends := cmp.Compare(ended(&h, a), ended(&h, b)); ends != 0 {
+						return ends
+					}
+					return bytes.Compare(a[:], b[:])
+				})
+				if top := len(h.heap) > 0; top != (len(live) > 0) || top && h.ids(h.heap[0].place) != live[0] {
+					t.Fatalf("%v is the first of %x", h.heap, live)
+				}
+				rings := [3][]types.TxID{}
+				for _, id := range live {
+					place, _ := h.rows.Find(id)
+					_, v := h.rows.Row(place)
+					rings[v.holding.account] = append(rings[v.holding.account], id)
+				}
+				for of, first := range firsts {
+					var ring []types.TxID
+					for at := first; at > 0; at = h.next(at, first) {
+						ring = append(ring, h.ids(at-1))
+					}
+					if !slices.Equal(ring, rings[of]) {
+						t.Fatalf("account %d has %x, want %x", of, ring, rings[of])
+					}
+				}
+			},
+		})
+	})
+}
+
+func (h *holds) ids(place uint32) types.TxID { id, _ := h.rows.Row(place); return id }
+
+func ended(h *holds, id types.TxID) types.Time {
+	place, _ := h.rows.Find(id)
+	_, v := h.rows.Row(place)
+	return v.expiresAt
+}
+
+// TestFollowsSees: records whose sums are right, and that nobody decided here.
+func TestFollowsSees(t *testing.T) {
+	l := small()
+	for _, who := range []string{"ann", "bob", "eve"} {
+		moves(&l, 1, event.Issue, "", who, "EUR", 10)
+	}
+	opens(t, &l, types.TxID{1}, "ann", 6, 1, 9)
+	opens(t, &l, types.TxID{2}, "eve", 6, 1, 9)
+	r := record.Record{Op: event.Hold, Tenant: 1, From: called("bob"), To: called("ann"), Asset: called("EUR"), Amount: types.MinorUnits(6), Nonce: 1, ExpiresAt: 9}
+	l.Decide(0, &r)
+	l.Apply(0, types.TxID{3}, &r)
+	freezes(t, &l, "eve")
+	n := types.MinorUnits
+	for what, r := range map[string]record.Record{
+		"out of a frozen account":      {Kind: record.Posted, Op: event.Transfer, From: called("eve"), To: called("bob"), Amount: n(1), Nonce: 2, FromBalance: n(9), ToBalance: n(11)},
+		"a hold of a frozen account":   {Kind: record.HoldOpened, Op: event.Hold, From: called("eve"), Amount: n(1), Nonce: 2, HeldBalance: n(7)},
+		"a capture of a frozen one":    {Kind: record.HoldCaptured, Op: event.Capture, From: called("eve"), To: called("bob"), Amount: n(1), Hold: types.TxID{2}, FromBalance: n(9), ToBalance: n(11)},
+		"what is held":                 {Kind: record.Posted, Op: event.Transfer, From: called("ann"), To: called("bob"), Amount: n(5), Nonce: 2, FromBalance: n(5), ToBalance: n(15)},
+		"what is held, burned":         {Kind: record.Posted, Op: event.Burn, From: called("ann"), Amount: n(5), Nonce: 2, FromBalance: n(5), ToBalance: n(5)},
+		"what is held, held":           {Kind: record.HoldOpened, Op: event.Hold, From: called("ann"), Amount: n(5), Nonce: 2, HeldBalance: n(11)},
+		"a hold of nothing":            {Kind: record.HoldOpened, Op: event.Hold, From: called("ann"), Nonce: 2, HeldBalance: n(6)},
+		"a hold of another sum":        {Kind: record.HoldOpened, Op: event.Hold, From: called("ann"), Amount: n(1), Nonce: 2, HeldBalance: n(8)},
+		"more than the hold":           {Kind: record.HoldCaptured, Op: event.Capture, From: called("ann"), To: called("bob"), Amount: n(7), Hold: types.TxID{1}, FromBalance: n(3), ToBalance: n(17)},
+		"a capture that goes on":       {Kind: record.HoldCaptured, Op: event.Capture, From: called("ann"), To: called("bob"), Amount: n(1), Hold: types.TxID{1}, FromBalance: n(9), ToBalance: n(11), HeldBalance: n(5)},
+		"not the beneficiary":          {Kind: record.HoldCaptured, Op: event.Capture, From: called("bob"), To: called("eve"), Amount: n(1), Hold: types.TxID{3}, FromBalance: n(9), ToBalance: n(11)},
+		"a capture of another's":       {Kind: record.HoldCaptured, Op: event.Capture, From: called("ann"), To: called("eve"), Amount: n(1), Hold: types.TxID{2}, FromBalance: n(9), ToBalance: n(11)},
+		"a release of another's":       {Kind: record.HoldReleased, Op: event.Release, From: called("ann"), Amount: n(6), Hold: types.TxID{2}},
+		"a release of some of it":      {Kind: record.HoldReleased, Op: event.Release, From: called("ann"), Amount: n(5), Hold: types.TxID{1}},
+		"a release of what is gone":    {Kind: record.HoldReleased, Op: event.Release, From: called("ann"), Amount: n(6), Hold: types.TxID{9}},
+		"a lapse of what is gone":      {Kind: record.HoldExpired, Hold: types.TxID{9}},
+		"a lapse of another sum":       {Kind: record.HoldExpired, Hold: types.TxID{1}, HeldBalance: n(1)},
+		"a lapse of another tenant's":  {Kind: record.HoldExpired, Hold: types.TxID{1}, Tenant: 2},
+		"a release with a nonce":       {Kind: record.HoldReleased, Op: event.Release, From: called("ann"), Amount: n(6), Hold: types.TxID{1}, Nonce: 2},
+		"a freeze with a nonce":        {Kind: record.FreezeChanged, Op: event.Freeze, From: called("ann"), Nonce: 2},
+		"a freeze that is a movement":  {Kind: record.Posted, Op: event.Freeze, From: called("ann")},
+		"a refusal":                    {Kind: record.Rejected, Op: event.Transfer, From: called("ann"), To: called("bob"), Amount: n(1), Nonce: 2},
+		"a batch":                      {Kind: record.Batched, Op: event.Batch},
+		"a hold that is in no journal": {Kind: record.HoldOpened, Op: event.Capture, From: called("ann"), To: called("bob"), Amount: n(1), Hold: types.TxID{1}},
+	} {
+		if r.Tenant == 0 {
+			r.Tenant = 1
+		}
+		r.Asset, r.Seq = called("EUR"), l.Seq(1)+1
+		if why := l.CheckReplay(&r); !errors.Is(why, ErrReplay) {
+			t.Errorf("%s: %v", what, why)
+		}
+	}
+}
+
+// TestHoldsFit: where there is room for everything else, a hold still wants its own.
+func TestHoldsFit(t *testing.T) {
+	l := New(Limits{Accounts: 9, Holdings: 9, Assets: 9, Tenants: 9, Holds: 1, TenantAccounts: 9, TenantHoldings: 9, TenantAssets: 9, TenantHolds: 9,
+		MaxAmount: types.MinorUnits(9), MaxDailyDebit: types.MinorUnits(9), MaxDailyIssue: types.MinorUnits(9)}, 1)
+	moves(&l, 1, event.Issue, "", "ann", "EUR", 9)
+	r := record.Record{Kind: record.HoldOpened, Op: event.Hold, Tenant: 1, From: called("ann"), Asset: called("EUR"), Amount: types.MinorUnits(1), Nonce: 2, ExpiresAt: 9}
+	if !l.Fits(&r) {
+		t.Error("the first does not fit")
+	}
+	opens(t, &l, types.TxID{1}, "ann", 1, 1, 9)
+	if l.Fits(&r) {
+		t.Error("the second fits")
+	}
+}
+
+// TestFitsIsEnough: what does not follow may be nonsense, but where it fits it is applied
+// without a panic.
+func TestFitsIsEnough(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := New(Limits{Accounts: 3, Holdings: 3, Assets: 2, Tenants: 2, Holds: 2, TenantAccounts: 9, TenantHoldings: 9, TenantAssets: 9,
+			TenantHolds: 9, MaxAmount: types.MaxSupply(), MaxDailyDebit: types.MaxSupply(), MaxDailyIssue: types.MaxSupply()}, 1)
+		kinds := []record.Kind{record.Posted, record.HoldOpened, record.HoldCaptured, record.HoldReleased, record.HoldExpired, record.FreezeChanged}
+		pick := func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "pick") }
+		amount := func() types.Amount { return types.MinorUnits(uint64(pick(4)) * (1<<62 - 1)) }
+		name := func() types.Name { return types.Name{ID: digest.Name([]byte{byte(pick(4))})} }
+		for range 30 {
+			r := record.Record{Kind: kinds[pick(len(kinds))], Op: event.Op(1 + pick(9)), Tenant: types.Tenant(pick(3)), From: name(), To: name(), Asset: name(),
+				Amount: amount(), Nonce: types.Nonce(pick(3)), Seq: types.Seq(pick(3)), FromBalance: amount(), ToBalance: amount(), DebitedToday: amount(),
+				HeldBalance: amount(), ExpiresAt: types.Time(pick(3)), Hold: types.TxID{byte(pick(4))}}
+			if pick(2) == 0 && r.Kind != record.HoldExpired && r.Op < event.Batch {
+				r.Kind = recordKind(r.Op)
+			}
+			_ = l.CheckReplay(&r)
+			if l.Fits(&r) {
+				l.Apply(types.Time(pick(3)), types.TxID{byte(pick(4))}, &r)
+			}
+		}
+	})
+}
+
+// TestFitsInEachRoom: where there is one row for each of one thing, and room for all else, what wants
+// another of it does not fit, and what wants none does; and the last row of all may be taken.
+func TestFitsInEachRoom(t *testing.T) {
+	issue := func(tenant types.Tenant, to, asset string) record.Record {
+		return record.Record{Kind: record.Posted, Op: event.Issue, Tenant: tenant, To: called(to), Asset: called(asset), Amount: types.MinorUnits(1)}
+	}
+	again, asset, account, tenant := issue(1, "ann", "EUR"), issue(1, "ann", "USD"), issue(1, "bob", "EUR"), issue(2, "ann", "EUR")
+	freeze := record.Record{Kind: record.FreezeChanged, Op: event.Freeze, Tenant: 1, From: called("bob")}
+	for name, c := range map[string]struct {
+		less            func(*Limits)
+		fits, fitsNever []record.Record
+	}{
+		"tenants":            {func(l *Limits) { l.Tenants = 1 }, []record.Record{again, asset, account, freeze}, []record.Record{tenant}},
+		"accounts":           {func(l *Limits) { l.Accounts = 1 }, []record.Record{again, asset}, []record.Record{account, tenant, freeze}},
+		"assets":             {func(l *Limits) { l.Assets = 1 }, []record.Record{again, account, freeze}, []record.Record{asset, tenant}},
+		"holdings":           {func(l *Limits) { l.Holdings = 1 }, []record.Record{again, freeze}, []record.Record{asset, account, tenant}},
+		"one of each":        {func(l *Limits) { *l = Limits{Tenants: 1, Accounts: 1, Assets: 1, Holdings: 1} }, []record.Record{again}, []record.Record{asset, account, tenant, freeze}},
+		"two of each":        {func(l *Limits) { *l = Limits{Tenants: 2, Accounts: 2, Assets: 2, Holdings: 2} }, []record.Record{again, asset, account, tenant, freeze}, nil},
+		"a tenant, and more": {func(l *Limits) { l.Accounts, l.Holdings = 2, 2 }, []record.Record{again, asset, account, tenant, freeze}, nil},
+	} {
+		limits := Limits{Tenants: 9, Accounts: 9, Assets: 9, Holdings: 9}
+		c.less(&limits)
+		limits.Holds, limits.TenantAccounts, limits.TenantHoldings, limits.TenantAssets, limits.TenantHolds = 9, 9, 9, 9, 9
+		limits.MaxAmount, limits.MaxDailyDebit, limits.MaxDailyIssue = types.MinorUnits(9), types.MinorUnits(9), types.MinorUnits(9)
+		l := New(limits, 1)
+		moves(&l, 1, event.Issue, "", "ann", "EUR", 1)
+		for want, all := range map[bool][]record.Record{true: c.fits, false: c.fitsNever} {
+			for _, r := range all {
+				if l.Fits(&r) != want {
+					t.Errorf("%s: tenant %d, %s of %s fits: %v", name, r.Tenant, r.Op, r.Asset.Text, !want)
+				}
+			}
+		}
+	}
+}

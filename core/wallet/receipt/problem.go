@@ -1,0 +1,44 @@
+package receipt
+
+import (
+	"strconv"
+
+	"macronode/core/event"
+	"macronode/core/types"
+)
+
+// Facts are what a problem says beyond its kind.
+type Facts struct {
+	Decision []byte      // the decision id
+	Nonce    types.Nonce // the one that the account must use next; 0: not said
+	Used     types.TxID  // who has the ref; all zeros: not said
+	Index    uint16      // of the batch's item whose problem it is, if it is one's
+	Item     bool        // it is
+	Detail   string      // in the place of the problem's own sentence; plain ASCII without quotes
+}
+
+// Problem appends p as application/problem+json (RFC 9457).
+func Problem(to []byte, p event.Problem, f Facts) []byte {
+	detail := p.Detail()
+	if f.Detail != "" {
+		detail = f.Detail
+	}
+	to = append(append(to, `{"type":"urn:macronode:problem:`...), p.Code()...)
+	to = text(to, `","title":`, p.Code())
+	to = strconv.AppendInt(append(to, `,"status":`...), int64(p.Status()), 10)
+	to = text(append(to, ','), `"detail":`, detail)
+	to = text(append(to, ','), `"code":`, p.Code())
+	to = strconv.AppendBool(append(to, `,"retryable":`...), p.Retryable())
+	to = text(append(to, ','), `"decision_id":`, f.Decision)
+	if f.Nonce > 0 {
+		to = strconv.AppendUint(append(to, `,"expected_nonce":`...), uint64(f.Nonce), 10)
+	}
+	if f.Item {
+		to = strconv.AppendUint(append(to, `,"index":`...), uint64(f.Index), 10)
+	}
+	if f.Used != (types.TxID{}) {
+		id := TxID(f.Used)
+		to = text(to, `,"txid":`, id[:])
+	}
+	return append(to, '}')
+}

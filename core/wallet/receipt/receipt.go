@@ -1,0 +1,143 @@
+// Package receipt is the one renderer of answers: a record and its frame's roots
+// in, bytes out. The first answer, every replay and every look-up call it, so they
+// are the same bytes. Version 1 is frozen: golden vectors hold it for ever.
+//
+//	receipt: txid op from to asset amount_minor nonce idem ref ts seq index
+//	         prev_root root receipt_hash hold_id expires_at      absent ones left out
+//	change:  the receipt; of a hold whose time was over, which is nobody's answer:
+//	         txid op hold_id held_minor ts seq index prev_root root receipt_hash
+//	batch:   {"receipts":[receipt …]} of all or nothing, or the problem that nothing was
+//	         done for; {"results":[{"status":200,"receipt":…} | {"status":409,"problem":…} …]}
+//
+// The hash is over all fields but itself.
+package receipt
+
+import (
+	"errors"
+	"strconv"
+
+	"macronode/core/event"
+	"macronode/core/record"
+	"macronode/core/types"
+)
+
+// ErrNoAnswer says that there is no answer at a place: nothing stands there, or a record
+// that answers nobody.
+var ErrNoAnswer = errors.New("receipt: no answer there")
+
+// A proof is a record where it stands.
+type proof struct {
+	in    *record.Sealed
+	at    types.Time
+	index uint16
+	r     *record.Record
+}
+
+// Render appends the answer that the record at an index of s is: a receipt, or the
+// problem that its key keeps; of a batch, those of all its items. It returns the HTTP
+// status that goes with it, and whose answer it is.
+func Render(to []byte, s *record.Sealed, index uint16) (answer []byte, status int, owner types.Tenant, err error) {
+	var r record.Record
+	h, behind, err := find(s, index, &r)
+	if err != nil {
+		return to, 0, 0, err
+	}
+	p := proof{s, h.At, index, &r}
+	switch {
+	case r.Kind == record.Batched && r.Problem == event.None:
+		if answer, err = p.batch(to, behind, h.Count); err != nil {
+			return to, 0, 0, err
+		}
+		return answer, event.None.Status(), r.Tenant, nil
+	case r.IsOutcome():
+		answer, status = p.answer(to)
+		return answer, status, r.Tenant, nil
+	default:
+		return to, 0, 0, ErrNoAnswer
+	}
+}
+
+// Change appends what the record at an index of s changed in its tenant's movements:
+// one object each.
+func Change(to []byte, s *record.Sealed, index uint16) (change []byte, owner types.Tenant, err error) {
+	var r record.Record
+	h, _, err := find(s, index, &r)
+	if err == nil && !r.IsMovement() {
+		err = ErrNoAnswer
+	}
+	if err != nil {
+		return to, 0, err
+	}
+	p := proof{s, h.At, index, &r}
+	return p.receipt(to), r.Tenant, nil
+}
+
+// find reads the record at an index of s, and returns what stands behind it.
+func find(s *record.Sealed, index uint16, r *record.Record) (h record.Header, behind []byte, err error) {
+	if h, _, err = record.Open(s.Body); err != nil {
+		return h, nil, err
+	}
+	if index >= h.Count {
+		return h, nil, ErrNoAnswer
+	}
+	if _, behind, err = record.Seek(s.Body, index); err == nil {
+		behind, err = record.Next(behind, r)
+	}
+	return h, behind, err
+}
+
+// answer is the outcome of one operation, or why a batch has none.
+func (p *proof) answer(to []byte) ([]byte, int) {
+	if p.r.Problem == event.None {
+		return p.receipt(to), event.None.Status()
+	}
+	id := RecordID(p.in.Journal, types.Position{LSN: p.in.LSN, Index: p.index})
+	f := Facts{Decision: id[:], Nonce: p.r.Nonce, Used: p.r.PriorRef}
+	if p.r.Kind == record.Batched {
+		f.Index, f.Item = p.r.Items, true
+	}
+	return Problem(to, p.r.Problem, f), p.r.Problem.Status()
+}
+
+// batch walks the items behind their header, once. A frame in which they are not is
+// none of ours.
+func (p *proof) batch(to, behind []byte, count uint16) (answer []byte, err error) {
+	if int(p.index)+int(p.r.Items) >= int(count) {
+		return to, record.ErrFrame
+	}
+	var r record.Record
+	item := proof{p.in, p.at, p.index, &r}
+	if p.r.Atomic {
+		to = append(to, `{"receipts":[`...)
+	} else {
+		to = append(to, `{"results":[`...)
+	}
+	for i := range p.r.Items {
+		if behind, err = record.Next(behind, &r); err != nil {
+			return to, err
+		}
+		if !r.IsOutcome() || r.Kind == record.Batched || r.Tenant != p.r.Tenant || p.r.Atomic && r.Kind == record.Rejected {
+			return to, record.ErrFrame
+		}
+		if item.index++; i > 0 {
+			to = append(to, ',')
+		}
+		to = item.result(to, p.r.Atomic)
+	}
+	return append(to, ']', '}'), nil
+}
+
+// result is an item's outcome as its batch shows it.
+func (p *proof) result(to []byte, bare bool) []byte {
+	if bare {
+		return p.receipt(to)
+	}
+	to = strconv.AppendInt(append(to, `{"status":`...), int64(p.r.Problem.Status()), 10)
+	if p.r.Problem == event.None {
+		to = append(to, `,"receipt":`...)
+	} else {
+		to = append(to, `,"problem":`...)
+	}
+	to, _ = p.answer(to)
+	return append(to, '}')
+}
