@@ -37,7 +37,7 @@ func alone(why string, m Mutant) Mutant {
 // An Edit replaces the one place in a file where Old stands.
 type Edit struct{ File, Old, New string }
 
-// texts are the files that m edits, as it wants them.
+// texts are the files that m edits, as must be them.
 func (m Mutant) texts(root string) (map[string]string, error) {
 	text := map[string]string{}
 	for _, e := range m.Edits {
@@ -171,7 +171,7 @@ func (c Check) run(root, built string, mutant, draws int, args ...string) Verdic
 	}
 	cmd.Dir = filepath.Join(root, c.Package)
 	out, err := cmd.CombinedOutput()
-	v := Verdict{Dead: err != nil, Blind: strings.Contains(string(out), "flag provided but not defined: -mutant")}
+	v := Verdict{Dead: err != nil, Blind: strings.Contains(string(out), "flag provided but not defined: -mutant") || strings.Contains(string(out), "no tests to run")}
 	if s := cmd.ProcessState; s != nil {
 		v.CPU = s.UserTime() + s.SystemTime()
 	}
