@@ -12,10 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -126,14 +128,14 @@ func (s *Server) Run(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-s.stop:
 		if err = s.finish(ctx, srv, l); err != nil {
-			s.log.Warn("requests were cut", "address", s.bound, "connections", l.count())
+			s.log.Warn("requests aborted by shutdown", "address", s.bound, "connections", l.count())
 		}
 	}
 	cancel()
 	_ = srv.Close() // closing twice is no failure, and nothing else can be done about one
 	s.leave()
 	if e := <-served; !errors.Is(e, net.ErrClosed) && !errors.Is(e, http.ErrServerClosed) {
-		s.log.Warn("the listener did not end well", "address", s.bound, "err", e)
+		s.log.Warn("listener shutdown failed", "address", s.bound, "err", e)
 	}
 	return err
 }
@@ -186,8 +188,21 @@ func (s *Server) server(whole context.Context) *http.Server {
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: c.Streams, MaxReadFrameSize: smallest, MaxReceiveBufferPerStream: c.Window,
 			MaxReceiveBufferPerConnection: c.Window, WriteByteTimeout: c.Write},
 		DisableGeneralOptionsHandler: true, // each request is counted
-		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		ErrorLog:                     log.New(serverLog{s.log}, "", 0),
 	}
+}
+
+// serverLog writes the messages of net/http: a panic as an error, everything else, which clients
+// can cause at will, at debug level.
+type serverLog struct{ log *slog.Logger }
+
+func (l serverLog) Write(line []byte) (int, error) {
+	level, text := slog.LevelDebug, strings.TrimSuffix(string(line), "\n")
+	if strings.HasPrefix(text, "http: panic serving ") || strings.HasPrefix(text, "http2: panic serving ") {
+		level = slog.LevelError
+	}
+	l.log.Log(context.Background(), level, text)
+	return len(line), nil
 }
 
 // finish lets what is in end. First clients are told to close, and whoever asks is

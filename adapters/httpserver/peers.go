@@ -213,6 +213,6 @@ func (g *crowdLog) note(now time.Time, from netip.Addr, by Bound, closed int) {
 	if from.IsValid() {
 		of = from.String()
 	}
-	g.log.Warn("too many connections", "address", g.address, "limit", "listen."+by.String(), "peer", of, "idle_closed", g.closed, "refused", g.refused)
+	g.log.Warn("connection limit reached", "address", g.address, "limit", "listen."+by.String(), "peer", of, "idle_closed", g.closed, "refused", g.refused)
 	g.next, g.closed, g.refused = now.Add(crowdPause), 0, 0
 }

@@ -115,7 +115,7 @@ func TestThePeersLongestIdleConnectionGivesWay(t *testing.T) {
 	if k.closed[BoundPeer].Load() != 4 || k.closed[BoundTotal].Load() != 0 || k.byPeer.Load() != 0 || k.refused.Load() != 0 {
 		t.Errorf("%d idle connections of the peer were closed, want 4", k.closed[BoundPeer].Load())
 	}
-	if lines := k.log.String(); strings.Count(lines, "too many connections") != 1 ||
+	if lines := k.log.String(); strings.Count(lines, "connection limit reached") != 1 ||
 		!strings.Contains(lines, "limit=listen.max_conns_per_peer peer=127.0.0.1 idle_closed=1 refused=0") {
 		t.Errorf("the log has %q", lines)
 	}
