@@ -287,24 +287,24 @@ func TestReadiness(t *testing.T) {
 	}
 	for _, c := range []row{
 		{"starting", event.Status{Phase: types.Starting, WaitingFor: types.Conditions(0).With(types.DependencyJournal).With(types.DependencyKey)}, 503, 503,
-			`{"ready":false,"phase":"starting","reads":false,"writes":false,"unmet":["journal","key"],"ailing":[]}`},
+			`{"ready":false,"phase":"starting","reads":false,"writes":false,"waiting_for":["journal","key"],"degraded_by":[]}`},
 		{"starting late", event.Status{Phase: types.Starting, WaitingFor: types.AllDependencies, DegradedBy: types.Conditions(0).With(types.StartTimeout)}, 503, 503,
-			`{"ready":false,"phase":"starting","reads":false,"writes":false,"unmet":["journal","key","http","admin","sampler","upstreams"],"ailing":["late_start"]}`},
+			`{"ready":false,"phase":"starting","reads":false,"writes":false,"waiting_for":["journal","key","http","admin","sampler","upstreams"],"degraded_by":["start_timeout"]}`},
 		{"ready", event.Status{Phase: types.Ready, Ready: true, ForRead: true, Reads: true, Writes: true}, 200, 200,
-			`{"ready":true,"phase":"ready","reads":true,"writes":true,"unmet":[],"ailing":[]}`},
+			`{"ready":true,"phase":"ready","reads":true,"writes":true,"waiting_for":[],"degraded_by":[]}`},
 		{"degraded, writes possible", event.Status{Phase: types.Degraded, Ready: true, ForRead: true, Reads: true, Writes: true,
 			DegradedBy: types.Conditions(0).With(types.ClockUntrusted).With(types.CrashLoop)}, 200, 200,
-			`{"ready":true,"phase":"degraded","reads":true,"writes":true,"unmet":[],"ailing":["clock","restarts"]}`},
+			`{"ready":true,"phase":"degraded","reads":true,"writes":true,"waiting_for":[],"degraded_by":["clock_untrusted","crash_loop"]}`},
 		{"degraded, journal stalled", event.Status{Phase: types.Degraded, ForRead: true, Reads: true,
 			DegradedBy: types.Conditions(0).With(types.JournalStalled)}, 503, 200,
-			`{"ready":false,"phase":"degraded","reads":true,"writes":false,"unmet":[],"ailing":["journal_stalled"]}`},
+			`{"ready":false,"phase":"degraded","reads":true,"writes":false,"waiting_for":[],"degraded_by":["journal_stalled"]}`},
 		{"degraded, disk full", event.Status{Phase: types.Degraded, ForRead: true, Reads: true,
 			DegradedBy: types.Conditions(0).With(types.DiskFull)}, 503, 200,
-			`{"ready":false,"phase":"degraded","reads":true,"writes":false,"unmet":[],"ailing":["disk_full"]}`},
-		{"lame duck", event.Status{Phase: types.LameDuck, Reads: true, Writes: true}, 503, 503,
-			`{"ready":false,"phase":"lame duck","reads":true,"writes":true,"unmet":[],"ailing":[]}`},
+			`{"ready":false,"phase":"degraded","reads":true,"writes":false,"waiting_for":[],"degraded_by":["disk_full"]}`},
+		{"lame_duck", event.Status{Phase: types.LameDuck, Reads: true, Writes: true}, 503, 503,
+			`{"ready":false,"phase":"lame_duck","reads":true,"writes":true,"waiting_for":[],"degraded_by":[]}`},
 		{"draining", event.Status{Phase: types.Draining}, 503, 503,
-			`{"ready":false,"phase":"draining","reads":false,"writes":false,"unmet":[],"ailing":[]}`},
+			`{"ready":false,"phase":"draining","reads":false,"writes":false,"waiting_for":[],"degraded_by":[]}`},
 	} {
 		d := build(nil)
 		d.status = c.status
@@ -331,7 +331,7 @@ func TestVerboseTellsTheRest(t *testing.T) {
 	d.status = event.Status{Phase: types.Degraded, LSN: 5, Durable: 4, Applied: 3, At: 1_700_000_000_123, Offset: 1500e6, HeldReplies: 2, Keys: 9, Backlog: 77,
 		Report: event.DrainReport{Finished: 1, Rejected: 2, Aborted: 3}}
 	d.status.Restarts[types.ServiceAdmin], d.status.Fault = 6, event.NoSpace
-	const want = `{"ready":false,"phase":"degraded","reads":false,"writes":false,"unmet":[],"ailing":[],"insecure":true,"journal_fault":"no space","lsn":5,"durable_lsn":4,` +
+	const want = `{"ready":false,"phase":"degraded","reads":false,"writes":false,"waiting_for":[],"degraded_by":[],"insecure":true,"journal_fault":"no space","lsn":5,"durable_lsn":4,` +
 		`"folded_lsn":3,"at":"2023-11-14T22:13:20.123Z","clock_offset_ms":1500,"held_replies":2,"idempotency_keys":9,"backlog_bytes":77,` +
 		`"restarts":{"admin":6,"audit":0,"http":0,"indexer":0,"keeper":0,"sampler":0},"drain":{"finished":1,"refused":2,"aborted":3}}` + "\n"
 	if got := d.visit(get("/readyz?verbose")).Body.String(); got != want {
@@ -345,7 +345,7 @@ func TestAwaitedUpstreamsAreNamed(t *testing.T) {
 		c.Upstreams = func(set uint64) []string { return []string{fmt.Sprintf("%b", set)} }
 	})
 	d.status = event.Status{Phase: types.Starting, WaitingFor: types.Conditions(0).With(types.DependencyUpstreams), AwaitedUpstreams: 5}
-	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"unmet":["upstreams"],"ailing":[],"awaited_upstreams":["101"],`) {
+	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"waiting_for":["upstreams"],"degraded_by":[],"awaited_upstreams":["101"],`) {
 		t.Error(got)
 	}
 	if got := d.visit(get("/readyz")).Body.String(); strings.Contains(got, "awaited") {
@@ -356,11 +356,11 @@ func TestAwaitedUpstreamsAreNamed(t *testing.T) {
 		t.Error(got)
 	}
 	d.status.Down = 2
-	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"ailing":[],"unhealthy_upstreams":["10"],`) {
+	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"degraded_by":[],"unhealthy_upstreams":["10"],`) {
 		t.Error(got)
 	}
 	d.status.Down, d.status.OpenCircuits = 0, 6
-	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"ailing":[],"broken_upstreams":["110"],`) {
+	if got := d.visit(get("/readyz?verbose")).Body.String(); !strings.Contains(got, `"degraded_by":[],"broken_upstreams":["110"],`) {
 		t.Error(got)
 	}
 }

@@ -19,8 +19,8 @@ type state struct {
 	Phase  string   `json:"phase"`
 	Reads  bool     `json:"reads"`
 	Writes bool     `json:"writes"`
-	Unmet  []string `json:"unmet"`
-	Ailing []string `json:"ailing"`
+	Unmet  []string `json:"waiting_for"`
+	Ailing []string `json:"degraded_by"`
 	*more  `json:",inline"`
 }
 

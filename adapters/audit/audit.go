@@ -112,7 +112,7 @@ func (l *Log) Run(ctx context.Context) error {
 	l.flush()
 	if n := uint64(l.batch.left() + len(l.queue)); n > 0 {
 		l.lost.Add(n)
-		l.log.Error("audit lines are lost: the node ends, and the disk does not take them", "lines", n)
+		l.log.Error("audit lines lost at shutdown: the disk does not accept them", "lines", n)
 	}
 	if err := l.pen.lay(); err != nil {
 		l.fail(err)
@@ -163,7 +163,7 @@ func (l *Log) finish() bool {
 	}
 	if l.failing {
 		l.failing = false
-		l.log.Warn("the audit file is written again", "lost", l.lost.Load())
+		l.log.Warn("audit file writable again", "lost", l.lost.Load())
 	}
 	return true
 }
@@ -182,6 +182,6 @@ func (l *Log) fail(err error) {
 	l.failed.Add(1)
 	if !l.failing {
 		l.failing = true
-		l.log.Error("the audit file is not written: lines wait, and when there is no room for more, are lost and counted", "err", err)
+		l.log.Error("audit file not writable: lines are queued, and dropped and counted when the queue is full", "err", err)
 	}
 }

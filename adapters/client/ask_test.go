@@ -175,7 +175,7 @@ func TestAKeyIsMadeOnce(t *testing.T) {
 				"made": `200 {"key":"mk_1"}`, "gone": "200 hello"}[name]
 		}
 		k, _ := dial(t, s, client.Options{})
-		_, err := k.MakeKey(t.Context(), client.KeyRequest{Name: "n"})
+		_, err := k.CreateKey(t.Context(), client.KeyRequest{Name: "n"})
 		var u *client.Unknown
 		if len(s.asked()) != want || (want < 3) != errors.As(err, &u) || u != nil && u.Key != "" {
 			t.Errorf("%s: asked %d times, %v", answers, len(s.asked()), err)

@@ -35,7 +35,7 @@ const (
 )
 
 // ErrAddress says that an address is none.
-var ErrAddress = errors.New("client: wants http://host:port, https://host:port or unix:path")
+var ErrAddress = errors.New("client: must be http://host:port, https://host:port or unix:path")
 
 // Options say how a node is spoken to. Zero fields have defaults.
 type Options struct {

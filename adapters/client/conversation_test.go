@@ -264,7 +264,7 @@ func reads(t *testing.T, s *stand, k *client.Client) {
 	}
 	_, err = k.TxByKey(ctx, "k99")
 	_ = refuses(t, err, client.NotFound)
-	h, err := k.ShowHold(ctx, hold1)
+	h, err := k.GetHold(ctx, hold1)
 	if err != nil || h.State != "captured" || string(h.Raw) != s.was("GET /v1/holds/"+hold1) {
 		t.Error(h, err)
 	}
@@ -312,7 +312,7 @@ func lists(t *testing.T, s *stand, k *client.Client) {
 
 func keys(t *testing.T, s *stand, k *client.Client) {
 	ctx := t.Context()
-	made, err := k.MakeKey(ctx, client.KeyRequest{Name: "till-4", Scopes: []client.Scope{"read", "transfer"}, Accounts: []string{"shop:*", "ann/2"},
+	made, err := k.CreateKey(ctx, client.KeyRequest{Name: "till-4", Scopes: []client.Scope{"read", "transfer"}, Accounts: []string{"shop:*", "ann/2"},
 		Assets: []string{"USD/2"}, ExpiresAt: time.Date(2023, 11, 14, 23, 13, 20, 0, time.UTC)})
 	if err != nil || made.ID != "0102030405060708" || !strings.HasPrefix(made.Key, "mk_0102030405060708_") {
 		t.Fatal(made, err)
@@ -337,7 +337,7 @@ func TestCodesAreTheDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := []client.Code{client.AccountFrozen, client.BadRequest, client.Busy, client.Deadline, client.Forbidden, client.HoldEnded,
+	ours := []client.Code{client.AccountFrozen, client.BadRequest, client.Busy, client.RateLimited, client.Deadline, client.Forbidden, client.HoldEnded,
 		client.IdempotencyConflict, client.IdempotencyFull, client.InProgress, client.InsufficientFunds, client.Internal, client.LimitsExceeded,
 		client.MethodNotAllowed, client.NonceConflict, client.NotBeneficiary, client.NotFound, client.PayloadTooLarge, client.RefUsed, client.Unauthorized,
 		client.Unavailable, client.OutcomeUnknown, client.UnsupportedMedia}

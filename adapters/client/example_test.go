@@ -129,7 +129,7 @@ func ExampleClient_Batch() {
 	// Output:
 	// 0 issue
 	// 1 transfer
-	// 2 insufficient_funds: The account has less than the amount available
+	// 2 insufficient_funds: The available balance of the account is less than the amount
 }
 
 // A statement is asked for page after page, and a receipt proves what it says.
@@ -151,7 +151,7 @@ func ExampleClient_Entries() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(e.Direction, e.AmountMinor, e.Asset, "of", e.Other, "makes", e.BalanceMinor)
+		fmt.Println(e.Direction, e.AmountMinor, e.Asset, "of", e.Counterparty, "makes", e.BalanceMinor)
 	}
 	// Output: credit 10 EUR/2 of issuance:EUR/2 makes 10
 }

@@ -20,15 +20,15 @@ type NewKey struct {
 	Told
 }
 
-// MakeKey makes an API key. Asked twice it makes two, so it is not sent again once it
+// CreateKey makes an API key. Asked twice it makes two, so it is not sent again once it
 // may have been done: after ErrUnknown, look for its name among Keys, and revoke it.
-func (c *Client) MakeKey(ctx context.Context, o KeyRequest) (*NewKey, error) {
+func (c *Client) CreateKey(ctx context.Context, o KeyRequest) (*NewKey, error) {
 	body, err := encode(o)
 	if err != nil {
 		return nil, err
 	}
 	q := request{body: body, effect: each, build: func(body io.Reader) (*http.Request, error) {
-		return wire.NewMakeKeyRequestWithBody(c.base, nil, jsonType, body)
+		return wire.NewCreateKeyRequestWithBody(c.base, nil, jsonType, body)
 	}}
 	got, err := c.ask(ctx, q)
 	if err != nil {

@@ -68,8 +68,8 @@ func TestPages(t *testing.T) {
 		got = append(got, e.Seq)
 	}
 	const at = "GET /v1/accounts/a%2Fb/entries?"
-	if fmt.Sprint(got) != "[4 7 9]" || fmt.Sprint(s.asked()) != fmt.Sprint([]string{at + "after_seq=3&limit=2&at_least=5  ",
-		at + "after_seq=7&limit=2&at_least=5  ", at + "after_seq=7&limit=2&at_least=5  ", at + "after_seq=9&limit=2&at_least=5  "}) {
+	if fmt.Sprint(got) != "[4 7 9]" || fmt.Sprint(s.asked()) != fmt.Sprint([]string{at + "after_seq=3&limit=2&min_seq=5  ",
+		at + "after_seq=7&limit=2&min_seq=5  ", at + "after_seq=7&limit=2&min_seq=5  ", at + "after_seq=9&limit=2&min_seq=5  "}) {
 		t.Errorf("%v, asked %q", got, s.asked())
 	}
 }

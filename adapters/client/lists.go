@@ -66,7 +66,7 @@ func (c *Client) Entries(ctx context.Context, account string, after int64, l Lis
 			if from != "" {
 				start, _ = strconv.ParseInt(from, 10, 64) // it was a number
 			}
-			return wire.NewEntriesRequest(c.base, account, &wire.EntriesParams{AfterSeq: said(start), Limit: &n, AtLeast: said(l.AtLeast)})
+			return wire.NewEntriesRequest(c.base, account, &wire.EntriesParams{AfterSeq: said(start), Limit: &n, MinSeq: said(l.AtLeast)})
 		}})
 }
 
@@ -76,7 +76,7 @@ func (c *Client) Holds(ctx context.Context, account, state string, l List) iter.
 	return pages(ctx, c, l, book[Hold]{items: "holds", next: "next_cursor", read: parseHold,
 		ask: func(from string, n int) (*http.Request, error) {
 			return wire.NewHoldsRequest(c.base, &wire.HoldsParams{Account: account, State: said(wire.HoldState(state)),
-				Cursor: said(from), Limit: &n, AtLeast: said(l.AtLeast)})
+				Cursor: said(from), Limit: &n, MinSeq: said(l.AtLeast)})
 		}})
 }
 
@@ -84,7 +84,7 @@ func (c *Client) Holds(ctx context.Context, account, state string, l List) iter.
 func (c *Client) Accounts(ctx context.Context, prefix string, l List) iter.Seq2[Account, error] {
 	return pages(ctx, c, l, book[Account]{items: "accounts", next: "next_cursor", read: parseAccount,
 		ask: func(from string, n int) (*http.Request, error) {
-			return wire.NewAccountsRequest(c.base, &wire.AccountsParams{Prefix: said(prefix), Cursor: said(from), Limit: &n, AtLeast: said(l.AtLeast)})
+			return wire.NewAccountsRequest(c.base, &wire.AccountsParams{Prefix: said(prefix), Cursor: said(from), Limit: &n, MinSeq: said(l.AtLeast)})
 		}})
 }
 
@@ -92,7 +92,7 @@ func (c *Client) Accounts(ctx context.Context, prefix string, l List) iter.Seq2[
 func (c *Client) Assets(ctx context.Context, prefix string, l List) iter.Seq2[Asset, error] {
 	return pages(ctx, c, l, book[Asset]{items: "assets", next: "next_cursor", read: parseAsset,
 		ask: func(from string, n int) (*http.Request, error) {
-			return wire.NewAssetsRequest(c.base, &wire.AssetsParams{Prefix: said(prefix), Cursor: said(from), Limit: &n, AtLeast: said(l.AtLeast)})
+			return wire.NewAssetsRequest(c.base, &wire.AssetsParams{Prefix: said(prefix), Cursor: said(from), Limit: &n, MinSeq: said(l.AtLeast)})
 		}})
 }
 

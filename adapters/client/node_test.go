@@ -125,8 +125,8 @@ const (
 	receipt  = `200 {"txid":"tx_1","op":"issue","to":"ann","asset":"EUR/2","amount_minor":"5","idem":"drawn","seq":1}`
 	busy     = `429 {"code":"busy","detail":"Full.","retryable":true}`
 	late     = `503 {"code":"unavailable","detail":"Draining.","retryable":true}`
-	full     = `429 {"code":"idempotency_full","detail":"No room.","retryable":true}`
-	unclear  = `504 {"code":"unknown","detail":"Not known yet.","retryable":true}`
+	full     = `429 {"code":"idempotency_capacity","detail":"No room.","retryable":true}`
+	unclear  = `504 {"code":"outcome_unknown","detail":"Not known yet.","retryable":true}`
 	running  = `409 {"code":"in_progress","detail":"At it.","retryable":true}`
 	internal = `500 {"code":"internal","detail":"A bug.","retryable":true}`
 	poor     = `409 {"code":"insufficient_funds","detail":"Too little.","retryable":false}`

@@ -12,7 +12,7 @@ import (
 var (
 	// ErrUnknown says that nobody knows whether it was done: ask again with the same
 	// key, which the *Unknown has, or look it up by TxByKey. Never with another key.
-	ErrUnknown = errors.New("client: nobody knows yet whether it was done")
+	ErrUnknown = errors.New("client: outcome unknown")
 	// ErrStranger says that what answers is no node of ours.
 	ErrStranger = errors.New("what answers is no node of ours")
 	// ErrReceipt says that a receipt is not what its hash says.
@@ -31,11 +31,12 @@ const (
 	AccountFrozen       Code = "account_frozen"
 	BadRequest          Code = "bad_request"
 	Busy                Code = "busy"
-	Deadline            Code = "deadline"
+	RateLimited         Code = "rate_limited"
+	Deadline            Code = "timeout"
 	Forbidden           Code = "forbidden"
-	HoldEnded           Code = "hold_state"
+	HoldEnded           Code = "hold_not_active"
 	IdempotencyConflict Code = "idempotency_conflict"
-	IdempotencyFull     Code = "idempotency_full"
+	IdempotencyFull     Code = "idempotency_capacity"
 	InProgress          Code = "in_progress"
 	InsufficientFunds   Code = "insufficient_funds"
 	Internal            Code = "internal"
@@ -48,7 +49,7 @@ const (
 	RefUsed             Code = "ref_used"
 	Unauthorized        Code = "unauthorized"
 	Unavailable         Code = "unavailable"
-	OutcomeUnknown      Code = "unknown"
+	OutcomeUnknown      Code = "outcome_unknown"
 	UnsupportedMedia    Code = "unsupported_media_type"
 )
 
@@ -111,7 +112,7 @@ type Unknown struct {
 }
 
 func (u *Unknown) Error() string {
-	text := fmt.Sprintf("nobody knows yet whether it was done (%v)", u.Err)
+	text := fmt.Sprintf("outcome unknown (%v)", u.Err)
 	if u.Key != "" {
 		text += ": ask again with the idempotency key " + u.Key
 	}

@@ -19,7 +19,7 @@ type Balance struct {
 // counted; 0: as it is. An account that was never used has nothing, and a NextNonce
 // of 1.
 func (c *Client) Balance(ctx context.Context, account, asset string, atLeast int64) (*Balance, error) {
-	p := &wire.BalanceParams{Account: account, Asset: asset, AtLeast: said(atLeast)}
+	p := &wire.BalanceParams{Account: account, Asset: asset, MinSeq: said(atLeast)}
 	raw, err := c.look(ctx, func() (*http.Request, error) { return wire.NewBalanceRequest(c.base, p) })
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (c *Client) Tx(ctx context.Context, txid string) (*Outcome, error) {
 
 // TxByRef is what the operation with a ref was answered with.
 func (c *Client) TxByRef(ctx context.Context, ref string) (*Outcome, error) {
-	return c.outcome(ctx, func() (*http.Request, error) { return wire.NewFindTxRequest(c.base, &wire.FindTxParams{Ref: &ref}) })
+	return c.outcome(ctx, func() (*http.Request, error) { return wire.NewLookupTxRequest(c.base, &wire.LookupTxParams{Ref: &ref}) })
 }
 
 // TxByKey is what became of the request that was sent under an idempotency key.
@@ -70,7 +70,7 @@ func (c *Client) TxByRef(ctx context.Context, ref string) (*Outcome, error) {
 // licence to ask again under another key.
 func (c *Client) TxByKey(ctx context.Context, key string) (*Outcome, error) {
 	return c.outcome(ctx, func() (*http.Request, error) {
-		return wire.NewFindTxRequest(c.base, &wire.FindTxParams{IdempotencyKey: &key})
+		return wire.NewLookupTxRequest(c.base, &wire.LookupTxParams{IdempotencyKey: &key})
 	})
 }
 
@@ -88,9 +88,9 @@ func (c *Client) outcome(ctx context.Context, build func() (*http.Request, error
 	return parseOutcome(raw)
 }
 
-// ShowHold is one hold.
-func (c *Client) ShowHold(ctx context.Context, id string) (*Hold, error) {
-	raw, err := c.look(ctx, func() (*http.Request, error) { return wire.NewShowHoldRequest(c.base, id, nil) })
+// GetHold is one hold.
+func (c *Client) GetHold(ctx context.Context, id string) (*Hold, error) {
+	raw, err := c.look(ctx, func() (*http.Request, error) { return wire.NewGetHoldRequest(c.base, id, nil) })
 	if err != nil {
 		return nil, err
 	}

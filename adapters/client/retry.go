@@ -37,7 +37,7 @@ func judge(a attempt, doubt, patient bool) (again, still bool) {
 		return stranger(a.status, doubt)
 	case a.code == NonceConflict && a.retryable:
 		return patient, doubt
-	case a.code == Busy, a.code == IdempotencyFull, a.code == Unavailable:
+	case a.code == Busy, a.code == RateLimited, a.code == IdempotencyFull, a.code == Unavailable:
 		return a.retryable, doubt // this try decided nothing; an earlier one may have
 	case a.code == InProgress, a.status >= 500:
 		return a.retryable, true

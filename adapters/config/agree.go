@@ -24,7 +24,7 @@ func (c *Config) lists() (wrong []error) {
 	for i := range c.Upstreams {
 		u := &c.Upstreams[i]
 		if h := u.Health; h.Timeout > h.Interval {
-			refuse("upstreams."+u.Name+".health.timeout", "upstreams", "is %s: it wants at most its interval, which is %s",
+			refuse("upstreams."+u.Name+".health.timeout", "upstreams", "is %s: must be at most its interval, which is %s",
 				duration(h.Timeout), duration(h.Interval))
 		}
 	}
@@ -53,12 +53,12 @@ func (c *Config) quota(at int, refuse refuser) {
 	units, every := q.Rate()
 	switch {
 	case q.Burst.Sized && q.Unit() == types.UnitRequests:
-		refuse(".burst", "is %s: it wants a whole number, for it counts requests", q.Burst)
+		refuse(".burst", "is %s: must be a whole number, because the quota counts requests", q.Burst)
 	case !q.Burst.Sized && q.Unit() == types.UnitBytes:
-		refuse(".burst", "is %s: it wants a size such as 512KiB, 256MiB or 1GiB, for it counts bytes", q.Burst)
+		refuse(".burst", "is %s: must be a size such as 512KiB, 256MiB or 1GiB, because the quota counts bytes", q.Burst)
 	case units == 0:
 	case (q.Burst.Units*uint64(every/time.Second)+units-1)/units > uint64(longestSpan/time.Second):
-		refuse(".burst", "is %s, which takes more than 366 days to come back: it wants less, or a higher rate", q.Burst)
+		refuse(".burst", "is %s, which takes more than 366 days to refill: set a lower burst or a higher rate", q.Burst)
 	}
 	if q.Name != "" && slices.ContainsFunc(c.Quotas[:at], func(other Quota) bool { return other.Name == q.Name }) {
 		refuse(".name", "is %q, as that of another quota: each wants a name of its own", q.Name)
@@ -87,7 +87,7 @@ func (c *Config) counts(q *Quota, refuse refuser) {
 		}
 		refuse(".route", "is %q, which is no route: the nearest is %s, there are %s", q.Route, nearest(q.Route, names), strings.Join(names, ", "))
 	case c.Routes[at].Auth == "key" && slices.Equal(q.Classes, []types.Class{types.ClassAnon}):
-		refuse(".classes", "has anon alone, which routes[%d] does not take: it wants internal or authed", at)
+		refuse(".classes", "has only anon, which routes[%d] does not accept: must be internal or authed", at)
 	}
 }
 
@@ -103,7 +103,7 @@ func (c *Config) route(at int, refuse refuser) {
 	r.allows(refuse)
 	c.requires(r, refuse)
 	if r.Header.Value != "" && r.Header.Name == "" {
-		refuse(".header", "has a value and no name: it wants both, or a name alone")
+		refuse(".header", "has a value but no name: set both, or the name only")
 	}
 	for other := range at {
 		if r.same(&c.Routes[other]) {
@@ -118,11 +118,11 @@ func (c *Config) requires(r *Route, refuse refuser) {
 		return
 	}
 	if len(r.Needs()) == 0 {
-		refuse(".required", "is true, and no read of it is: it wants one that is, or false")
+		refuse(".required_for_readiness", "is true, but no read of the route is required: set required on one read, or set this to false")
 	}
 	for _, name := range r.Needs() {
 		if at, ok := c.Upstream(name); ok && c.Upstreams[at].Health.Path == "" {
-			refuse(".required", "is true, and upstreams.%s.health has no path: it wants one, or nobody could say that it is well", name)
+			refuse(".required_for_readiness", "is true, but upstreams.%s.health has no path: set a path, so that the health of the upstream is known", name)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (c *Config) requires(r *Route, refuse refuser) {
 func (r *Route) allows(refuse refuser) {
 	o := &r.CORS
 	if len(o.Origins) == 0 && (len(o.Methods) > 0 || len(o.Headers) > 0 || len(o.Expose) > 0 || o.Credentials) {
-		refuse(".cors", "has no origins: it wants those whose pages may")
+		refuse(".cors", "has no origins: list the origins that may call the route")
 	}
 	for _, of := range []struct {
 		part string
@@ -147,7 +147,7 @@ func (r *Route) allows(refuse refuser) {
 		}
 	}
 	if o.MaxAge%time.Second != 0 {
-		refuse(".cors.max_age", "is %s: it wants whole seconds", duration(o.MaxAge))
+		refuse(".cors.max_age", "is %s: must be whole seconds", duration(o.MaxAge))
 	}
 }
 
@@ -162,7 +162,7 @@ func (c *Config) hydrates(r *Route, refuse refuser) {
 	switch {
 	case len(r.Hydrate) == 0:
 	case r.Inflate:
-		refuse(".inflate", "is true: a route that hydrates sends no body on")
+		refuse(".decompress_request", "is true, but a route with hydrate forwards no body")
 	case r.Rewrite != "":
 		refuse(".rewrite", "is %q: a route that hydrates sends no path on", r.Rewrite)
 	case slices.ContainsFunc(r.Methods, func(m string) bool { return m != "GET" && m != "HEAD" }):

@@ -17,7 +17,7 @@ func (c *Config) Check() (wrong []error) {
 	for _, leaf := range keys(c) {
 		for _, k := range leaf.parts() {
 			if !k.unset() && !k.within() {
-				wrong = append(wrong, fmt.Errorf("%s (%s) is %s: it wants %s", k.path, c.origin(leaf), k.text(), k.wants()))
+				wrong = append(wrong, fmt.Errorf("%s (%s) is %s: must be %s", k.path, c.origin(leaf), k.text(), k.wants()))
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func (k key) within() bool {
 
 func (c *Config) places() error {
 	if c.Data == "" || strings.ContainsRune(c.Data, 0) {
-		return fmt.Errorf("data (%s) is %q: it wants the path of a directory", c.layer("data"), c.Data)
+		return fmt.Errorf("data (%s) is %q: must be the path of a directory", c.layer("data"), c.Data)
 	}
 	return nil
 }
@@ -62,9 +62,9 @@ func (c *Config) addresses() error {
 		local, ok := address(a.text)
 		switch {
 		case !ok:
-			return fmt.Errorf("%s (%s) is %q: it wants host:port, with a port from 0 to 65535, or unix:PATH", a.key, c.layer(a.key), a.text)
+			return fmt.Errorf("%s (%s) is %q: must be host:port, with a port from 0 to 65535, or unix:PATH", a.key, c.layer(a.key), a.text)
 		case !local && !a.proves && !c.Listen.Insecure:
-			return fmt.Errorf("%s (%s) is %q, which is beyond loopback: that wants listen.tls, or listen.insecure: true, for it has no TLS",
+			return fmt.Errorf("%s (%s) is %q, which is beyond loopback: requires listen.tls, or listen.insecure: true, for it has no TLS",
 				a.key, c.layer(a.key), a.text)
 		}
 	}
@@ -75,11 +75,11 @@ func (c *Config) addresses() error {
 	return nil
 }
 
-// tls sees that there is a certificate with its key, or nothing that wants one.
+// tls sees that there is a certificate with its key, or nothing requires one.
 func (c *Config) tls() error {
 	t := &c.Listen.TLS
 	without := func(key, value string, lacks string) error {
-		return fmt.Errorf("%s (%s) is %s: that wants %s too", key, c.layer(key), value, lacks)
+		return fmt.Errorf("%s (%s) is %s: requires %s too", key, c.layer(key), value, lacks)
 	}
 	switch {
 	case strings.ContainsRune(t.Cert+t.Key, 0):
@@ -117,9 +117,9 @@ func (c *Config) ceilings() error {
 	for _, day := range [...]struct {
 		key string
 		has types.Amount
-	}{{"wallet.limits.day", l.Day}, {"wallet.limits.issue_day", l.IssueDay}} {
+	}{{"wallet.limits.max_daily_debit", l.Day}, {"wallet.limits.max_daily_issue", l.IssueDay}} {
 		if day.has.Less(l.Amount) {
-			return c.exceeds("wallet.limits.amount", l.Amount, day.key, day.has)
+			return c.exceeds("wallet.limits.max_amount", l.Amount, day.key, day.has)
 		}
 	}
 	return nil
@@ -135,9 +135,9 @@ func (c *Config) rooms() error {
 		{"wallet.limits.tenant_accounts", "wallet.limits.accounts", l.TenantAccounts, l.Accounts},
 		{"wallet.limits.tenant_holdings", "wallet.limits.holdings", l.TenantHoldings, l.Holdings},
 		{"wallet.limits.tenant_assets", "wallet.limits.assets", l.TenantAssets, l.Assets},
-		{"wallet.idempotency.share", "wallet.idempotency.keys", i.Share, i.Keys},
+		{"wallet.idempotency.max_keys_per_tenant", "wallet.idempotency.keys", i.Share, i.Keys},
 		{"queue.flow_share", "queue.class_share", c.Queue.Flow, c.Queue.Class},
-		{"permits.money", "node.in_flight", c.Permits.Money, c.Node.InFlight},
+		{"permits.wallet", "node.in_flight", c.Permits.Money, c.Node.InFlight},
 	} {
 		if r.has > r.of {
 			return c.exceeds(r.part, r.has, r.whole, r.of)
@@ -151,11 +151,11 @@ func (c *Config) times() error {
 		return c.exceeds("http.header_timeout", duration(c.HTTP.HeaderTimeout), "http.read_timeout", duration(c.HTTP.ReadTimeout))
 	}
 	if c.Journal.Stall >= c.Journal.Fail {
-		return fmt.Errorf("journal.stall (%s) is %s: it wants less than journal.fail (%s), which is %s",
-			c.layer("journal.stall"), duration(c.Journal.Stall), c.layer("journal.fail"), duration(c.Journal.Fail))
+		return fmt.Errorf("journal.stall_threshold (%s) is %s: must be less than journal.sync_timeout (%s), which is %s",
+			c.layer("journal.stall_threshold"), duration(c.Journal.Stall), c.layer("journal.sync_timeout"), duration(c.Journal.Fail))
 	}
 	if c.Queue.Pace > c.Queue.MaxWait {
-		return c.exceeds("queue.pace", duration(c.Queue.Pace), "queue.max_wait", duration(c.Queue.MaxWait))
+		return c.exceeds("queue.max_pacing_delay", duration(c.Queue.Pace), "queue.max_wait", duration(c.Queue.MaxWait))
 	}
 	return nil
 }
@@ -174,14 +174,14 @@ func (c *Config) tickets() error {
 	q, p := &c.Queue, &c.Permits
 	// each class has slots for all of them
 	if all := 3 * (q.Money + q.Lists + q.Beyond + q.Streams + p.Money + p.Lists + p.Beyond + p.Streams); all > types.MaxTickets {
-		return fmt.Errorf("permits.money (%s) is %d, which with all other permits and queues, three times, is %d: they want at most %d together",
-			c.layer("permits.money"), p.Money, all, types.MaxTickets)
+		return fmt.Errorf("permits.wallet (%s) is %d, which with all other permits and queues, three times, is %d: they want at most %d together",
+			c.layer("permits.wallet"), p.Money, all, types.MaxTickets)
 	}
 	return nil
 }
 
 func (c *Config) exceeds(part string, has any, whole string, of any) error {
-	return fmt.Errorf("%s (%s) is %v: it wants at most %s (%s), which is %v",
+	return fmt.Errorf("%s (%s) is %v: must be at most %s (%s), which is %v",
 		part, c.layer(part), has, whole, c.layer(whole), of)
 }
 

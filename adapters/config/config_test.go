@@ -49,11 +49,11 @@ func TestEachLayerIsOverTheOneBefore(t *testing.T) {
 		from[s.Key] = s.From
 	}
 	for key, want := range map[string]string{
-		"listen.max_conns":        "file node.yaml",
-		"wallet.idempotency.ttl":  "environment MACRONODE_WALLET__IDEMPOTENCY__TTL",
-		"node.lame_duck":          "flag --set node.lame_duck=30s",
-		"node.drain":              "default",
-		"wallet.limits.issue_day": "default: as wallet.limits.day",
+		"listen.max_conns":              "file node.yaml",
+		"wallet.idempotency.ttl":        "environment MACRONODE_WALLET__IDEMPOTENCY__TTL",
+		"node.lame_duck":                "flag --set node.lame_duck=30s",
+		"node.drain":                    "default",
+		"wallet.limits.max_daily_issue": "default: as wallet.limits.max_daily_debit",
 	} {
 		if from[key] != want {
 			t.Errorf("%s comes from %q, not %q", key, from[key], want)
@@ -62,7 +62,7 @@ func TestEachLayerIsOverTheOneBefore(t *testing.T) {
 }
 
 func TestAKeyFollowsItsLeaderUntilItIsSet(t *testing.T) {
-	c, err := Load(sources(t, "", nil, "wallet.limits.accounts=7", "wallet.limits.tenant_assets=3", "wallet.limits.day=200000000000000000000"))
+	c, err := Load(sources(t, "", nil, "wallet.limits.accounts=7", "wallet.limits.tenant_assets=3", "wallet.limits.max_daily_debit=200000000000000000000"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,44 +77,44 @@ func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		yaml, environ, set, want string
 	}{
-		{yaml: "listen: {htp: x}", want: `listen.htp (file node.yaml) is no key: listen has admin, http, insecure, max_conns, max_conns_per_peer, tls`},
-		{yaml: "listen.http: x", want: `listen.http (file node.yaml) is "x": it wants host:port, with a port from 0 to 65535, or unix:PATH`},
-		{yaml: "lissen: {http: x}", want: `lissen (file node.yaml) is no key: the tree has admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas, quotas_room, routes, upstreams, wallet`},
-		{yaml: "wallet: {limits: {day: {a: 1}}}", want: `wallet.limits.day (file node.yaml) is a section: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
-		{yaml: "wallet: {limits: {day: 5}}", want: `wallet.limits.day (file node.yaml) is 5: it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
-		{yaml: "api_keys: '5'", want: `api_keys (file node.yaml) is "5": it wants a whole number from 1 to 100000`},
-		{yaml: "api_keys: 5.5", want: `api_keys (file node.yaml) is 5.5: it wants a whole number from 1 to 100000`},
-		{yaml: "api_keys: [5]", want: `api_keys (file node.yaml) is a list: it wants a whole number from 1 to 100000`},
-		{yaml: "api_keys:", want: `api_keys (file node.yaml) is empty: it wants a whole number from 1 to 100000`},
-		{yaml: "listen: {insecure: yes please}", want: `listen.insecure (file node.yaml) is "yes please": it wants true or false`},
-		{yaml: "listen: {insecure: 'true'}", want: `listen.insecure (file node.yaml) is "true": it wants true or false`},
-		{yaml: "data: 5", want: `data (file node.yaml) is 5: it wants the path of a directory`},
-		{yaml: "listen: 5", want: `listen (file node.yaml) is 5: it wants a section, listen has admin, http, insecure, max_conns, max_conns_per_peer, tls`},
+		{yaml: "listen: {htp: x}", want: `listen.htp (file node.yaml) is not a configuration key: valid keys in listen: admin, http, insecure, max_conns, max_conns_per_peer, tls`},
+		{yaml: "listen.http: x", want: `listen.http (file node.yaml) is "x": must be host:port, with a port from 0 to 65535, or unix:PATH`},
+		{yaml: "lissen: {http: x}", want: `lissen (file node.yaml) is not a configuration key: valid sections: admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, upstreams, wallet`},
+		{yaml: "wallet: {limits: {max_daily_debit: {a: 1}}}", want: `wallet.limits.max_daily_debit (file node.yaml) is a section: must be an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
+		{yaml: "wallet: {limits: {max_daily_debit: 5}}", want: `wallet.limits.max_daily_debit (file node.yaml) is 5: must be an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
+		{yaml: "api_keys: '5'", want: `api_keys (file node.yaml) is "5": must be a whole number from 1 to 100000`},
+		{yaml: "api_keys: 5.5", want: `api_keys (file node.yaml) is 5.5: must be a whole number from 1 to 100000`},
+		{yaml: "api_keys: [5]", want: `api_keys (file node.yaml) is a list: must be a whole number from 1 to 100000`},
+		{yaml: "api_keys:", want: `api_keys (file node.yaml) is empty: must be a whole number from 1 to 100000`},
+		{yaml: "listen: {insecure: yes please}", want: `listen.insecure (file node.yaml) is "yes please": must be true or false`},
+		{yaml: "listen: {insecure: 'true'}", want: `listen.insecure (file node.yaml) is "true": must be true or false`},
+		{yaml: "data: 5", want: `data (file node.yaml) is 5: must be the path of a directory`},
+		{yaml: "listen: 5", want: `listen (file node.yaml) is 5: must be a section, valid keys in listen: admin, http, insecure, max_conns, max_conns_per_peer, tls`},
 		{yaml: "listen:\n  http: a\n  http: b", want: `file node.yaml has the key http twice, in lines 2 and 3: once is allowed`},
 		{yaml: "a: 1\n---\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
 		{yaml: "---\n---\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
 		{yaml: "a: 1\n...\nb: 1", want: `file node.yaml has more than one document: one is allowed`},
 		{yaml: "--- {api_keys: 5}\n--- {api_keys: 6}", want: `file node.yaml has more than one document: one is allowed`},
-		{yaml: "- 1", want: `file node.yaml has no keys: it wants one YAML mapping of sections`},
+		{yaml: "- 1", want: `file node.yaml has no keys: must be one YAML mapping of sections`},
 		{yaml: "\tx: 1", want: `file node.yaml is not YAML: found character that cannot start any token`},
-		{environ: "MACRONODE_DATA=a\xff", want: `data (environment MACRONODE_DATA) is "a\xff": it wants the path of a directory`},
-		{environ: "MACRONODE_LISTEN__HTP=x", want: `MACRONODE_LISTEN__HTP (environment) is no key: MACRONODE_LISTEN__HTTP is one`},
-		{environ: "MACRONODE_listen__http=x", want: `MACRONODE_listen__http (environment) is no key: MACRONODE_LISTEN__HTTP is one, with two underscores between section and key`},
-		{environ: "MACRONODE_LISTEN_HTTP=x", want: `MACRONODE_LISTEN_HTTP (environment) is no key: MACRONODE_LISTEN__HTTP is one, with two underscores between section and key`},
-		{environ: "MACRONODE_JOURNAL_RESERVE__BYTES=x", want: `MACRONODE_JOURNAL_RESERVE__BYTES (environment) is no key: MACRONODE_JOURNAL__RESERVE_BYTES is one, with two underscores between section and key`},
-		{environ: "MACRONODE_LISTEN__HTTP_PORT=x", want: `MACRONODE_LISTEN__HTTP_PORT (environment) is no key: listen has admin, http, insecure, max_conns, max_conns_per_peer, tls`},
-		{environ: "MACRONODE_PORT=8080", want: `MACRONODE_PORT (environment) is no key: the tree has admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas, quotas_room, routes, upstreams, wallet`},
-		{environ: "MACRONODE_NODE__DRAIN=3", want: `node.drain (environment MACRONODE_NODE__DRAIN) is "3": it wants a duration such as 200ms, 5s or 24h, from 0s to 30m`},
-		{environ: "MACRONODE_LISTEN__INSECURE=1", want: `listen.insecure (environment MACRONODE_LISTEN__INSECURE) is "1": it wants true or false`},
-		{set: "node.drain=31m", want: `node.drain (flag --set node.drain=31m) is 31m: it wants a duration such as 200ms, 5s or 24h, from 0s to 30m`},
-		{set: "node.drain=-1s", want: `node.drain (flag --set node.drain=-1s) is -1s: it wants a duration such as 200ms, 5s or 24h, from 0s to 30m`},
-		{set: "nod.drain=1s", want: `nod.drain (flag --set nod.drain=1s) is no key: the tree has admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas, quotas_room, routes, upstreams, wallet`},
-		{set: "node.drain.x=1s", want: `node.drain.x (flag --set node.drain.x=1s) is no key: node has abort, drain, in_flight, lame_duck, patience, start_deadline`},
-		{set: "node=1s", want: `node (flag --set node=1s) is no key: the tree has admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quotas, quotas_room, routes, upstreams, wallet`},
-		{set: "journal.backlog_bytes=8MB", want: `journal.backlog_bytes (flag --set journal.backlog_bytes=8MB) is "8MB": it wants a size such as 512KiB, 256MiB or 1GiB, from 4MiB to 1GiB`},
-		{set: "journal.reserve_bytes=9000000000GiB", want: `journal.reserve_bytes (flag --set journal.reserve_bytes=9000000000GiB) is "9000000000GiB": it wants a size such as 512KiB, 256MiB or 1GiB, from 64MiB to 1024GiB`},
-		{set: "wallet.limits.amount=007", want: `wallet.limits.amount (flag --set wallet.limits.amount=007) is "007": it wants an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
-		{set: "log.level=loud", want: `log.level (flag --set log.level=loud) is loud: it wants one of debug, info, warn, error`},
+		{environ: "MACRONODE_DATA=a\xff", want: `data (environment MACRONODE_DATA) is "a\xff": must be the path of a directory`},
+		{environ: "MACRONODE_LISTEN__HTP=x", want: `MACRONODE_LISTEN__HTP (environment) is not a configuration key: MACRONODE_LISTEN__HTTP is one`},
+		{environ: "MACRONODE_listen__http=x", want: `MACRONODE_listen__http (environment) is not a configuration key: did you mean MACRONODE_LISTEN__HTTP? Two underscores separate section and key`},
+		{environ: "MACRONODE_LISTEN_HTTP=x", want: `MACRONODE_LISTEN_HTTP (environment) is not a configuration key: did you mean MACRONODE_LISTEN__HTTP? Two underscores separate section and key`},
+		{environ: "MACRONODE_JOURNAL_RESERVE__BYTES=x", want: `MACRONODE_JOURNAL_RESERVE__BYTES (environment) is not a configuration key: valid sections: admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, upstreams, wallet`},
+		{environ: "MACRONODE_LISTEN__HTTP_PORT=x", want: `MACRONODE_LISTEN__HTTP_PORT (environment) is not a configuration key: valid keys in listen: admin, http, insecure, max_conns, max_conns_per_peer, tls`},
+		{environ: "MACRONODE_PORT=8080", want: `MACRONODE_PORT (environment) is not a configuration key: valid sections: admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, upstreams, wallet`},
+		{environ: "MACRONODE_NODE__DRAIN=3", want: `node.drain (environment MACRONODE_NODE__DRAIN) is "3": must be a duration such as 200ms, 5s or 24h, from 0s to 30m`},
+		{environ: "MACRONODE_LISTEN__INSECURE=1", want: `listen.insecure (environment MACRONODE_LISTEN__INSECURE) is "1": must be true or false`},
+		{set: "node.drain=31m", want: `node.drain (flag --set node.drain=31m) is 31m: must be a duration such as 200ms, 5s or 24h, from 0s to 30m`},
+		{set: "node.drain=-1s", want: `node.drain (flag --set node.drain=-1s) is -1s: must be a duration such as 200ms, 5s or 24h, from 0s to 30m`},
+		{set: "nod.drain=1s", want: `nod.drain (flag --set nod.drain=1s) is not a configuration key: valid sections: admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, upstreams, wallet`},
+		{set: "node.drain.x=1s", want: `node.drain.x (flag --set node.drain.x=1s) is not a configuration key: valid keys in node: abort, commit_timeout, drain, in_flight, lame_duck, start_deadline`},
+		{set: "node=1s", want: `node (flag --set node=1s) is not a configuration key: valid sections: admin, api_keys, audit, data, http, index, journal, listen, log, node, permits, queue, quota_limits, quotas, routes, upstreams, wallet`},
+		{set: "journal.max_unsynced_bytes=8MB", want: `journal.max_unsynced_bytes (flag --set journal.max_unsynced_bytes=8MB) is "8MB": must be a size such as 512KiB, 256MiB or 1GiB, from 4MiB to 1GiB`},
+		{set: "journal.min_free_bytes=9000000000GiB", want: `journal.min_free_bytes (flag --set journal.min_free_bytes=9000000000GiB) is "9000000000GiB": must be a size such as 512KiB, 256MiB or 1GiB, from 64MiB to 1024GiB`},
+		{set: "wallet.limits.max_amount=007", want: `wallet.limits.max_amount (flag --set wallet.limits.max_amount=007) is "007": must be an amount, a text of digits without leading zeros, from 1 to 170141183460469231731687303715884105727`},
+		{set: "log.level=loud", want: `log.level (flag --set log.level=loud) is loud: must be one of debug, info, warn, error`},
 	} {
 		var environ, flags []string
 		if c.environ != "" {
@@ -165,8 +165,8 @@ func TestOneDocumentMayBeMarked(t *testing.T) {
 func TestEffectiveReadsBack(t *testing.T) {
 	first, err := Load(Sources{Flags: []Flag{
 		{Key: "data", Text: "o'dd \"dir\"\n#: é\u2028\x7f\ufeff\u0085"}, {Key: "listen.http", Text: "[::1]:0"}, {Key: "listen.insecure", Text: "true"},
-		{Key: "node.lame_duck", Text: "1m30.5s"}, {Key: "journal.reserve_bytes", Text: "67108865B"},
-		{Key: "wallet.limits.tenant_accounts", Text: "9"}, {Key: "wallet.limits.amount", Text: "1"},
+		{Key: "node.lame_duck", Text: "1m30.5s"}, {Key: "journal.min_free_bytes", Text: "67108865B"},
+		{Key: "wallet.limits.tenant_accounts", Text: "9"}, {Key: "wallet.limits.max_amount", Text: "1"},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -221,8 +221,8 @@ func TestEveryKeyIsComplete(t *testing.T) {
 		t.Errorf("node.in_flight may be more than there are tickets")
 	}
 	const reads = 3 // of one route, each with a ticket of its own
-	if k, ok := (&layers{keys: all}).find("permits.beyond"); !ok || k.tag.Get("max") != strconv.Itoa(types.MaxTickets/reads) {
-		t.Errorf("permits.beyond may be more than there are tickets for their reads")
+	if k, ok := (&layers{keys: all}).find("permits.proxy"); !ok || k.tag.Get("max") != strconv.Itoa(types.MaxTickets/reads) {
+		t.Errorf("permits.proxy may be more than there are tickets for their reads")
 	}
 	if f, ok := reflect.TypeFor[Route]().FieldByName("Hydrate"); !ok || f.Tag.Get("most") != strconv.Itoa(reads) {
 		t.Errorf("a route may have other than %d reads", reads)

@@ -11,14 +11,14 @@ import (
 // A Quota lets each subject of its scope have so many requests, or bytes, a second, and
 // Burst at once when it has been idle. When it was loaded, Burst and Classes are set.
 type Quota struct {
-	Name     string           `key:"name" form:"label" doc:"What it is called where it is told of."`
-	Scope    types.QuotaScope `key:"scope" one:"instance peer key tenant route" need:"yes" doc:"Whom it counts: all, each peer, each key, each tenant, or all who ask for one route."`
-	Route    string           `key:"route" form:"label" doc:"Name of the route, of a quota whose scope that is."`
-	Requests Rate             `key:"requests_per_second" min:"0.000001" max:"1000000000" either:"rate" doc:"Requests that it gives back in a second."`
-	Bytes    Bytes            `key:"bytes_per_second" min:"1B" max:"1024GiB" either:"rate" doc:"Bytes that it gives back in a second."`
-	Burst    Burst            `key:"burst" min:"1" max:"1099511627776" doc:"What may be had at once by who was idle; when it is not set, what a second gives back, and at least 1."`
-	Classes  []types.Class    `key:"classes" one:"internal authed anon" most:"3" takes:"classes" doc:"Whom it is for; when it is not set, all who have what it counts, or whom its route takes."`
-	Shadow   bool             `key:"shadow" default:"false" doc:"Refuses nobody; quota_refused_total counts whom it would have refused."`
+	Name     string           `key:"name" form:"label" doc:"Name of the quota in metrics and responses."`
+	Scope    types.QuotaScope `key:"scope" one:"instance peer key tenant route" need:"yes" doc:"What the quota counts: the whole instance, each peer, each key, each tenant, or all requests of one route."`
+	Route    string           `key:"route" form:"label" doc:"Name of the route, for scope route."`
+	Requests Rate             `key:"requests_per_second" min:"0.000001" max:"1000000000" either:"rate" doc:"Refill rate in requests per second."`
+	Bytes    Bytes            `key:"bytes_per_second" min:"1B" max:"1024GiB" either:"rate" doc:"Refill rate in bytes per second."`
+	Burst    Burst            `key:"burst" min:"1" max:"1099511627776" doc:"Maximum that can be used at once after a pause. Default: the refill of one second, at least 1."`
+	Classes  []types.Class    `key:"classes" one:"internal authed anon" most:"3" takes:"classes" doc:"Classes to which the quota applies. Default: all that can have a counter of this scope, or all that the route accepts."`
+	Shadow   bool             `key:"shadow" default:"false" doc:"Counts in quota_refused_total what the quota would reject, and rejects nothing."`
 }
 
 // Unit is what q counts.
@@ -57,21 +57,21 @@ func (c *Config) completeQuota(q *Quota) {
 // them, and URL is empty.
 type Upstream struct {
 	Name     string   // under which it stands
-	URL      string   `key:"url" form:"url" either:"url" doc:"Its only endpoint."`
-	URLs     []string `key:"urls" form:"url" most:"16" takes:"endpoints" either:"url" doc:"Its endpoints."`
-	Host     string   `key:"host" form:"authority" doc:"Host that it is asked for; when it is not set, the one that the client asked for."`
-	Protocol string   `key:"protocol" default:"auto" one:"auto http1 http2" doc:"What it is asked by: HTTP/1.1 alone, HTTP/2 alone, of http without asking whether it is spoken, or auto: HTTP/2 where an endpoint of https chooses it, else HTTP/1.1."`
-	Tries    int      `key:"tries" default:"3" min:"1" max:"10" doc:"Tries of one request, the first among them; only one that may be asked twice is sent again."`
-	Health   Health   `key:"health" doc:"How it is seen whether an endpoint is well."`
+	URL      string   `key:"url" form:"url" either:"url" doc:"The only endpoint."`
+	URLs     []string `key:"urls" form:"url" most:"16" takes:"endpoints" either:"url" doc:"The endpoints."`
+	Host     string   `key:"host" form:"authority" doc:"Host header sent to the endpoints. Default: the host of the request."`
+	Protocol string   `key:"protocol" default:"auto" one:"auto http1 http2" doc:"Protocol to the endpoints. http1: HTTP/1.1 only. http2: HTTP/2 only, over http without negotiation. auto: HTTP/2 if an https endpoint selects it, else HTTP/1.1."`
+	Tries    int      `key:"max_attempts" default:"3" min:"1" max:"10" doc:"Maximum attempts for one request, the first included. Only idempotent requests are retried."`
+	Health   Health   `key:"health" doc:"Health checks of the endpoints."`
 }
 
 // Health is a check that is made again and again.
 type Health struct {
-	Path     string        `key:"path" form:"path" doc:"What each endpoint is asked for, to answer with 2xx or 3xx; when it is not set, there are no checks."`
+	Path     string        `key:"path" form:"path" doc:"Path requested from each endpoint; 2xx and 3xx are healthy. Not set: no health checks."`
 	Interval time.Duration `key:"interval" default:"5s" min:"100ms" max:"10m" doc:"Time between two checks."`
-	Timeout  time.Duration `key:"timeout" default:"1s" min:"10ms" max:"1m" doc:"Time for the answer, and no longer than the interval."`
-	Fall     int           `key:"fall" default:"3" min:"1" max:"100" doc:"Checks in a row that fail, after which an endpoint is sick."`
-	Rise     int           `key:"rise" default:"2" min:"1" max:"100" doc:"Checks in a row that succeed, after which it is well again."`
+	Timeout  time.Duration `key:"timeout" default:"1s" min:"10ms" max:"1m" doc:"Time limit for a check, at most the interval."`
+	Fall     int           `key:"fall" default:"3" min:"1" max:"100" doc:"Consecutive failed checks after which an endpoint is unhealthy."`
+	Rise     int           `key:"rise" default:"2" min:"1" max:"100" doc:"Consecutive successful checks after which it is healthy again."`
 }
 
 // complete gives u what nobody said.
@@ -83,34 +83,34 @@ func (u *Upstream) complete() {
 
 // A Route says which requests go to an upstream, and how.
 type Route struct {
-	Name        string        `key:"name" form:"label" doc:"What it is called by a quota."`
-	Host        string        `key:"host" form:"host" doc:"Host that is asked for, without a port; *.example.com is all below it; when it is not set, any."`
-	Path        string        `key:"path" default:"/" form:"prefix" doc:"Path that a request's begins with, in whole segments."`
-	Methods     []string      `key:"methods" form:"method" most:"16" takes:"methods" doc:"Methods; when it is not set, any."`
-	Header      Header        `key:"header" doc:"A header that must be there."`
-	Upstream    string        `key:"upstream" form:"label" either:"what is served" doc:"Upstream that serves it."`
-	Hydrate     []Part        `key:"hydrate" most:"3" takes:"reads" either:"what is served" doc:"Reads of upstreams that are made at once, and become one answer of JSON."`
-	Auth        string        `key:"auth" default:"key" one:"none key" doc:"What a caller shows: nothing, or an API key."`
-	Rewrite     string        `key:"rewrite" form:"path" doc:"What stands in the place of the path that it begins with; when it is not set, the path stays."`
-	Deadline    time.Duration `key:"deadline" default:"5s" min:"10ms" max:"5m" doc:"Time for an answer to begin, or less where the client says so."`
-	MaxInflight int           `key:"max_inflight" default:"0" min:"0" max:"65536" doc:"Requests that wait or are at work at once; 0 is as many as there is room for."`
-	Required    bool          `key:"required" default:"false" doc:"Nothing is served before its upstream was well once, as its health check sees it; of reads, those that are required."`
-	Inflate     bool          `key:"inflate" default:"false" doc:"A body of gzip or zstd is sent on inflated, at most ten times as large and 64 KiB, and 32 MiB; one of another coding is refused."`
+	Name        string        `key:"name" form:"label" doc:"Name of the route in quotas and reports."`
+	Host        string        `key:"host" form:"host" doc:"Host of the request, without port; *.example.com covers all names below it. Default: any host."`
+	Path        string        `key:"path" default:"/" form:"prefix" doc:"Path prefix of the request, in whole segments."`
+	Methods     []string      `key:"methods" form:"method" most:"16" takes:"methods" doc:"Methods of the request. Default: any method."`
+	Header      Header        `key:"header" doc:"Header that the request must have."`
+	Upstream    string        `key:"upstream" form:"label" either:"what is served" doc:"Upstream to which requests are forwarded."`
+	Hydrate     []Part        `key:"hydrate" most:"3" takes:"reads" either:"what is served" doc:"Upstream reads made concurrently and merged into one JSON response."`
+	Auth        string        `key:"auth" default:"key" one:"none key" doc:"Credential that the request needs: key for an API key of this node, none for none."`
+	Rewrite     string        `key:"rewrite" form:"path" doc:"Replacement for the matched path prefix. Default: the path is unchanged."`
+	Deadline    time.Duration `key:"deadline" default:"5s" min:"10ms" max:"5m" doc:"Time limit until a response begins, or the client's X-Deadline-Ms if shorter."`
+	MaxInflight int           `key:"max_inflight" default:"0" min:"0" max:"65536" doc:"Maximum requests of the route waiting or in progress. 0 means no limit of its own."`
+	Required    bool          `key:"required_for_readiness" default:"false" doc:"The node becomes ready only after the upstream has passed a health check; with hydrate, the upstreams of the required reads."`
+	Inflate     bool          `key:"decompress_request" default:"false" doc:"Decompresses gzip and zstd bodies before they are forwarded, up to ten times the size plus 64 KiB, at most 32 MiB. Other codings are rejected."`
 
 	// PathNormalization is set when the configuration is loaded.
-	PathNormalization string `key:"path_normalization" one:"strict off" doc:"What is done with a path that an upstream may normalise to another one: strict refuses it with 400, off sends it on; when it is not set, strict for a route that wants a key and for each other route of its host, else off."`
+	PathNormalization string `key:"path_normalization" one:"strict off" doc:"strict rejects a path with 400 if an upstream may normalise it to another path; off forwards it unchanged. Default: strict for a route with key and for the other routes of its host, else off."`
 
-	CORS CORS `key:"cors" doc:"Which pages of other origins may use it from a browser; without origins that is the upstream's to say."`
+	CORS CORS `key:"cors" doc:"Cross-origin access by browsers. Without origins the upstream decides."`
 }
 
 // CORS says which pages may use a route. When it was loaded and has origins, Methods is set.
 type CORS struct {
-	Origins     []string      `key:"origins" form:"origin" most:"64" takes:"origins" doc:"Origins whose pages may: * is any that has a name, null those that have none."`
-	Methods     []string      `key:"methods" form:"allowed method" most:"16" takes:"methods" doc:"Methods that a preflight allows, or *; when it is not set, those of the route, or GET, HEAD and POST."`
-	Headers     []string      `key:"headers" form:"header" most:"64" takes:"names of headers" doc:"Headers that a preflight allows, or *, which is any but Authorization."`
-	Expose      []string      `key:"expose" form:"header" most:"64" takes:"names of headers" doc:"Headers of an answer that a page may read, or *."`
-	Credentials bool          `key:"credentials" default:"false" doc:"Cookies and other credentials of the client may come along; all else is named then, without *."`
-	MaxAge      time.Duration `key:"max_age" default:"10m" min:"0s" max:"24h" doc:"Time that a browser may remember the answer to a preflight, in whole seconds."`
+	Origins     []string      `key:"origins" form:"origin" most:"64" takes:"origins" doc:"Permitted origins: * for any origin that has a name, null for origins without one."`
+	Methods     []string      `key:"methods" form:"allowed method" most:"16" takes:"methods" doc:"Methods that a preflight permits, or *. Default: the methods of the route, or GET, HEAD and POST."`
+	Headers     []string      `key:"headers" form:"header" most:"64" takes:"names of headers" doc:"Headers that a preflight permits, or * for all except Authorization."`
+	Expose      []string      `key:"expose" form:"header" most:"64" takes:"names of headers" doc:"Response headers that a page may read, or *."`
+	Credentials bool          `key:"credentials" default:"false" doc:"Permits cookies and other credentials. All other lists must then be explicit, without *."`
+	MaxAge      time.Duration `key:"max_age" default:"10m" min:"0s" max:"24h" doc:"Time that a browser may cache a preflight response, in whole seconds."`
 }
 
 // Values of Route.PathNormalization.
@@ -172,17 +172,17 @@ func (r *Route) complete() {
 
 // Header is a header that must be there.
 type Header struct {
-	Name  string `key:"name" form:"header" doc:"Its name; when it is not set, none must be there."`
-	Value string `key:"value" form:"value" doc:"What it says; when it is not set, anything."`
+	Name  string `key:"name" form:"header" doc:"Name of the header. Not set: no header is needed."`
+	Value string `key:"value" form:"value" doc:"Value of the header. Not set: any value."`
 }
 
 // A Part is a read of an upstream that becomes one member of an answer.
 type Part struct {
-	Name     string `key:"name" form:"member" need:"yes" doc:"Name of the member."`
-	Upstream string `key:"upstream" form:"label" need:"yes" doc:"Upstream that is read."`
-	Path     string `key:"path" form:"path" need:"yes" doc:"What it is asked for; the request's query follows."`
-	Missing  string `key:"missing" default:"null" form:"json" doc:"What stands in its place when it is missing."`
-	Required bool   `key:"required" default:"false" doc:"There is no answer without it."`
+	Name     string `key:"name" form:"member" need:"yes" doc:"Name of the member in the response."`
+	Upstream string `key:"upstream" form:"label" need:"yes" doc:"Upstream to read."`
+	Path     string `key:"path" form:"path" need:"yes" doc:"Path to request; the query of the request is appended."`
+	Missing  string `key:"fallback" default:"null" form:"json" doc:"Value used if the read fails."`
+	Required bool   `key:"required" default:"false" doc:"Without this part there is no response."`
 }
 
 // Upstream is the place of the upstream of that name in Upstreams, which are in the order

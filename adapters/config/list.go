@@ -71,24 +71,24 @@ func (k key) unset() bool {
 func (l *layers) list(k key, layer string, raw any) {
 	names, values, ok := k.unpack(raw)
 	if !ok {
-		l.refuse("%s (%s) is %s: it wants %s", k.path, layer, shown(raw), k.wants())
+		l.refuse("%s (%s) is %s: must be %s", k.path, layer, shown(raw), k.wants())
 		return
 	}
 	if len(values) > k.most() {
-		l.refuse("%s (%s) has %d: it wants %s", k.path, layer, len(values), k.wants())
+		l.refuse("%s (%s) has %d: must be %s", k.path, layer, len(values), k.wants())
 		return
 	}
 	k.value.SetZero()
 	if len(values) == 0 {
 		if k.change() == "" { // in an entry: nobody could say whether none or any is meant
-			l.refuse("%s (%s) is empty: it wants %s", k.path, layer, k.wants())
+			l.refuse("%s (%s) is empty: must be %s", k.path, layer, k.wants())
 		}
 		return
 	}
 	k.value.Set(reflect.MakeSlice(k.value.Type(), len(values), len(values)))
 	for i, name := range names {
 		if !forms["label"].has(name) {
-			l.refuse("%s (%s) has %q: it wants %s", k.path, layer, name, forms["label"].wants)
+			l.refuse("%s (%s) has %q: must be %s", k.path, layer, name, forms["label"].wants)
 		}
 		k.value.Index(i).FieldByName("Name").SetString(name)
 	}
@@ -125,13 +125,13 @@ func (k key) unpack(raw any) (names []string, values []any, ok bool) {
 func (l *layers) entry(k key, layer string, raw any) {
 	values, ok := raw.(map[string]any)
 	if !ok {
-		l.refuse("%s (%s) is %s: it wants a section, %s", k.path, layer, shown(raw), has(k.value.Type()))
+		l.refuse("%s (%s) is %s: must be a section, %s", k.path, layer, shown(raw), has(k.value.Type()))
 		return
 	}
 	names := namesOf(k.value.Type())
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if !slices.Contains(names, name) {
-			l.refuse("%s.%s (%s) is no key: the nearest is %s, %s", k.path, name, layer, nearest(name, names), has(k.value.Type()))
+			l.refuse("%s.%s (%s) is not a configuration key: the nearest is %s, %s", k.path, name, layer, nearest(name, names), has(k.value.Type()))
 		}
 	}
 	either := map[string][]string{}
@@ -150,14 +150,14 @@ func (l *layers) entry(k key, layer string, raw any) {
 		case there:
 			l.part(in, layer, raw)
 		case field.Tag.Get("need") != "":
-			l.refuse("%s (%s) has no %s: it wants %s", k.path, layer, name, in.wants())
+			l.refuse("%s (%s) has no %s: set %s", k.path, layer, name, in.wants())
 		default:
 			in.reset()
 		}
 	}
 	for _, group := range groups(k.value.Type()) {
 		if n := len(either[group[0]]); n != 1 {
-			l.refuse("%s (%s) has %d of %s: it wants one of them", k.path, layer, n, strings.Join(group[1:], ", "))
+			l.refuse("%s (%s) has %d of %s: set exactly one", k.path, layer, n, strings.Join(group[1:], ", "))
 		}
 	}
 }
@@ -178,7 +178,7 @@ func (l *layers) part(k key, layer string, raw any) {
 	}
 	text, ok := k.scalar(raw)
 	if !ok || parse(k.value, text) != nil || !k.within() {
-		l.refuse("%s (%s) is %s: it wants %s", k.path, layer, shown(raw), k.wants())
+		l.refuse("%s (%s) is %s: must be %s", k.path, layer, shown(raw), k.wants())
 	}
 }
 
@@ -193,7 +193,7 @@ func namesOf(section reflect.Type) (names []string) {
 	return names
 }
 
-func has(section reflect.Type) string { return "it has " + strings.Join(namesOf(section), ", ") }
+func has(section reflect.Type) string { return "valid keys: " + strings.Join(namesOf(section), ", ") }
 
 // groups are the keys of which a section has exactly one: each the name of the group, and
 // its keys.

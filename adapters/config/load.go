@@ -110,7 +110,7 @@ func (l *layers) follow() {
 func (l *layers) set(path, layer string, value any) {
 	k, ok := l.find(path)
 	if !ok {
-		l.refuse("%s (%s) is no key: %s", path, layer, l.near(path))
+		l.refuse("%s (%s) is not a configuration key: %s", path, layer, l.near(path))
 		return
 	}
 	text, ok := value.(string)
@@ -132,7 +132,7 @@ func (l *layers) set(path, layer string, value any) {
 		text, ok = k.scalar(value)
 	}
 	if !ok || !utf8.ValidString(text) || parse(k.value, text) != nil { // no file could say it again
-		l.refuse("%s (%s) is %s: it wants %s", path, layer, shown(value), k.wants())
+		l.refuse("%s (%s) is %s: must be %s", path, layer, shown(value), k.wants())
 		return
 	}
 	l.from[path] = layer
@@ -160,9 +160,9 @@ func (l *layers) near(path string) string {
 	for {
 		at := strings.LastIndexByte(path, '.')
 		path = path[:max(at, 0)]
-		section, in := "", "the tree"
+		section, in := "", "valid sections: "
 		if path != "" {
-			section, in = path+".", path
+			section, in = path+".", "valid keys in "+path+": "
 		}
 		var names []string
 		for _, k := range l.keys {
@@ -173,7 +173,7 @@ func (l *layers) near(path string) string {
 		}
 		if len(names) > 0 {
 			slices.Sort(names)
-			return in + " has " + strings.Join(slices.Compact(names), ", ")
+			return in + strings.Join(slices.Compact(names), ", ")
 		}
 	}
 }
@@ -204,7 +204,7 @@ func (l *layers) section(prefix, layer string, values map[string]any) {
 			l.section(inside, layer, v)
 		case nil:
 		default:
-			l.refuse("%s (%s) is %s: it wants a section, %s", path, layer, shown(v), l.near(inside))
+			l.refuse("%s (%s) is %s: must be a section, %s", path, layer, shown(v), l.near(inside))
 		}
 	}
 }
@@ -229,7 +229,7 @@ func (l *layers) environ(environ, elsewhere []string) {
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		text, _ := variables[name].(string)
 		if !slices.Contains(elsewhere, name) && !isServiceLink(name, text) {
-			l.refuse("%s (environment) is no key: %s", name, l.nearVariable(name))
+			l.refuse("%s (environment) is not a configuration key: %s", name, l.nearVariable(name))
 		}
 	}
 }
@@ -255,7 +255,7 @@ func (l *layers) nearVariable(name string) string {
 	for _, k := range l.keys {
 		switch variable := k.variable(); {
 		case single(variable) == single(strings.ToUpper(name)):
-			return variable + " is one, with two underscores between section and key"
+			return "did you mean " + variable + "? Two underscores separate section and key"
 		case best == "" || distance(name, variable) < distance(name, best):
 			best = variable
 		}
@@ -299,7 +299,7 @@ func unread(err error) error {
 	case found != nil:
 		return fmt.Errorf("has the key %s twice, in lines %s and %s: once is allowed", found[2], found[3], found[1])
 	case strings.Contains(err.Error(), "cannot unmarshal"):
-		return errors.New("has no keys: it wants one YAML mapping of sections")
+		return errors.New("has no keys: must be one YAML mapping of sections")
 	default:
 		why := strings.Join(strings.Fields(strings.TrimPrefix(err.Error(), "yaml: ")), " ")
 		return fmt.Errorf("is not YAML: %s", why)

@@ -25,7 +25,7 @@ type Decision struct {
 	Peer     string    `json:"peer"`
 	Status   int       `json:"status"`
 	Code     string    `json:"code,omitzero"`
-	Why      string    `json:"why"`            // the bound that refused; "admitted"; "gone": its client left before its turn
+	Why      string    `json:"reason"`         // the bound that refused; "admitted"; "gone": its client left before its turn
 	Rule     string    `json:"quota,omitzero"` // that refused, or has the least left
 	Left     uint32    `json:"quota_left"`
 	ResetMS  int64     `json:"quota_reset_ms"`

@@ -14,7 +14,7 @@ type listed struct {
 }
 
 func (k *call) listed(l listing, check func(string) error) (q listed, err error) {
-	err = k.query(prefixParam(&q.prefix, check), limitParam(&q.limit), seqParam(&q.atLeast, "at_least"),
+	err = k.query(prefixParam(&q.prefix, check), limitParam(&q.limit), seqParam(&q.atLeast, "min_seq"),
 		k.cursorParam(&q.after, l, func(b []byte) bool { return check(string(b)) == nil }))
 	return q, err
 }

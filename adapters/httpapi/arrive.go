@@ -129,7 +129,7 @@ func (k *call) arrive() error {
 
 // Gone is the code of a request whose client left before its turn: it was not let in, and
 // nobody is answered. Of its verdict nothing is known.
-const Gone = "gone"
+const Gone = "client_disconnected"
 
 // asleep reports that nobody is to be asked at the gate: the node does not serve yet, or not
 // any more. While it drains it is asked, and counts whom it turns away.
@@ -197,15 +197,15 @@ func (k *call) fate() event.Completion {
 
 // refused says to a caller why it is to come back.
 var refused = [event.NumRejectReasons]string{
-	event.RejectQuotaExceeded: "A quota is used up; RateLimit says which.",
-	event.RejectPacingTimeout: "The node is at the pace that it is set to.",
-	event.RejectQueueFull:     "Too many requests wait.",
-	event.RejectClassLimit:    "Too many requests of this kind of caller wait.",
-	event.RejectFlowLimit:     "Too many requests of this caller wait.",
-	event.RejectClassDisabled: "This kind of caller is not served here.",
-	event.RejectRouteLimit:    "Too many requests of this route are at work.",
-	event.RejectQueueTimeout:  "No place came free in time.",
-	event.RejectNoSlots:       "Too many requests are in.",
+	event.RejectQuotaExceeded: "A quota is used up; the header RateLimit names it.",
+	event.RejectPacingTimeout: "The quota of the instance is used up.",
+	event.RejectQueueFull:     "The queue is full.",
+	event.RejectClassLimit:    "The class of the caller has its share of the queue.",
+	event.RejectFlowLimit:     "The caller has its share of the queue.",
+	event.RejectClassDisabled: "The class of the caller is disabled.",
+	event.RejectRouteLimit:    "The route has reached its limit of requests in progress.",
+	event.RejectQueueTimeout:  "No permit became free in time.",
+	event.RejectNoSlots:       "The class of the caller has too many requests.",
 }
 
 // limits tells a caller how it stands with its quotas.
@@ -229,7 +229,7 @@ func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.
 // who were refused together do not come back together.
 func again(v *event.Decision) int64 {
 	wait := max(1, seconds(v.RetryAfter))
-	if v.Problem != event.Busy {
+	if v.Problem != event.Busy && v.Problem != event.RateLimited {
 		return wait
 	}
 	return wait + rand.Int64N(1+wait/4+1)

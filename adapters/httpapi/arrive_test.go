@@ -137,11 +137,11 @@ func TestRefusedAtTheGate(t *testing.T) {
 		policy   string
 		contains string
 	}{
-		{event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded, Rule: 1, RetryAfter: 12 * time.Second, Reset: 90 * time.Second}, 429, "busy", 12, `"all";r=0;t=90`, `"all";q=9;w=1`, "quota"},
-		{event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded, Rule: 2, Left: 5}, 429, "busy", 1, `"each";r=5;t=0`, `"each";q=1048576;w=60;qu="content-bytes"`, "quota"},
-		{event.Decision{Problem: event.Busy, Reason: event.RejectQueueFull}, 429, "busy", 1, "", "", "wait"},
-		{event.Decision{Problem: event.Busy, Reason: event.RejectNoSlots}, 429, "busy", 1, "", "", "are in"},
-		{event.Decision{Problem: event.Unavailable, Reason: event.RejectNotServing}, 503, "unavailable", 1, "", "", "nothing was decided"},
+		{event.Decision{Problem: event.RateLimited, Reason: event.RejectQuotaExceeded, Rule: 1, RetryAfter: 12 * time.Second, Reset: 90 * time.Second}, 429, "rate_limited", 12, `"all";r=0;t=90`, `"all";q=9;w=1`, "quota"},
+		{event.Decision{Problem: event.RateLimited, Reason: event.RejectQuotaExceeded, Rule: 2, Left: 5}, 429, "rate_limited", 1, `"each";r=5;t=0`, `"each";q=1048576;w=60;qu="content-bytes"`, "quota"},
+		{event.Decision{Problem: event.Busy, Reason: event.RejectQueueFull}, 429, "busy", 1, "", "", "queue"},
+		{event.Decision{Problem: event.Busy, Reason: event.RejectNoSlots}, 429, "busy", 1, "", "", "too many"},
+		{event.Decision{Problem: event.Unavailable, Reason: event.RejectNotServing}, 503, "unavailable", 1, "", "", "was not processed"},
 	} {
 		kept.all, h.verdict = nil, &c.v
 		a := s.send(s.post("issue", "k", issue))
@@ -185,12 +185,12 @@ func TestWhoLeavesBeforeHisTurn(t *testing.T) {
 			}()
 			api.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, path, http.NoBody))
 		}()
-		if w.Body.Len() != 0 || len(kept.all) != 1 || kept.all[0].Status != 0 || kept.all[0].Code != "gone" {
+		if w.Body.Len() != 0 || len(kept.all) != 1 || kept.all[0].Status != 0 || kept.all[0].Code != "client_disconnected" {
 			t.Errorf("%s: %q, kept %+v", path, w.Body, kept.all)
 		}
 		kept.all = nil
 	}
-	if told.get("timed out deadline") != 0 || told.get("refused deadline") != 0 {
+	if told.get("timed out timeout") != 0 || told.get("refused deadline") != 0 {
 		t.Errorf("%v", told.of)
 	}
 }

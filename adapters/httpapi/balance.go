@@ -23,7 +23,7 @@ func balance(k *call) error {
 		return err
 	}
 	var q question
-	if err := k.query(accountParam(&q.account, "account"), assetParam(&q.asset), seqParam(&q.atLeast, "at_least")); err != nil {
+	if err := k.query(accountParam(&q.account, "account"), assetParam(&q.asset), seqParam(&q.atLeast, "min_seq")); err != nil {
 		return err
 	}
 	if err := k.covers(q.account, q.asset); err != nil {
@@ -74,9 +74,9 @@ func tally(to []byte, q question, b *event.Balance, stale int64) []byte {
 }
 
 var (
-	errPoint = because(event.BadRequest, "The query wants one of seq and time.")
-	errTime  = errors.New("time: wants RFC 3339, from 1970 on")
-	errOver  = because(event.BadRequest, "time: wants one that is over")
+	errPoint = because(event.BadRequest, "Set exactly one of seq and time.")
+	errTime  = errors.New("time: must be RFC 3339, from 1970 on")
+	errOver  = because(event.BadRequest, "time: must be in the past")
 )
 
 // A past is when a balance is asked for: a time, where there is one, or a seq.

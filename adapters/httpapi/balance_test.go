@@ -26,26 +26,26 @@ func TestBalances(t *testing.T) {
 			t.Errorf("%s: %d %s", c.account, a.status, a.body)
 		}
 	}
-	if a := s.send(s.get("/v1/balance?asset=USD%2F2&account=%61&at_least=2")); parse[wire.Balance](t, a).AmountMinor != "993" {
+	if a := s.send(s.get("/v1/balance?asset=USD%2F2&account=%61&min_seq=2")); parse[wire.Balance](t, a).AmountMinor != "993" {
 		t.Errorf("escaped, in another order: %+v", a)
 	}
 }
 
-// A query is strict, or a misspelt at_least would read too early without a word.
+// A query is strict, or a misspelt min_seq would read too early without a word.
 func TestQueriesAreStrict(t *testing.T) {
 	s := serve(t, build(t))
 	for _, q := range []string{
 		"", "account=a", "asset=A", "account=&asset=A", "account=a&asset=", "account=a&account=a&asset=A", "account=a&asset=A&asset=B",
 		"account=a&asset=A&atleast=1", "account=a&asset=A&x", "account=a&asset=A&=", "Account=a&asset=A", "account=a;asset=A", "account=%zz&asset=A",
 		"account=a.b&asset=A", "account=a+b&asset=A", "account=a%00&asset=A", "account=" + strings.Repeat("a", 257) + "&asset=A", "account=a&asset=US:D",
-		"account=a&asset=A&at_least=", "account=a&asset=A&at_least=-1", "account=a&asset=A&at_least=01", "account=a&asset=A&at_least=+1",
-		"account=a&asset=A&at_least=1.0", "account=a&asset=A&at_least=9007199254740992", "account=a&asset=A&at_least=1&at_least=1", "account=a&asset=A&at_least=0x1",
+		"account=a&asset=A&min_seq=", "account=a&asset=A&min_seq=-1", "account=a&asset=A&min_seq=01", "account=a&asset=A&min_seq=+1",
+		"account=a&asset=A&min_seq=1.0", "account=a&asset=A&min_seq=9007199254740992", "account=a&asset=A&min_seq=1&min_seq=1", "account=a&asset=A&min_seq=0x1",
 	} {
 		if a := s.send(s.get("/v1/balance?" + q)); a.status != 400 {
 			t.Errorf("%q: %d", q, a.status)
 		}
 	}
-	for _, q := range []string{"account=a&asset=A&at_least=0", "account=issuance:&asset=A"} {
+	for _, q := range []string{"account=a&asset=A&min_seq=0", "account=issuance:&asset=A"} {
 		if a := s.send(s.get("/v1/balance?" + q)); a.status != 200 {
 			t.Errorf("%q: %d", q, a.status)
 		}
@@ -67,8 +67,8 @@ func TestReadsWantTheScope(t *testing.T) {
 
 func TestAtLeastWaitsForTheDeadline(t *testing.T) {
 	s := serve(t, build(t))
-	a := s.send(s.get("/v1/balance?account=a&asset=A&at_least=1"))
-	if p := parse[wire.Problem](t, a); a.status != 504 || p.Code != wire.ProblemCodeDeadline || s.count.get("timed out deadline") != 1 {
+	a := s.send(s.get("/v1/balance?account=a&asset=A&min_seq=1"))
+	if p := parse[wire.Problem](t, a); a.status != 504 || p.Code != wire.ProblemCodeTimeout || s.count.get("timed out timeout") != 1 {
 		t.Fatalf("%+v, counted %v", a, s.count.of)
 	}
 }

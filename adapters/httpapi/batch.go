@@ -45,10 +45,10 @@ func (k *call) parseBatch(key string) (*event.Request, error) {
 		return nil, err
 	}
 	if b.Atomic == nil {
-		return nil, because(event.BadRequest, "atomic: wants true or false")
+		return nil, because(event.BadRequest, "atomic: must be true or false")
 	}
 	if len(b.Items) == 0 {
-		return nil, because(event.BadRequest, "items: wants 1..1000 operations")
+		return nil, because(event.BadRequest, "items: must be 1..1000 operations")
 	}
 	in, err := k.bundle(key, b.Items)
 	if err != nil {

@@ -152,7 +152,7 @@ func TestBeyond(t *testing.T) {
 			if in.Facet != types.FacetProxy || in.Route != uint16(httpapi.Endpoints())+3 || in.TimeLeft != 7*time.Second || in.PermitFor < time.Hour {
 				t.Errorf("%s: %+v", path, in)
 			}
-			if len(kept.all) != 1 || kept.all[0].Route != "beyond" || kept.all[0].Status != c.status || kept.all[0].Path != path || kept.all[0].Method != "GET" {
+			if len(kept.all) != 1 || kept.all[0].Route != "proxy" || kept.all[0].Status != c.status || kept.all[0].Path != path || kept.all[0].Method != "GET" {
 				t.Errorf("%s: kept %+v", path, kept.all)
 			} else if course := kept.all[0].Course; (course == went("well")) != (c.status == 200) || (course == went("gone")) != (c.status == 503) {
 				t.Errorf("%s: its course is %v", path, course)
@@ -174,7 +174,7 @@ func TestBeyond(t *testing.T) {
 			t.Errorf("%s: %+v, kept %+v", path, a, kept.all)
 		}
 	}
-	if s.count.get("barred anon state") != 3 {
+	if s.count.get("barred anon not_serving") != 3 {
 		t.Error("who is refused by the end is not counted")
 	}
 }
@@ -184,18 +184,18 @@ func TestBeyond(t *testing.T) {
 func TestRefusalsAreOfTheirPlane(t *testing.T) {
 	h := build(t)
 	s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond = far{} })
-	busy := &event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded}
+	busy := &event.Decision{Problem: event.RateLimited, Reason: event.RejectQuotaExceeded}
 	for _, c := range []struct {
 		path    string
 		verdict *event.Decision
 		status  int
 		counts  string
 	}{
-		{"/gone", nil, 503, "beyond refused unavailable"},
-		{"/a", busy, 429, "beyond refused busy"},
-		{"/late", nil, 504, "beyond refused deadline"},
-		{"/v1/nowhere", busy, 429, "money refused busy"},
-		{"/v1/nowhere", nil, 404, "money refused not_found"},
+		{"/gone", nil, 503, "proxy refused unavailable"},
+		{"/a", busy, 429, "proxy refused rate_limited"},
+		{"/late", nil, 504, "proxy refused timeout"},
+		{"/v1/nowhere", busy, 429, "wallet refused rate_limited"},
+		{"/v1/nowhere", nil, 404, "wallet refused not_found"},
 	} {
 		h.verdict = c.verdict
 		before := s.count.get(c.counts)
@@ -203,7 +203,7 @@ func TestRefusalsAreOfTheirPlane(t *testing.T) {
 			t.Errorf("%s: %d %s, counted %v", c.path, a.status, a.body, s.count.of)
 		}
 	}
-	if s.count.get("beyond refused busy") != 1 || s.count.get("money refused busy") != 1 || s.count.get("timed out deadline") != 0 {
+	if s.count.get("proxy refused rate_limited") != 1 || s.count.get("wallet refused rate_limited") != 1 || s.count.get("timed out timeout") != 0 {
 		t.Errorf("%v", s.count.of)
 	}
 }
@@ -224,7 +224,7 @@ func TestAPreflightIsAStrangers(t *testing.T) {
 			t.Errorf("%+v", in)
 		}
 	}
-	h.verdict = &event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded}
+	h.verdict = &event.Decision{Problem: event.RateLimited, Reason: event.RejectQuotaExceeded}
 	if a := s.send(s.get("/preflight")); a.status != http.StatusTooManyRequests {
 		t.Errorf("%+v", a)
 	}
@@ -239,7 +239,7 @@ func TestRefusalsHaveAHead(t *testing.T) {
 	if a := s.send(r); a.status != http.StatusUnauthorized || a.header.Get("Vary") != "Origin" {
 		t.Errorf("%d %v", a.status, a.header)
 	}
-	h.verdict = &event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded}
+	h.verdict = &event.Decision{Problem: event.RateLimited, Reason: event.RejectQuotaExceeded}
 	if a := s.send(s.get("/heard")); a.status != http.StatusTooManyRequests || a.header.Get("Vary") != "Origin" {
 		t.Errorf("%d %v", a.status, a.header)
 	}

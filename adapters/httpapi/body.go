@@ -59,7 +59,7 @@ func read(r *http.Request, body io.Reader, to *[]byte) error {
 	of, err := inflate.Of(r.Header["Content-Encoding"])
 	switch {
 	case err != nil:
-		return because(event.UnsupportedMedia, "The body is not plain and not compressed by gzip or zstd.")
+		return because(event.UnsupportedMedia, "The body must be uncompressed, gzip or zstd.")
 	case r.ContentLength > types.MaxBody:
 		return problem(event.PayloadTooLarge)
 	case of == inflate.Plain:
@@ -76,8 +76,8 @@ func read(r *http.Request, body io.Reader, to *[]byte) error {
 }
 
 var (
-	errPacked = because(event.BadRequest, "The body is not what its Content-Encoding writes.")
-	errBody   = because(event.BadRequest, "The body did not arrive whole in time.")
+	errPacked = because(event.BadRequest, "The body does not match its Content-Encoding.")
+	errBody   = because(event.BadRequest, "The body did not arrive completely in time.")
 )
 
 // fill reads all of from, which is at most so many bytes, growing by what has

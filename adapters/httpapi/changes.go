@@ -24,7 +24,7 @@ func changes(k *call) error {
 	err := k.query(seqParam(&after, "after_seq"), limitParam(&limit), param{"wait", false, func(s string) error {
 		n, err := number(s, maxWait)
 		if wait = time.Duration(n) * time.Millisecond; err != nil {
-			return errors.New("wait: wants 0..60000 milliseconds")
+			return errors.New("wait: must be 0..60000 milliseconds")
 		}
 		return nil
 	}})
@@ -45,7 +45,7 @@ func changes(k *call) error {
 		return err
 	}
 	if after > k.Books.Seq(k.key.Tenant) { // of another life: a backup was brought back
-		return because(event.BadRequest, "The position is beyond the last movement: this journal has not come so far.")
+		return because(event.BadRequest, "The position is after the last movement of this journal.")
 	}
 	if stream {
 		return k.follow(after)

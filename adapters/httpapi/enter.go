@@ -49,7 +49,7 @@ func (k *call) bounded() bool { return !k.key.Accounts.CoversAll() || !k.key.Ass
 // all refuses a key that is bounded.
 func (k *call) all() error {
 	if k.bounded() {
-		return because(event.Forbidden, "This wants an API key that covers all accounts and assets.")
+		return because(event.Forbidden, "This operation needs an API key without limits on accounts and assets.")
 	}
 	return nil
 }

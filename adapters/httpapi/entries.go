@@ -71,7 +71,7 @@ func (k *call) statement() (q statement, err error) {
 	q.kind = prefer(k.r.Header["Accept"], jsonType, linesType, csvType)
 	said := false
 	limit := limitParam(&q.limit)
-	err = k.query(seqParam(&q.after, "after_seq"), seqParam(&q.atLeast, "at_least"),
+	err = k.query(seqParam(&q.after, "after_seq"), seqParam(&q.atLeast, "min_seq"),
 		param{"limit", false, func(s string) error { said = true; return limit.read(s) }},
 		param{"format", false, func(s string) error {
 			switch s {
@@ -82,7 +82,7 @@ func (k *call) statement() (q statement, err error) {
 			case "csv":
 				q.kind = csvType
 			default:
-				return errors.New("format: wants json, ndjson or csv")
+				return errors.New("format: must be json, ndjson or csv")
 			}
 			return nil
 		}})
@@ -158,7 +158,7 @@ func (o *object) entry(account string, e *event.Entry) {
 	o.amount("amount_minor", e.Amount, false)
 	o.amount("balance_minor", e.Balance, below(account))
 	o.amount("held_minor", e.Held, false)
-	o.said("other", e.Counterparty)
+	o.said("counterparty", e.Counterparty)
 	o.hold("hold_id", e.Hold)
 	if e.Nonce > 0 {
 		o.number("nonce", uint64(e.Nonce))

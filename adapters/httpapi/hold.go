@@ -8,7 +8,7 @@ import (
 	"macronode/core/wallet/receipt"
 )
 
-var errHoldID = because(event.BadRequest, "hold_id: wants hold_ and 32 hexadecimal digits")
+var errHoldID = because(event.BadRequest, "hold_id: must be hold_ and 32 hexadecimal digits")
 
 // holdID is the one that the path names.
 func (k *call) holdID() (types.TxID, error) {
@@ -49,7 +49,7 @@ func holds(k *call) error {
 	var limit int
 	var atLeast types.Seq
 	state, any := event.HoldActive, true
-	err := k.query(accountParam(&account, "account"), limitParam(&limit), seqParam(&atLeast, "at_least"),
+	err := k.query(accountParam(&account, "account"), limitParam(&limit), seqParam(&atLeast, "min_seq"),
 		param{"state", false, func(s string) (err error) { any = false; state, err = parseState(s); return err }},
 		k.cursorParam(&after, ofHolds, func(b []byte) bool { return len(b) == len(types.TxID{}) }))
 	if err == nil {
@@ -91,7 +91,7 @@ func parseState(s string) (event.HoldOutcome, error) {
 			return state, nil
 		}
 	}
-	return 0, errors.New("state: wants active, captured, released or expired")
+	return 0, errors.New("state: must be active, captured, released or expired")
 }
 
 // showHold shows one hold.
@@ -104,7 +104,7 @@ func showHold(k *call) error {
 		return err
 	}
 	var atLeast types.Seq
-	if err := k.query(seqParam(&atLeast, "at_least")); err != nil {
+	if err := k.query(seqParam(&atLeast, "min_seq")); err != nil {
 		return err
 	}
 	if _, err := k.present(atLeast); err != nil {

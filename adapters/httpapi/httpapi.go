@@ -92,7 +92,7 @@ func New(c Config) *API {
 	}
 	a.away = make(map[string]*door)
 	for _, method := range [...]string{http.MethodGet, http.MethodPost, "other"} {
-		a.away[method] = &door{name: "beyond", facet: types.FacetProxy, mean: 16 << 10}
+		a.away[method] = &door{name: "proxy", facet: types.FacetProxy, mean: 16 << 10}
 		a.meter(a.away[method], method)
 	}
 	a.stream = &door{name: "stream"}
@@ -136,13 +136,13 @@ func routes() []route {
 		{"balance_at", get, "/v1/accounts/:account/balance-at", balanceAt, true},
 		{"entries", get, "/v1/accounts/:account/entries", entries, true},
 		{"holds", get, "/v1/holds", holds, true},
-		{"show_hold", get, "/v1/holds/:hold_id", showHold, true},
+		{"get_hold", get, "/v1/holds/:hold_id", showHold, true},
 		{"tx", get, "/v1/tx/:txid", tx, false},
-		{"find_tx", get, "/v1/tx", findTx, true},
+		{"lookup_tx", get, "/v1/tx", lookupTx, true},
 		{"accounts", get, "/v1/accounts", accounts, true},
 		{"assets", get, "/v1/assets", assets, true},
 		{"changes", get, "/v1/changes", changes, true},
-		{"make_key", post, "/v1/keys", makeKey, false},
+		{"create_key", post, "/v1/keys", makeKey, false},
 		{"keys", get, "/v1/keys", keys, false},
 		{"revoke_key", http.MethodDelete, "/v1/keys/:key_id", revokeKey, false},
 		{"openapi", get, "/openapi.json", openapi, false},
@@ -234,7 +234,7 @@ func (a *API) otherDoor(method string) *door {
 func (a *API) panicked(k *call, bug any) (cut bool) {
 	a.Meter.Panicked()
 	k.identify()
-	a.Log.Error("a request met a bug", "decision", string(k.id[:]), "endpoint", k.door.name, "bug", bug, "stack", string(debug.Stack()))
+	a.Log.Error("request panicked", "decision", string(k.id[:]), "endpoint", k.door.name, "bug", bug, "stack", string(debug.Stack()))
 	if k.status > 0 {
 		return true
 	}
@@ -281,14 +281,14 @@ func (k *call) fail(err error) {
 	}
 	r := reason(err)
 	switch r.problem {
-	case event.Busy:
+	case event.Busy, event.RateLimited:
 		k.door.busy()
 	case event.OutcomeUnknown, event.Timeout:
 		if k.door.facet != types.FacetProxy { // another service's is no wait of ours
 			k.Meter.TimedOut(r.problem)
 		}
 	case event.Internal:
-		k.Log.Error("a request failed", "decision", string(k.id[:]), "endpoint", k.door.name, "err", err)
+		k.Log.Error("request failed", "decision", string(k.id[:]), "endpoint", k.door.name, "err", err)
 	default: // told, and that is all
 	}
 	if k.door.facet != types.FacetProxy && (r.problem == event.Unavailable || r.problem == event.OutcomeUnknown) {

@@ -12,7 +12,7 @@ import (
 // item reads an item of a batch: the members of its operation, and no others.
 func (s *saying) item(i *wire.BatchItem) (err error) {
 	if s.op = itemOp(i.Op); s.op == 0 {
-		return because(event.BadRequest, "op: is no operation of a batch")
+		return because(event.BadRequest, "op: is not an operation of a batch")
 	}
 	for _, m := range [...]struct {
 		name string
@@ -23,7 +23,7 @@ func (s *saying) item(i *wire.BatchItem) (err error) {
 		{"expires_at", i.ExpiresAt != nil}, {"ref", i.Ref != nil}, {"memo", i.Memo != ""},
 	} {
 		if m.said && !strings.Contains(has(s.op), " "+m.name+" ") {
-			return because(event.BadRequest, m.name+": is nothing that this operation takes")
+			return because(event.BadRequest, m.name+": is not accepted by this operation")
 		}
 	}
 	s.memo = i.Memo
@@ -38,7 +38,7 @@ func (s *saying) item(i *wire.BatchItem) (err error) {
 			return because(event.BadRequest, "hold_id: is missing")
 		}
 		if s.hold, err = receipt.ParseHoldID(*i.HoldId); err != nil {
-			return because(event.BadRequest, "hold_id: wants hold_ and 32 hexadecimal digits")
+			return because(event.BadRequest, "hold_id: must be hold_ and 32 hexadecimal digits")
 		}
 	}
 	for _, m := range [...]struct {

@@ -17,12 +17,12 @@ import (
 )
 
 var (
-	errScopes   = because(event.BadRequest, "scopes: wants some of read, issue, transfer, burn, hold, capture and admin, each once")
+	errScopes   = because(event.BadRequest, "scopes: must be some of read, issue, transfer, burn, hold, capture and admin, each once")
 	errPatterns = "wants 1..128 names, each perhaps ending in *, of at most 255 bytes with a byte between two"
-	errEnds     = because(event.BadRequest, "expires_at: wants a time that is not over")
-	errTenant   = errors.New("tenant: wants default, or the number of another one")
-	errKeyID    = because(event.BadRequest, "key_id: wants 16 hexadecimal digits")
-	errAdmin    = because(event.Forbidden, "Another tenant's API keys are the tenant default's to administer.")
+	errEnds     = because(event.BadRequest, "expires_at: must be in the future")
+	errTenant   = errors.New("tenant: must be default, or the number of another one")
+	errKeyID    = because(event.BadRequest, "key_id: must be 16 hexadecimal digits")
+	errAdmin    = because(event.Forbidden, "Only keys of the default tenant may manage API keys of another tenant.")
 )
 
 // administer lets in who may make keys and end them. A key that covers less than all
@@ -41,7 +41,7 @@ func makeKey(k *call) error {
 	}
 	switch {
 	case len(k.r.Header["Idempotency-Key"]) > 0:
-		return because(event.BadRequest, "This operation takes no Idempotency-Key: asked twice, it makes two API keys.")
+		return because(event.BadRequest, "This operation accepts no Idempotency-Key: a repeated request creates a second API key.")
 	case k.r.URL.RawQuery != "":
 		return errNoQuery
 	}

@@ -194,7 +194,7 @@ func TestUsesAreNoted(t *testing.T) {
 		{"a batch", func(s *street) *http.Request {
 			return s.post("batch", "k", `{"atomic":false,"items":[{"op":"issue","to":"a","asset":"A","amount_minor":"1"}]}`)
 		}, "batch 1 of 1: 200 ", 200},
-		{"a key made", func(s *street) *http.Request { return s.command("keys", `{"name":"n","scopes":["read"]}`) }, "make_key 1 of 1: 200 ", 200},
+		{"a key made", func(s *street) *http.Request { return s.command("keys", `{"name":"n","scopes":["read"]}`) }, "create_key 1 of 1: 200 ", 200},
 		{"a read", func(s *street) *http.Request { return s.get("/v1/keys") }, "", 200},
 		{"a read that is refused", func(s *street) *http.Request { return s.get("/v1/balance") }, "balance 1 of 1: 400 bad_request", 400},
 		{"a replay", func(s *street) *http.Request {
@@ -206,7 +206,7 @@ func TestUsesAreNoted(t *testing.T) {
 			s.send(s.post("burn", "k", `{"from":"mine:a","asset":"USD/2","amount_minor":"999","nonce":3}`))
 			s.noted()
 			return s.get("/v1/tx?idempotency_key=k")
-		}, "find_tx 1 of 1: 409 insufficient_funds", 409},
+		}, "lookup_tx 1 of 1: 409 insufficient_funds", 409},
 		{"another scope", func(s *street) *http.Request {
 			r := s.post("burn", "k", burn)
 			r.Header.Set("Authorization", bearer(2))
@@ -246,7 +246,7 @@ func TestUsesAreNoted(t *testing.T) {
 		var got []string
 		for _, u := range s.noted() {
 			got = append(got, fmt.Sprintf("%s %d of %d: %d %s", u.Route, u.Key, u.Tenant, u.Status, u.Code))
-			made := a.status == 200 && u.Route != "make_key" || c.name == "refused and kept"
+			made := a.status == 200 && u.Route != "create_key" || c.name == "refused and kept"
 			if u.Decision != a.header.Get("X-Request-Id") || u.Peer == "" || made != (u.TxID != (types.TxID{})) {
 				t.Errorf("%s: %+v", c.name, u)
 			}

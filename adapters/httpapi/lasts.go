@@ -39,15 +39,15 @@ func accepts(said []string, kinds ...string) bool {
 	return false
 }
 
-// asksToWait reports that a query has wait, at_least or the format of an export, however they
+// asksToWait reports that a query has wait, min_seq or the format of an export, however they
 // are escaped.
 func asksToWait(query string) bool {
 	if query == "" {
 		return false
 	}
 	if !strings.Contains(query, "%") {
-		return strings.Contains(query, "wait=") || strings.Contains(query, "at_least=") || strings.Contains(query, "format=")
+		return strings.Contains(query, "wait=") || strings.Contains(query, "min_seq=") || strings.Contains(query, "format=")
 	}
 	values, _ := url.ParseQuery(query) // what is wrong with it is told to who was let in
-	return values.Has("wait") || values.Has("at_least") || values.Has("format")
+	return values.Has("wait") || values.Has("min_seq") || values.Has("format")
 }

@@ -61,14 +61,14 @@ func trials() []trial {
 		{id: "entries", method: "GET", path: "/v1/accounts/mine:a/entries"},
 		{id: "entries", method: "GET", path: "/v1/accounts/mine:a/entries?format=csv"},
 		{id: "holds", method: "GET", path: "/v1/holds?account=mine:a"},
-		{id: "show_hold", method: "GET", path: "/v1/holds/" + theHold},
+		{id: "get_hold", method: "GET", path: "/v1/holds/" + theHold},
 		{id: "tx", method: "GET", path: "/v1/tx/" + theTx},
-		{id: "find_tx", method: "GET", path: "/v1/tx?ref=r1"},
-		{id: "find_tx", method: "GET", path: "/v1/tx?idempotency_key=k2"},
+		{id: "lookup_tx", method: "GET", path: "/v1/tx?ref=r1"},
+		{id: "lookup_tx", method: "GET", path: "/v1/tx?idempotency_key=k2"},
 		{id: "accounts", method: "GET", path: "/v1/accounts"},
 		{id: "assets", method: "GET", path: "/v1/assets"},
 		{id: "changes", method: "GET", path: "/v1/changes"},
-		{id: "make_key", method: "POST", path: "/v1/keys", body: `{"name":"n","scopes":["read"]}`},
+		{id: "create_key", method: "POST", path: "/v1/keys", body: `{"name":"n","scopes":["read"]}`},
 		{id: "keys", method: "GET", path: "/v1/keys"},
 		{id: "revoke_key", method: "DELETE", path: "/v1/keys/0000000000000003"},
 		{id: "openapi", method: "GET", path: "/openapi.json"},
@@ -125,7 +125,7 @@ func ask(h *house, c trial) *httptest.ResponseRecorder {
 	if c.body != "" {
 		r.Header.Set("Content-Type", "application/json")
 	}
-	if c.id != "make_key" && c.method == http.MethodPost {
+	if c.id != "create_key" && c.method == http.MethodPost {
 		r.Header.Set("Idempotency-Key", "the-key")
 	}
 	w := httptest.NewRecorder()

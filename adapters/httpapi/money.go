@@ -32,11 +32,11 @@ func (k *call) idempotencyKey() (string, error) {
 	keys := k.r.Header["Idempotency-Key"]
 	switch {
 	case len(keys) != 1:
-		return "", because(event.BadRequest, "This operation wants one Idempotency-Key.")
+		return "", because(event.BadRequest, "This operation needs exactly one Idempotency-Key.")
 	case types.CheckKey(keys[0]) != nil:
 		return "", wrong(types.ErrKey)
 	case k.r.URL.RawQuery != "":
-		return "", because(event.BadRequest, "This operation takes no query.")
+		return "", because(event.BadRequest, "This operation accepts no query.")
 	}
 	return keys[0], nil
 }

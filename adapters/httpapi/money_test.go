@@ -121,7 +121,7 @@ func TestAReplyThatTellsNothingIsInternal(t *testing.T) {
 		h.reply = &reply
 		s := serve(t, h)
 		a := s.send(s.post("issue", "k", issue))
-		if a.status != 500 || a.header.Get("Idempotency-Replayed") != "" || !strings.Contains(s.lines.String(), "a request failed") {
+		if a.status != 500 || a.header.Get("Idempotency-Replayed") != "" || !strings.Contains(s.lines.String(), "request failed") {
 			t.Errorf("%s: %+v, logged %s", name, a, s.lines)
 		}
 	}
@@ -142,7 +142,7 @@ func TestNoReplyInTimeIsUnknown(t *testing.T) {
 	h.silent = true
 	s := serve(t, h)
 	a := s.send(s.post("issue", "k", issue))
-	if p := parse[wire.Problem](t, a); a.status != 504 || p.Code != wire.ProblemCodeUnknown || !p.Retryable || s.count.get("timed out unknown") != 1 {
+	if p := parse[wire.Problem](t, a); a.status != 504 || p.Code != wire.ProblemCodeOutcomeUnknown || !p.Retryable || s.count.get("timed out outcome_unknown") != 1 {
 		t.Fatalf("%+v, counted %v", a, s.count.of)
 	}
 }

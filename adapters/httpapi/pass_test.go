@@ -40,7 +40,7 @@ func TestParts(t *testing.T) {
 // and when to come again; nothing is done for him, and what was read in is not settled.
 func TestAPartIsRefused(t *testing.T) {
 	h, kept := build(t), new(diary)
-	h.part = &event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded, Rule: 1, RetryAfter: 40 * time.Second}
+	h.part = &event.Decision{Problem: event.RateLimited, Reason: event.RejectQuotaExceeded, Rule: 1, RetryAfter: 40 * time.Second}
 	s := serve(t, h, func(c *httpapi.Config) {
 		c.Decisions, c.Face.Quotas = kept, []httpapi.Policy{{Name: "all", Quota: 9, Window: time.Second}}
 	})
@@ -57,7 +57,7 @@ func TestAPartIsRefused(t *testing.T) {
 	if len(h.settled) != 1 || h.settled[0] != uint64(len(a.body)) {
 		t.Errorf("settled for %v", h.settled)
 	}
-	if n := s.count.get("barred internal quota"); n != 1 {
+	if n := s.count.get("barred internal quota_exceeded"); n != 1 {
 		t.Errorf("counted %d times", n)
 	}
 }
@@ -68,7 +68,7 @@ func TestBothBodiesPass(t *testing.T) {
 	for _, refuses := range []bool{false, true} {
 		h, kept := build(t), new(diary)
 		if h.free = 10; refuses {
-			h.part = &event.Decision{Problem: event.Busy, Reason: event.RejectPacingTimeout}
+			h.part = &event.Decision{Problem: event.RateLimited, Reason: event.RejectPacingTimeout}
 		}
 		s := serve(t, h, func(c *httpapi.Config) { c.Face.Beyond, c.Decisions = echoing{}, kept })
 		r := s.post("issue", "k", strings.Repeat("x", 30))

@@ -19,9 +19,9 @@ const (
 )
 
 var (
-	errQuery   = because(event.BadRequest, "The query has a parameter that is not known here, lacks one that is wanted, or has one twice.")
-	errNoQuery = because(event.BadRequest, "This resource takes no query.")
-	errPath    = because(event.BadRequest, "The path has a name with an escape that is none.")
+	errQuery   = because(event.BadRequest, "The query has an unknown, a missing or a repeated parameter.")
+	errNoQuery = because(event.BadRequest, "This resource accepts no query.")
+	errPath    = because(event.BadRequest, "The path has an invalid escape.")
 )
 
 // A param is a part of a query. Its read says why a text is no value of it.
@@ -85,7 +85,7 @@ func limitParam(to *int) param {
 	return param{"limit", false, func(s string) error {
 		n, err := number(s, MaxPage)
 		if *to = int(n); err != nil || n == 0 {
-			return errors.New("limit: wants 1..1000")
+			return errors.New("limit: must be 1..1000")
 		}
 		return nil
 	}}

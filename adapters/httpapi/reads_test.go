@@ -382,11 +382,11 @@ func TestListsAreComplete(t *testing.T) {
 	}
 	for _, path := range all[:4] {
 		for _, seq := range []string{"1", "2", "3"} {
-			if a := s.send(s.get(path + "&at_least=" + seq)); a.status != 503 {
+			if a := s.send(s.get(path + "&min_seq=" + seq)); a.status != 503 {
 				t.Errorf("%s at least %s: %d %s", path, seq, a.status, a.body)
 			}
 		}
-		if a := s.send(s.get(path + "&at_least=4")); a.status != 504 || parse[wire.Problem](t, a).Code != wire.ProblemCodeDeadline {
+		if a := s.send(s.get(path + "&min_seq=4")); a.status != 504 || parse[wire.Problem](t, a).Code != wire.ProblemCodeTimeout {
 			t.Errorf("%s: %d %s", path, a.status, a.body)
 		}
 	}

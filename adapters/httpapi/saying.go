@@ -20,7 +20,7 @@ type saying struct {
 }
 
 // errReason says that a freeze wants a reason.
-var errReason = because(event.BadRequest, "reason: wants 1..256 bytes of UTF-8 without control characters")
+var errReason = because(event.BadRequest, "reason: must be 1..256 bytes of UTF-8 without control characters")
 
 // read reads a body of s.op.
 func (s *saying) read(body []byte) error {
@@ -127,15 +127,15 @@ func named(item *event.Item, err error) string {
 		}
 		return from + ": " + why
 	case errors.Is(err, types.ErrAmount), errors.Is(err, event.ErrAmount):
-		return "amount_minor: wants a whole number of at most 128 bits, more than 0, without sign and leading zeros"
+		return "amount_minor: must be a whole number of at most 128 bits, more than 0, without sign and leading zeros"
 	case errors.Is(err, types.ErrMemo):
 		return memo + ": " + why
 	case errors.Is(err, event.ErrNonce):
-		return "nonce: wants 1..2^53-1"
+		return "nonce: must be 1..2^53-1"
 	case errors.Is(err, event.ErrSelf):
 		return to + ": is the account that it comes from"
 	case errors.Is(err, event.ErrExpiry):
-		return "expires_at: wants a time"
+		return "expires_at: must be a time"
 	default: // asset and ref are called so
 		return err.Error()
 	}

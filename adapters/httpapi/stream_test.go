@@ -220,9 +220,9 @@ func TestWhatLastsWantsAPermitOfStreams(t *testing.T) {
 		{"/v1/changes", "", types.FacetQuery},
 		{"/v1/changes?wait=1", "", types.Streams},
 		{"/v1/changes?w%61it=1", "", types.Streams},
-		{"/v1/accounts?at_least=1", "", types.Streams},
+		{"/v1/accounts?min_seq=1", "", types.Streams},
 		{"/v1/balance?account=mine:a&asset=USD", "", types.FacetWallet},
-		{"/v1/balance?account=mine:a&asset=USD&at_least=1", "", types.Streams},
+		{"/v1/balance?account=mine:a&asset=USD&min_seq=1", "", types.Streams},
 		{"/v1/accounts/mine:a/entries", "", types.FacetQuery},
 		{"/v1/accounts/mine:a/entries?format=csv", "", types.Streams},
 		{"/v1/accounts/mine:a/entries", "Text/CSV", types.Streams},
@@ -235,7 +235,7 @@ func TestWhatLastsWantsAPermitOfStreams(t *testing.T) {
 		a := s.send(r)
 		h.mu.Lock()
 		if last := h.arrived[len(h.arrived)-1]; last.Facet != c.want {
-			t.Errorf("%s, %q: wants a permit of %v, %d %s", c.path, c.accept, last.Facet, a.status, a.body)
+			t.Errorf("%s, %q: must be a permit of %v, %d %s", c.path, c.accept, last.Facet, a.status, a.body)
 		}
 		h.mu.Unlock()
 	}

@@ -78,7 +78,7 @@ func decode(body []byte, into any, how json.Options) error {
 	case errors.Is(err, jsontext.ErrDuplicateName):
 		r.detail = "The body has a member twice."
 	case errors.Is(err, errItems):
-		r.item, r.detail = 0, "items: wants at most 1000"
+		r.item, r.detail = 0, "items: must be at most 1000"
 	case member != "":
 		r.detail = member + ": is not of the kind that is wanted"
 	}

@@ -43,7 +43,7 @@ func TestWhyIsKept(t *testing.T) {
 		{"GET", "/a", "", nil, nil, httpapi.Decision{}},
 		{"GET", "/gone", "", nil, nil, httpapi.Decision{Again: "9"}},
 		{"GET", "/cut", "", nil, nil, httpapi.Decision{Cut: true}},
-		{"GET", "/a", "", &event.Decision{Problem: event.Busy, Reason: event.RejectQuotaExceeded}, nil, httpapi.Decision{Again: "some"}},
+		{"GET", "/a", "", &event.Decision{Problem: event.RateLimited, Reason: event.RejectQuotaExceeded}, nil, httpapi.Decision{Again: "some"}},
 		{"POST", "/v1/issue", bearer(1), nil, &event.Reply{Problem: event.Unavailable}, httpapi.Decision{Ailing: ail, Again: "1"}},
 		{"POST", "/v1/issue", bearer(1), nil, &event.Reply{Problem: event.OutcomeUnknown}, httpapi.Decision{Ailing: ail}},
 	} {

@@ -35,8 +35,8 @@ func tx(k *call) error {
 	return k.look(id.Position(), id.Journal())
 }
 
-// findTx shows what became of a ref, or of an idempotency key.
-func findTx(k *call) error {
+// lookupTx shows what became of a ref, or of an idempotency key.
+func lookupTx(k *call) error {
 	if err := k.enter(event.ScopeRead); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func findTx(k *call) error {
 		return err
 	}
 	if (ref == "") == (key == "") {
-		return because(event.BadRequest, "The query wants one of ref and idempotency_key.")
+		return because(event.BadRequest, "Set exactly one of ref and idempotency_key.")
 	}
 	if key != "" {
 		p, err := k.outcome(key)

@@ -51,7 +51,7 @@ import (
 
 // Why there is no answer, or no more folding.
 var (
-	ErrShut    error = shut{}                                                            // come back
+	ErrShut    error = shut{}                                                          // come back
 	ErrDamaged       = errors.New("index: the index is damaged and will be made anew") // the next Run does
 	ErrEngine        = errors.New("index: the engine gave up")                         // the next Run opens another; what is on disk is as after a crash
 	ErrOrder         = errors.New("index: a frame out of order")                       // the journal's mistake
@@ -297,7 +297,7 @@ func (x *Indexer) open() (*store, mark, error) {
 		}
 		why = doubt
 	}
-	x.config.Log.Warn("the index is made anew", "why", why)
+	x.config.Log.Warn("index rebuild started", "reason", why)
 	x.rebuilds.Add(1)
 	if err := wipe(x.fs, x.config.Dir); err != nil {
 		return nil, mark{}, err

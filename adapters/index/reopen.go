@@ -37,7 +37,7 @@ func (x *Indexer) mayOpen() error {
 	if err := x.tryDisk(); err != nil {
 		return fmt.Errorf("index: the disk still fails, no engine is opened: %w", err)
 	}
-	x.config.Log.Warn("the index opens its engine again", "failures", failures, "limit", maxEngineFailures, "err", why)
+	x.config.Log.Warn("index engine reopened", "failures", failures, "limit", maxEngineFailures, "err", why)
 	return nil
 }
 

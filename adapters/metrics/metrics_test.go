@@ -271,7 +271,7 @@ func TestAnswersAreNoRejections(t *testing.T) {
 	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != 2*len(registry.BeforeWork)+3 { // those of the listener
 		t.Fatalf("%d series before, %d after", before, after)
 	}
-	for plane, want := range map[string]float64{"wallet": 3, "beyond": 1} {
+	for plane, want := range map[string]float64{"wallet": 3, "proxy": 1} {
 		if n := testutil.ToFloat64(w.of.counter("rejected_total", plane, "busy")); n != want {
 			t.Errorf("%s: busy counted %v times", plane, n)
 		}

@@ -49,7 +49,7 @@ func (m *Metrics) newUpstream(name string) *Upstream {
 	for _, s := range registry.Fails {
 		u.fails[s] = m.counters["upstream_fail_total"].WithLabelValues(name, s)
 	}
-	for _, outcome := range slices.Concat([]string{"whole"}, registry.Symptoms, registry.Stops) {
+	for _, outcome := range slices.Concat([]string{"ok"}, registry.Symptoms, registry.Stops) {
 		u.requests[outcome] = m.counters["upstream_requests_total"].WithLabelValues(name, outcome)
 	}
 	return u
@@ -122,9 +122,9 @@ func (s *standings) Collect(to chan<- prometheus.Metric) {
 			to <- s.of.samples.is(metric, value, append([]string{name}, labels...)...)
 		}
 		is("upstream_inflight", float64(v.InFlight))
-		is("upstream_endpoints", float64(v.Healthy), "well")
+		is("upstream_endpoints", float64(v.Healthy), "healthy")
 		is("upstream_endpoints", float64(v.Ejected), "ejected")
-		is("upstream_endpoints", float64(v.Unhealthy), "sick")
+		is("upstream_endpoints", float64(v.Unhealthy), "unhealthy")
 		is("upstream_retries_total", float64(v.Retries))
 		is("upstream_retries_refused_total", float64(v.RetriesDenied))
 		is("circuit_open_total", float64(v.Opened))

@@ -46,7 +46,7 @@ func TestARequestThatCannotBeWrittenBlamesNoEndpoint(t *testing.T) {
 				w, course := httptest.NewRecorder(), new(proxy.Course)
 				h.proxy.Serve(w, r, m, course)
 				h.port.idle(t)
-				if got := told(&course.Legs[0]); w.Code != 400 || got != "left invalid_request 0, " || h.port.endings() != " left" {
+				if got := told(&course.Legs[0]); w.Code != 400 || got != "abandoned invalid_request 0, " || h.port.endings() != " abandoned" {
 					t.Errorf("%s, %s: %d, %q,%s", c.name, protocol, w.Code, got, h.port.endings())
 				}
 			}
@@ -81,7 +81,7 @@ func TestAHeaderThatIsTooLargeBlamesNoEndpoint(t *testing.T) {
 	trailer.Trailer = http.Header{"X-A": {large}}
 	for what, r := range map[string]*http.Request{"header": h.request("GET", "/", nil, "X-A", large), "trailer": trailer} {
 		a := h.do(r)
-		if got := told(&(<-courses).Legs[0]); a.status != 400 || !strings.HasPrefix(got, "left declined 0") {
+		if got := told(&(<-courses).Legs[0]); a.status != 400 || !strings.HasPrefix(got, "abandoned stream_refused 0") {
 			t.Errorf("%s: %d %v, %q", what, a.status, a.err, got)
 		}
 	}
@@ -92,7 +92,7 @@ func TestAHeaderThatIsTooLargeBlamesNoEndpoint(t *testing.T) {
 	_ = g.get("/") // as above; what it serves is no JSON
 	<-courses
 	a := g.get("/", "X-A", large)
-	if got := told(&(<-courses).Legs[0]); a.status != 400 || got != "left declined 0, " {
+	if got := told(&(<-courses).Legs[0]); a.status != 400 || got != "abandoned stream_refused 0, " {
 		t.Errorf("part: %d %v, %q", a.status, a.err, got)
 	}
 }

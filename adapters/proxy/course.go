@@ -63,24 +63,24 @@ type Symptom string
 // The symptoms there are.
 const (
 	Fine        Symptom = ""
-	Refused     Symptom = "refused"     // nobody listens there
-	Unreachable Symptom = "unreachable" // there is no way there, or nobody answers in the time for a connection
-	Unnamed     Symptom = "unnamed"     // its name has no address
-	Untrusted   Symptom = "untrusted"   // it has no TLS, or shows what is not trusted
-	Closed      Symptom = "closed"      // it closed or reset the connection
-	Malformed   Symptom = "malformed"   // it does not speak HTTP
-	BadStatus   Symptom = "status"      // it answered with 502, 503 or 504
-	Silent      Symptom = "silent"      // it began an answer, and nothing more was said
-	Idle        Symptom = "idle"        // nobody said anything in a tunnel, and the node ended it: no fault of the upstream
-	Deadline    Symptom = "deadline"    // it had not answered when the route's time was over
-	Hurried     Symptom = "hurried"     // the same of the client's, which is shorter
-	Gone        Symptom = "gone"        // the client has left, or does not take the answer
-	Body        Symptom = "body"        // the client's body could not be read
-	Unfit       Symptom = "unfit"       // a part was answered with what is none
-	Removed     Symptom = "removed"     // the configuration has changed, and it is not there any more
-	Drained     Symptom = "drained"     // the node cut it at its end, a tunnel or an answer
-	Declined    Symptom = "declined"    // it said that it has not begun with the request, or takes none that is so large
-	Held        Symptom = "held"        // its quotas did not have what comes for longer than it has patience
+	Refused     Symptom = "connection_refused"  // nobody listens there
+	Unreachable Symptom = "connect_timeout"     // there is no way there, or nobody answers in the time for a connection
+	Unnamed     Symptom = "dns_error"           // its name has no address
+	Untrusted   Symptom = "tls_error"           // it has no TLS, or shows what is not trusted
+	Closed      Symptom = "connection_reset"    // it closed or reset the connection
+	Malformed   Symptom = "protocol_error"      // it does not speak HTTP
+	BadStatus   Symptom = "status"              // it answered with 502, 503 or 504
+	Silent      Symptom = "response_stalled"    // it began an answer, and nothing more was said
+	Idle        Symptom = "idle_timeout"        // nobody said anything in a tunnel, and the node ended it: no fault of the upstream
+	Deadline    Symptom = "deadline"            // it had not answered when the route's time was over
+	Hurried     Symptom = "client_deadline"     // the same of the client's, which is shorter
+	Gone        Symptom = "client_disconnected" // the client has left, or does not take the answer
+	Body        Symptom = "request_body_error"  // the client's body could not be read
+	Unfit       Symptom = "invalid_part"        // a part was answered with what is none
+	Removed     Symptom = "endpoint_removed"    // the configuration has changed, and it is not there any more
+	Drained     Symptom = "shutdown"            // the node cut it at its end, a tunnel or an answer
+	Declined    Symptom = "stream_refused"      // it said that it has not begun with the request, or takes none that is so large
+	Held        Symptom = "quota_timeout"       // its quotas did not have what comes for longer than it has patience
 
 	InvalidRequest    Symptom = "invalid_request"    // the request cannot be written: nothing was sent
 	ResourceExhausted Symptom = "resource_exhausted" // this machine has no file descriptor or memory for a connection
@@ -148,12 +148,15 @@ func (l *Leg) Outcome() string {
 	return l.Tries[len(l.Tries)-1].Outcome()
 }
 
-// Outcome is what became of it: whole, or how it failed.
+// OK is the outcome of a complete response.
+const OK = "ok"
+
+// Outcome is OK or the reason of the failure.
 func (t *Try) Outcome() string {
 	if t.Symptom != Fine {
 		return string(t.Symptom)
 	}
-	return event.AttemptCompleted.String()
+	return OK
 }
 
 // symptom is what an error of an endpoint tells. The error itself is told nobody: it may

@@ -57,23 +57,23 @@ func TestCourses(t *testing.T) {
 		header         []string
 		method         string
 	}{
-		{"well", says(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"), "whole  200, ", nil, nil, "GET"},
-		{"refused", refuses(t), "unsent refused 0, unsent refused 0, unsent refused 0, tries", nil, nil, "GET"},
-		{"refused once", refuses(t), "unsent refused 0, method", nil, nil, "POST"},
-		{"no such name", "http://nowhere.invalid", "unsent unnamed 0, method", nil, nil, "POST"},
-		{"not trusted", secure.URL, "failed untrusted 0, method", nil, nil, "POST"},
-		{"no TLS", strings.Replace(serves(t, func(http.ResponseWriter, *http.Request) {}), "http:", "https:", 1), "failed untrusted 0, method", nil, nil, "POST"},
-		{"no HTTP", says(t, "220 mail\r\n\r\n"), "failed malformed 0, method", nil, nil, "POST"},
-		{"closed", says(t, ""), "failed closed 0, method", nil, nil, "POST"},
-		{"turned", says(t, "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno"), "whole status 503, method", nil, nil, "POST"},
-		{"says too much first", says(t, strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 6)), "failed malformed 0, said", nil, nil, "GET"},
-		{"cut", says(t, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"), "cut closed 200, ", nil, nil, "GET"},
-		{"late", hangs, "late deadline 0, time", soon, nil, "GET"},
-		{"hurried", hangs, "left hurried 0, ", nil, []string{proxy.DeadlineHeader, "20"}, "GET"},
+		{"well", says(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"), "completed  200, ", nil, nil, "GET"},
+		{"refused", refuses(t), "unsent connection_refused 0, unsent connection_refused 0, unsent connection_refused 0, max_attempts", nil, nil, "GET"},
+		{"refused once", refuses(t), "unsent connection_refused 0, method_not_idempotent", nil, nil, "POST"},
+		{"no such name", "http://nowhere.invalid", "unsent dns_error 0, method_not_idempotent", nil, nil, "POST"},
+		{"not trusted", secure.URL, "failed tls_error 0, method_not_idempotent", nil, nil, "POST"},
+		{"no TLS", strings.Replace(serves(t, func(http.ResponseWriter, *http.Request) {}), "http:", "https:", 1), "failed tls_error 0, method_not_idempotent", nil, nil, "POST"},
+		{"no HTTP", says(t, "220 mail\r\n\r\n"), "failed protocol_error 0, method_not_idempotent", nil, nil, "POST"},
+		{"closed", says(t, ""), "failed connection_reset 0, method_not_idempotent", nil, nil, "POST"},
+		{"turned", says(t, "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno"), "completed status 503, method_not_idempotent", nil, nil, "POST"},
+		{"says too much first", says(t, strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 6)), "failed protocol_error 0, response_started", nil, nil, "GET"},
+		{"cut", says(t, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi"), "truncated connection_reset 200, ", nil, nil, "GET"},
+		{"late", hangs, "timed_out deadline 0, deadline", soon, nil, "GET"},
+		{"hurried", hangs, "abandoned client_deadline 0, ", nil, []string{proxy.DeadlineHeader, "20"}, "GET"},
 		{"silent", speaks(t, func(c net.Conn, r *bufio.Reader) {
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhi")
 			_, _ = r.ReadByte()
-		}), "cut silent 200, ", soon, nil, "GET"},
+		}), "truncated response_stalled 200, ", soon, nil, "GET"},
 	} {
 		h, courses := followed(t, c.change, c.to)
 		h.do(h.request(c.method, "/", nil, c.header...))
@@ -99,7 +99,7 @@ func TestCoursesCount(t *testing.T) {
 	conn, in := h.opens()
 	_ = conn.(*net.TCPConn).CloseWrite()
 	_, _ = io.ReadAll(in)
-	if c := <-courses; c.Up.Load() != uint64(len("early\n")) || c.Down.Load() != uint64(len("hello\nEARLY\nbye\n")) || told(&c.Legs[0]) != "whole  101, " {
+	if c := <-courses; c.Up.Load() != uint64(len("early\n")) || c.Down.Load() != uint64(len("hello\nEARLY\nbye\n")) || told(&c.Legs[0]) != "completed  101, " {
 		t.Errorf("%d up, %d down: %s", c.Up.Load(), c.Down.Load(), told(&c.Legs[0]))
 	}
 }
@@ -111,12 +111,12 @@ func TestCoursesOfTunnels(t *testing.T) {
 	ctx, over := context.WithCancel(t.Context())
 	over()
 	h.tunnels.Drain(ctx)
-	if got := told(&(<-courses).Legs[0]); got != "whole drained 101, " {
+	if got := told(&(<-courses).Legs[0]); got != "completed shutdown 101, " {
 		t.Error(got)
 	}
 	h, courses = followed(t, func(c *proxy.Config) { c.Idle = 50 * time.Millisecond }, shouts(t))
 	h.opens()
-	if got := told(&(<-courses).Legs[0]); got != "whole idle 101, " {
+	if got := told(&(<-courses).Legs[0]); got != "completed idle_timeout 101, " {
 		t.Error(got)
 	}
 }
@@ -160,8 +160,8 @@ func TestCoursesOfTheCut(t *testing.T) {
 	for _, c := range []struct {
 		path, want string
 		cause      error
-	}{{"/begun", "left drained 200, ", ends}, {"/waits", "left drained 0, ", ends}, {"/begun", "left gone 200, ", nil}, {"/waits", "left gone 0, ", nil},
-		{"/sent", "left drained 0, ", ends}, {"/sent", "left body 0, ", nil}} {
+	}{{"/begun", "abandoned shutdown 200, ", ends}, {"/waits", "abandoned shutdown 0, ", ends}, {"/begun", "abandoned client_disconnected 200, ", nil}, {"/waits", "abandoned client_disconnected 0, ", nil},
+		{"/sent", "abandoned shutdown 0, ", ends}, {"/sent", "abandoned request_body_error 0, ", nil}} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", c.path, http.NoBody)
 		if c.path == "/sent" {
 			r = httptest.NewRequestWithContext(t.Context(), "PUT", c.path, http.NoBody)

@@ -47,7 +47,7 @@ func TestARequestGoesThrough(t *testing.T) {
 	if a.body != "unknown" || !strings.HasSuffix(a.header.Get("X-Saw"), ` -1 ["chunked"] <nil>`) {
 		t.Errorf("%q, %s", a.body, a.header.Get("X-Saw"))
 	}
-	if got := h.port.endings(); got != strings.Repeat(" answered whole", 5) {
+	if got := h.port.endings(); got != strings.Repeat(" answered completed", 5) {
 		t.Error(got)
 	}
 }
@@ -209,17 +209,17 @@ func TestRetries(t *testing.T) {
 		status             int
 		want               string
 	}{
-		{"refused", "GET", "", "refuse", 200, " unsent answered whole"},
-		{"refused with a body", "PUT", "body", "refuse", 200, " unsent answered whole"},
+		{"refused", "GET", "", "refuse", 200, " unsent answered completed"},
+		{"refused with a body", "PUT", "body", "refuse", 200, " unsent answered completed"},
 		{"refused POST", "POST", "body", "refuse", 502, " unsent"},
-		{"no answer", "GET", "", "hang up", 200, " failed answered whole"},
+		{"no answer", "GET", "", "hang up", 200, " failed answered completed"},
 		{"no answer to a body", "PUT", "body", "hang up", 502, " failed"},
-		{"no HTTP", "GET", "", "SSH-2.0-x\r\n\r\n", 200, " failed answered whole"},
-		{"503", "GET", "", "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno", 200, " turned answered whole"},
-		{"503 to a POST", "POST", "", "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno", 503, " turned whole"},
-		{"500 is an answer", "GET", "", "HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno", 500, " answered whole"},
+		{"no HTTP", "GET", "", "SSH-2.0-x\r\n\r\n", 200, " failed answered completed"},
+		{"503", "GET", "", "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno", 200, " answered_5xx answered completed"},
+		{"503 to a POST", "POST", "", "HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\nno", 503, " answered_5xx completed"},
+		{"500 is an answer", "GET", "", "HTTP/1.1 500 No\r\nContent-Length: 2\r\n\r\nno", 500, " answered completed"},
 		{"a word before no answer", "GET", "", "HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n", 502, " failed"},
-		{"a status that is none", "GET", "", "HTTP/1.1 042 No\r\nContent-Length: 0\r\n\r\n", 502, " answered cut"},
+		{"a status that is none", "GET", "", "HTTP/1.1 042 No\r\nContent-Length: 0\r\n\r\n", 502, " answered truncated"},
 	} {
 		var first string
 		switch c.first {
@@ -289,7 +289,7 @@ func TestNoSilentTruncation(t *testing.T) {
 		if a.err == nil {
 			t.Errorf("%s: %d, %d bytes, and no error", name, a.status, len(a.body))
 		}
-		if got := h.port.endings(); got != " answered cut" {
+		if got := h.port.endings(); got != " answered truncated" {
 			t.Errorf("%s:%s", name, got)
 		}
 		// A client of HTTP/1.0 knows no other end of an answer than that of its connection.
@@ -316,18 +316,18 @@ func TestDeadlines(t *testing.T) {
 		return speaks(t, func(c net.Conn, r *bufio.Reader) { _, _ = r.ReadByte() }) // until the connection ends
 	}
 	h := build(t, func(c *proxy.Config) { c.Deadline = 50 * time.Millisecond }, hangs())
-	if a := h.get("/"); a.status != 504 || h.port.endings() != " late" {
+	if a := h.get("/"); a.status != 504 || h.port.endings() != " timed_out" {
 		t.Errorf("%d %s", a.status, h.port.endings())
 	}
 	h = build(t, func(c *proxy.Config) {
 		c.Deadline = time.Hour
 		c.Routes[0].Deadline = 50 * time.Millisecond
 	}, hangs())
-	if a := h.get("/"); a.status != 504 || h.port.endings() != " late" {
+	if a := h.get("/"); a.status != 504 || h.port.endings() != " timed_out" {
 		t.Errorf("route: %d %s", a.status, h.port.endings())
 	}
 	h = build(t, func(c *proxy.Config) { c.Deadline = time.Hour }, hangs())
-	if a := h.get("/", proxy.DeadlineHeader, "50"); a.status != 504 || h.port.endings() != " left" {
+	if a := h.get("/", proxy.DeadlineHeader, "50"); a.status != 504 || h.port.endings() != " abandoned" {
 		t.Errorf("client: %d %s", a.status, h.port.endings())
 	}
 	h = build(t, func(c *proxy.Config) { c.Deadline = time.Hour }, serves(t, echo))
@@ -379,7 +379,7 @@ func TestAClientThatLeaves(t *testing.T) {
 		leave()
 		h.port.idle(t)
 	}
-	if got := h.port.endings(); got != " left answered left" {
+	if got := h.port.endings(); got != " abandoned answered abandoned" {
 		t.Error(got)
 	}
 }

@@ -73,7 +73,7 @@ func TestGatherMissing(t *testing.T) {
 		{"cut", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}", 200, `"cart":"bad_gateway"`},
 		{"too large", "HTTP/1.1 200 OK\r\nContent-Length: 300002\r\n\r\n\"" + strings.Repeat("x", 300_000) + `"`, 200, `"cart":"too large"`},
 		{"too large together", "HTTP/1.1 200 OK\r\nContent-Length: 262132\r\n\r\n\"" + strings.Repeat("x", 262_130) + `"`, 502, ""},
-		{"hangs", "", 200, `"cart":"deadline"`},
+		{"hangs", "", 200, `"cart":"timeout"`},
 	} {
 		cart := says(t, c.cart)
 		if c.cart == "" {
@@ -149,7 +149,7 @@ func TestHealth(t *testing.T) {
 	mu.Unlock()
 	is("it is well again", 0, "well well ill ")
 	h.port.mu.Lock()
-	for _, want := range []string{good + "/base  200", moody + "/base  200", moody + "/base status 500", moody + "/base  302", gone + " refused 0", hangs + " deadline 0"} {
+	for _, want := range []string{good + "/base  200", moody + "/base  200", moody + "/base status 500", moody + "/base  302", gone + " connection_refused 0", hangs + " deadline 0"} {
 		if !h.port.met[want] {
 			t.Errorf("no check met %q, but %v", want, h.port.met)
 		}

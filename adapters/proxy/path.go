@@ -9,7 +9,7 @@ import (
 
 // A path may be read in several ways: an upstream that normalises it may serve another
 // resource than the one that the route was chosen for. A route with StrictPath takes no such
-// path. docs/operating.md lists what common servers make of each form.
+// path. docs/how-to/put-a-gateway-in-front.md lists what common servers make of each form.
 
 // ambiguity returns what may be read in several ways in a path, decoded once; "" if nothing
 // may. Dot segments and control characters are refused on every route, by clean.

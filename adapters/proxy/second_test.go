@@ -125,7 +125,7 @@ func TestSecondProtocol(t *testing.T) {
 			}
 		}
 		h.port.idle(t)
-		if got := h.port.endings(); c.want != "" && got != strings.Repeat(" answered whole", 5) {
+		if got := h.port.endings(); c.want != "" && got != strings.Repeat(" answered completed", 5) {
 			t.Errorf("%s:%s", name, got)
 		}
 	}
@@ -219,7 +219,7 @@ func TestBothWaysBySecond(t *testing.T) {
 		}
 	}
 	h.port.idle(t)
-	if got := h.port.endings(); got != strings.Repeat(" answered whole", 4) {
+	if got := h.port.endings(); got != strings.Repeat(" answered completed", 4) {
 		t.Error(got)
 	}
 }
@@ -401,11 +401,11 @@ func TestDeadlinesBySecond(t *testing.T) {
 		change     func(*proxy.Config)
 		header     []string
 	}{
-		{"/", "late deadline 0, time", false, func(c *proxy.Config) { c.Deadline = 50 * time.Millisecond }, nil},
-		{"/", "left hurried 0, ", false, nil, []string{proxy.DeadlineHeader, "50"}},
-		{"/begins", "cut silent 200, ", false, func(c *proxy.Config) { c.Silence = 50 * time.Millisecond }, nil},
-		{"/", "left gone 0, ", true, nil, nil},
-		{"/begins", "left gone 200, ", true, nil, nil},
+		{"/", "timed_out deadline 0, deadline", false, func(c *proxy.Config) { c.Deadline = 50 * time.Millisecond }, nil},
+		{"/", "abandoned client_deadline 0, ", false, nil, []string{proxy.DeadlineHeader, "50"}},
+		{"/begins", "truncated response_stalled 200, ", false, func(c *proxy.Config) { c.Silence = 50 * time.Millisecond }, nil},
+		{"/", "abandoned client_disconnected 0, ", true, nil, nil},
+		{"/begins", "abandoned client_disconnected 200, ", true, nil, nil},
 	} {
 		h, courses := followed(t, func(p *proxy.Config) {
 			second(p)

@@ -262,7 +262,7 @@ func TestStalls(t *testing.T) {
 	h := build(t, quick, endless)
 	h.raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n") // and reads nothing
 	h.port.until(t, "the client is given up", func() bool { return len(h.port.told) == 2 })
-	if got := h.port.endings(); got != " answered left" {
+	if got := h.port.endings(); got != " answered abandoned" {
 		t.Errorf("a client that takes nothing:%s", got)
 	}
 
@@ -272,7 +272,7 @@ func TestStalls(t *testing.T) {
 	if err != nil || res.StatusCode != 504 || !res.Close {
 		t.Errorf("a client that sends nothing: %v, %v", res, err)
 	}
-	if got := h.port.endings(); got != " left" {
+	if got := h.port.endings(); got != " abandoned" {
 		t.Errorf("a client that sends nothing:%s", got)
 	}
 
@@ -283,7 +283,7 @@ func TestStalls(t *testing.T) {
 	if a := h.get("/"); a.status != 200 || a.body != "hello" || a.err == nil {
 		t.Errorf("an upstream that stops: %d %q %v", a.status, a.body, a.err)
 	}
-	if got := h.port.endings(); got != " answered cut" {
+	if got := h.port.endings(); got != " answered truncated" {
 		t.Errorf("an upstream that stops:%s", got)
 	}
 
@@ -292,7 +292,7 @@ func TestStalls(t *testing.T) {
 		<-t.Context().Done()
 	}))
 	a := h.do(h.request("POST", "/", io.LimitReader(zeros{}, 64<<20)))
-	if got := h.port.endings(); got != " late" || a.err == nil && a.status != 504 {
+	if got := h.port.endings(); got != " timed_out" || a.err == nil && a.status != 504 {
 		t.Errorf("an upstream that takes nothing: %d %v%s", a.status, a.err, got)
 	}
 }

@@ -53,17 +53,17 @@ func TestAKeptTrunkThatEnds(t *testing.T) {
 		want               string
 		times              int // that it was sent
 	}{
-		{"goes away", "GET", "", away, false, 200, "whole  200, ", 2},
-		{"goes away", "DELETE", "", away, false, 200, "whole  200, ", 2},
-		{"goes away", "POST", "", away, false, 502, "left declined 0, ", 1},
-		{"goes away", "PUT", "body", later, false, 502, "left declined 0, ", 1},
-		{"goes away twice", "GET", "", away, true, 200, "unsent declined 0, whole  200, ", 3},
-		{"closes", "GET", "", func(c *wild) { c.next() }, false, 200, "whole  200, ", 2},
-		{"closes", "POST", "", func(c *wild) { c.next() }, false, 502, "failed closed 0, method", 1},
-		{"closes twice", "GET", "", func(c *wild) { c.next() }, true, 200, "failed closed 0, whole  200, ", 3},
-		{"resets", "GET", "", func(c *wild) { _ = c.WriteRSTStream(c.next(), http2.ErrCodeInternal); c.serve() }, false, 200, "failed closed 0, whole  200, ", 2},
-		{"refuses", "GET", "", func(c *wild) { _ = c.WriteRSTStream(c.next(), http2.ErrCodeRefusedStream); c.serve() }, false, 200, "unsent declined 0, whole  200, ", 2},
-		{"has gone away before", "POST", "body", func(c *wild) { _ = c.WriteGoAway(1, http2.ErrCodeNo, nil); c.heard(); c.of.ready <- true; c.until() }, false, 200, "whole  200, ", 1},
+		{"goes away", "GET", "", away, false, 200, "completed  200, ", 2},
+		{"goes away", "DELETE", "", away, false, 200, "completed  200, ", 2},
+		{"goes away", "POST", "", away, false, 502, "abandoned stream_refused 0, ", 1},
+		{"goes away", "PUT", "body", later, false, 502, "abandoned stream_refused 0, ", 1},
+		{"goes away twice", "GET", "", away, true, 200, "unsent stream_refused 0, completed  200, ", 3},
+		{"closes", "GET", "", func(c *wild) { c.next() }, false, 200, "completed  200, ", 2},
+		{"closes", "POST", "", func(c *wild) { c.next() }, false, 502, "failed connection_reset 0, method_not_idempotent", 1},
+		{"closes twice", "GET", "", func(c *wild) { c.next() }, true, 200, "failed connection_reset 0, completed  200, ", 3},
+		{"resets", "GET", "", func(c *wild) { _ = c.WriteRSTStream(c.next(), http2.ErrCodeInternal); c.serve() }, false, 200, "failed connection_reset 0, completed  200, ", 2},
+		{"refuses", "GET", "", func(c *wild) { _ = c.WriteRSTStream(c.next(), http2.ErrCodeRefusedStream); c.serve() }, false, 200, "unsent stream_refused 0, completed  200, ", 2},
+		{"has gone away before", "POST", "body", func(c *wild) { _ = c.WriteGoAway(1, http2.ErrCodeNo, nil); c.heard(); c.of.ready <- true; c.until() }, false, 200, "completed  200, ", 1},
 	} {
 		far := tame(t, func(n int, c *wild) {
 			if n == 0 {
@@ -76,7 +76,7 @@ func TestAKeptTrunkThatEnds(t *testing.T) {
 			c.serve()
 		})
 		h, courses := followed(t, second, far.url)
-		if a := h.do(h.request("OPTIONS", "/", nil)); a.status != 200 || told(&(<-courses).Legs[0]) != "whole  200, " {
+		if a := h.do(h.request("OPTIONS", "/", nil)); a.status != 200 || told(&(<-courses).Legs[0]) != "completed  200, " {
 			t.Fatal(a)
 		}
 		if strings.HasPrefix(k.what, "has gone") {
@@ -264,7 +264,7 @@ func TestAnUploadThatNobodyWants(t *testing.T) {
 			if err != nil || res.StatusCode != 502 || !res.Close {
 				t.Errorf("%s: %+v, %v", what, res, err)
 			}
-			if got := told(&(<-courses).Legs[0]); got != "failed closed 0, method" {
+			if got := told(&(<-courses).Legs[0]); got != "failed connection_reset 0, method_not_idempotent" {
 				t.Errorf("%s: %q", what, got)
 			}
 			conn.Close()
@@ -301,7 +301,7 @@ func TestAnAnswerBeforeTheBody(t *testing.T) {
 	if body, err := io.ReadAll(res.Body); string(body) != "wild" || err != nil || !res.Close {
 		t.Errorf("%+v: %q, %v", res, body, err)
 	}
-	if got := told(&(<-courses).Legs[0]); got != "whole  200, " {
+	if got := told(&(<-courses).Legs[0]); got != "completed  200, " {
 		t.Error(got)
 	}
 	conn.Close()
@@ -423,7 +423,7 @@ func TestAFullTrunkIsKept(t *testing.T) {
 		leave()
 		all.Wait()
 		for range takes {
-			if got := told(&(<-courses).Legs[0]); got != "left gone 0, " {
+			if got := told(&(<-courses).Legs[0]); got != "abandoned client_disconnected 0, " {
 				t.Error(got)
 			}
 		}
@@ -444,11 +444,11 @@ func TestAFullTrunkIsKept(t *testing.T) {
 func TestALargeHeader(t *testing.T) {
 	far := tame(t, func(_ int, c *wild) { c.serve() }, http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 2000})
 	h, courses := followed(t, second, far.url)
-	if a := h.get("/"); a.status != 200 || told(&(<-courses).Legs[0]) != "whole  200, " {
+	if a := h.get("/"); a.status != 200 || told(&(<-courses).Legs[0]) != "completed  200, " {
 		t.Fatal(a)
 	}
 	a := h.get("/", "X-Large", strings.Repeat("x", 2000))
-	if got := told(&(<-courses).Legs[0]); a.status != 400 || got != "left declined 0, " {
+	if got := told(&(<-courses).Legs[0]); a.status != 400 || got != "abandoned stream_refused 0, " {
 		t.Errorf("%d, %q", a.status, got)
 	}
 	if a := h.get("/"); a.status != 200 || far.conns.Load() != 1 {

@@ -68,7 +68,7 @@ func TestTunnel(t *testing.T) {
 		t.Errorf("%q, %v", rest, err)
 	}
 	h.port.idle(t)
-	if got := h.port.endings(); got != " answered whole" || h.tunnels.Open() != 0 {
+	if got := h.port.endings(); got != " answered completed" || h.tunnels.Open() != 0 {
 		t.Errorf("%s, %d tunnels", got, h.tunnels.Open())
 	}
 }
@@ -125,7 +125,7 @@ func TestASilentTunnelEnds(t *testing.T) {
 		t.Errorf("%q, %v", rest, err)
 	}
 	h.port.idle(t)
-	if got := told(&(<-courses).Legs[0]); got != "whole idle 101, " {
+	if got := told(&(<-courses).Legs[0]); got != "completed idle_timeout 101, " {
 		t.Errorf("%s", got)
 	}
 }
@@ -156,11 +156,11 @@ func TestNoTunnel(t *testing.T) {
 		status    int
 		endings   string
 	}{
-		"refused by the upstream": {wants, "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno", 403, " answered whole"},
-		"another protocol":        {wants, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n", 502, " answered cut"},
-		"nobody asked":            {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n", 502, " answered cut"},
-		"no protocol named":       {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n", 502, " answered cut"},
-		"upgrade without saying":  {"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: shout\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, " answered whole"},
+		"refused by the upstream": {wants, "HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno", 403, " answered completed"},
+		"another protocol":        {wants, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n", 502, " answered truncated"},
+		"nobody asked":            {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: shout\r\n\r\n", 502, " answered truncated"},
+		"no protocol named":       {"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "HTTP/1.1 101 Switching Protocols\r\n\r\n", 502, " answered truncated"},
+		"upgrade without saying":  {"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: shout\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 200, " answered completed"},
 	} {
 		h := build(t, nil, says(t, c.says))
 		_, in := h.raw(c.ask)

@@ -200,48 +200,48 @@ type vice struct {
 // of all else nobody knows. None has anything sent twice that may not be.
 var vices = []vice{
 	{"resets it, and says that it has not begun", func(c *wild, s uint32) { _ = c.WriteRSTStream(s, http2.ErrCodeRefusedStream); c.until() },
-		"unsent declined 0", "unsent declined 0, method", 502},
+		"unsent stream_refused 0", "unsent stream_refused 0, method_not_idempotent", 502},
 	{"goes away, and has not begun", func(c *wild, s uint32) { _ = c.WriteGoAway(s-1, http2.ErrCodeNo, nil); c.until() },
-		"unsent declined 0", "unsent declined 0, method", 502},
+		"unsent stream_refused 0", "unsent stream_refused 0, method_not_idempotent", 502},
 	{"goes away in anger, and has not begun", func(c *wild, s uint32) { _ = c.WriteGoAway(0, http2.ErrCodeEnhanceYourCalm, nil); c.until() },
-		"unsent declined 0", "unsent declined 0, method", 502},
+		"unsent stream_refused 0", "unsent stream_refused 0, method_not_idempotent", 502},
 	{"goes away, and leaves it at that", func(c *wild, s uint32) { _ = c.WriteGoAway(s, http2.ErrCodeNo, nil) },
-		"failed closed 0", "failed closed 0, method", 502},
+		"failed connection_reset 0", "failed connection_reset 0, method_not_idempotent", 502},
 	{"resets it", func(c *wild, s uint32) { _ = c.WriteRSTStream(s, http2.ErrCodeInternal); c.until() },
-		"failed closed 0", "failed closed 0, method", 502},
+		"failed connection_reset 0", "failed connection_reset 0, method_not_idempotent", 502},
 	{"cancels it", func(c *wild, s uint32) { _ = c.WriteRSTStream(s, http2.ErrCodeCancel); c.until() },
-		"failed closed 0", "failed closed 0, method", 502},
+		"failed connection_reset 0", "failed connection_reset 0, method_not_idempotent", 502},
 	{"resets it for what it calls an error of ours", func(c *wild, s uint32) { _ = c.WriteRSTStream(s, http2.ErrCodeProtocol); c.until() },
-		"failed closed 0", "failed closed 0, method", 502},
+		"failed connection_reset 0", "failed connection_reset 0, method_not_idempotent", 502},
 	{"wants HTTP/1.1, where it is not to be had", func(c *wild, s uint32) { _ = c.WriteRSTStream(s, http2.ErrCodeHTTP11Required); c.until() },
-		"failed closed 0", "failed closed 0, method", 502},
+		"failed connection_reset 0", "failed connection_reset 0, method_not_idempotent", 502},
 	{"closes", func(*wild, uint32) {},
-		"failed closed 0", "failed closed 0, method", 502},
+		"failed connection_reset 0", "failed connection_reset 0, method_not_idempotent", 502},
 	{"speaks HTTP/1.1", func(c *wild, _ uint32) {
 		_, _ = io.WriteString(c.conn, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
 		c.until()
-	}, "failed malformed 0", "failed malformed 0, method", 502},
+	}, "failed protocol_error 0", "failed protocol_error 0, method_not_idempotent", 502},
 	{"pushes", func(c *wild, s uint32) {
 		_ = c.WritePushPromise(http2.PushPromiseParam{StreamID: s, PromiseID: 2, BlockFragment: c.block(":method", "GET"), EndHeaders: true})
 		c.until()
-	}, "failed malformed 0", "failed malformed 0, method", 502},
+	}, "failed protocol_error 0", "failed protocol_error 0, method_not_idempotent", 502},
 	{"sends a body without a header", func(c *wild, s uint32) { c.data(s, true, "wild"); c.until() },
-		"failed malformed 0", "failed malformed 0, method", 502},
+		"failed protocol_error 0", "failed protocol_error 0, method_not_idempotent", 502},
 	{"answers what nobody asked", func(c *wild, s uint32) { c.data(s+2, true, "wild"); c.until() },
-		"failed malformed 0", "failed malformed 0, method", 502},
+		"failed protocol_error 0", "failed protocol_error 0, method_not_idempotent", 502},
 	{"sends a frame that is too long", func(c *wild, s uint32) {
 		c.head(s+2, false, ":status", "200")
 		_ = c.WriteRawFrame(http2.FrameData, 0, s, make([]byte, 16<<10+1))
 		c.until()
-	}, "failed malformed 0", "failed malformed 0, method", 502},
+	}, "failed protocol_error 0", "failed protocol_error 0, method_not_idempotent", 502},
 	{"has no status", func(c *wild, s uint32) { c.head(s, true, "x", "y"); c.until() },
-		"failed malformed 0", "failed malformed 0, method", 502},
+		"failed protocol_error 0", "failed protocol_error 0, method_not_idempotent", 502},
 	{"has a status that is none", func(c *wild, s uint32) { c.head(s, true, ":status", "no"); c.until() },
-		"failed malformed 0", "failed malformed 0, method", 502},
+		"failed protocol_error 0", "failed protocol_error 0, method_not_idempotent", 502},
 	{"has a status of four digits", func(c *wild, s uint32) { c.head(s, true, ":status", "1000"); c.until() },
-		"failed malformed 0", "failed malformed 0, method", 502},
+		"failed protocol_error 0", "failed protocol_error 0, method_not_idempotent", 502},
 	{"opens a window beyond its end", func(c *wild, s uint32) { _ = c.WriteWindowUpdate(s, 1<<31-1); c.until() },
-		"failed malformed 0", "failed malformed 0, method", 502},
+		"failed protocol_error 0", "failed protocol_error 0, method_not_idempotent", 502},
 	{"has a header that is too large", func(c *wild, s uint32) {
 		_ = c.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: c.block(":status", "200", "x", strings.Repeat("x", 15<<10))})
 		for range 5 {
@@ -249,17 +249,17 @@ var vices = []vice{
 		}
 		_ = c.WriteContinuation(s, true, nil)
 		c.until()
-	}, "failed malformed 0", "failed malformed 0, method", 502},
+	}, "failed protocol_error 0", "failed protocol_error 0, method_not_idempotent", 502},
 	{"has a header without an end", func(c *wild, s uint32) {
 		_ = c.WriteHeaders(http2.HeadersFrameParam{StreamID: s, BlockFragment: c.block(":status", "200")})
 		for part := c.block("x", strings.Repeat("y", 15<<10)); c.WriteContinuation(s, false, part) == nil; {
 		}
-	}, "failed malformed 0", "failed malformed 0, method", 502},
+	}, "failed protocol_error 0", "failed protocol_error 0, method_not_idempotent", 502},
 	{"has an answer of its own, and resets", func(c *wild, s uint32) {
 		c.head(s, false, ":status", "503")
 		_ = c.WriteRSTStream(s, http2.ErrCodeNo)
 		c.until()
-	}, "turned status 503", "cut closed 503, method", 503},
+	}, "answered_5xx status 503", "truncated connection_reset 503, method_not_idempotent", 503},
 }
 
 // TestVices: whatever an endpoint does, it is told as what it is; what may be repeated is
@@ -275,7 +275,7 @@ func TestVices(t *testing.T) {
 			h, courses := followed(t, second, bad.url, serves2(t, echo))
 			a := h.do(h.request(method, "/", nil))
 			got := told(&(<-courses).Legs[0])
-			want, status := v.told+", whole  200, ", 200
+			want, status := v.told+", completed  200, ", 200
 			if method == "POST" {
 				want, status = v.once, v.status
 			}
@@ -373,48 +373,48 @@ var ends = []end{
 		c.data(s, false, "half")
 		_ = c.WriteRSTStream(s, http2.ErrCodeInternal)
 		c.until()
-	}, "cut closed 200, ", "half"},
+	}, "truncated connection_reset 200, ", "half"},
 	{"resets it as if it were whole", "GET", func(c *wild, s uint32) {
 		c.head(s, false, ":status", "200", "content-length", "8")
 		c.data(s, false, "half")
 		_ = c.WriteRSTStream(s, http2.ErrCodeNo)
 		c.until()
-	}, "cut closed 200, ", "half"},
-	{"closes", "GET", func(c *wild, s uint32) { c.head(s, false, ":status", "200"); c.data(s, false, "half") }, "cut closed 200, ", "half"},
+	}, "truncated connection_reset 200, ", "half"},
+	{"closes", "GET", func(c *wild, s uint32) { c.head(s, false, ":status", "200"); c.data(s, false, "half") }, "truncated connection_reset 200, ", "half"},
 	{"goes away and closes", "GET", func(c *wild, s uint32) {
 		c.head(s, false, ":status", "200")
 		c.data(s, false, "half")
 		_ = c.WriteGoAway(s, http2.ErrCodeNo, nil)
-	}, "cut closed 200, ", "half"},
+	}, "truncated connection_reset 200, ", "half"},
 	{"says less than it said", "GET", func(c *wild, s uint32) {
 		c.head(s, false, ":status", "200", "content-length", "8")
 		c.data(s, true, "half")
 		c.until()
-	}, "cut closed 200, ", "half"},
-	{"says nothing of what it said", "GET", func(c *wild, s uint32) { c.head(s, true, ":status", "200", "content-length", "8"); c.until() }, "cut closed 200, ", ""},
+	}, "truncated connection_reset 200, ", "half"},
+	{"says nothing of what it said", "GET", func(c *wild, s uint32) { c.head(s, true, ":status", "200", "content-length", "8"); c.until() }, "truncated connection_reset 200, ", ""},
 	{"says more than it said", "GET", func(c *wild, s uint32) {
 		c.head(s, false, ":status", "200", "content-length", "4")
 		c.data(s, true, "half and more")
 		c.until()
-	}, "cut malformed 200, ", ""},
-	{"says something where there is nothing to say", "GET", func(c *wild, s uint32) { c.head(s, false, ":status", "204"); c.data(s, true, "half"); c.until() }, "cut malformed 204, ", ""},
+	}, "truncated protocol_error 200, ", ""},
+	{"says something where there is nothing to say", "GET", func(c *wild, s uint32) { c.head(s, false, ":status", "204"); c.data(s, true, "half"); c.until() }, "truncated protocol_error 204, ", ""},
 	{"goes on behind its end", "GET", func(c *wild, s uint32) {
 		c.head(s, false, ":status", "200")
 		c.data(s, false, "half")
 		c.head(s, false, "x", "y") // trailers that are not the last
 		c.until()
-	}, "cut malformed 200, ", "half"},
+	}, "truncated protocol_error 200, ", "half"},
 	{"sends more than the window", "GET", func(c *wild, s uint32) {
 		c.head(s, false, ":status", "200")
 		for part := strings.Repeat("x", 16<<10); c.WriteData(s, false, []byte(part)) == nil; {
 		}
-	}, "cut malformed 200, ", "x"},
+	}, "truncated protocol_error 200, ", "x"},
 	{"falls silent", "GET", func(c *wild, s uint32) {
 		c.head(s, false, ":status", "200")
 		c.data(s, false, "half")
 		c.reset()
 		c.until()
-	}, "cut silent 200, ", "half"},
+	}, "truncated response_stalled 200, ", "half"},
 }
 
 // TestNoSecondTruncation: an answer of HTTP/2 that breaks off is never a shorter success.

@@ -179,7 +179,7 @@ func settingsOfKeys(t *testing.T) (changes func(key string) bool) {
 	}
 	all := strings.Split(string(text), "\n")
 	return func(key string) bool {
-		return key == "node.in_flight" || // it is only the default of permits.money
+		return key == "node.in_flight" || // it is only the default of permits.wallet
 			slices.ContainsFunc(all, func(line string) bool {
 				name, _, _ := strings.Cut(line, " ")
 				list, _, _ := strings.Cut(name, "[]")

@@ -24,7 +24,7 @@ func TestEndpointsAreTheDocuments(t *testing.T) {
 	if err := json.Unmarshal(httpapi.Document(), &document); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"beyond GET", "beyond POST", "beyond other", "stream GET", "other GET", "other POST", "other other"}
+	want := []string{"proxy GET", "proxy POST", "proxy other", "stream GET", "other GET", "other POST", "other other"}
 	for _, path := range document.Paths {
 		for method, operation := range path {
 			want = append(want, operation.ID+" "+strings.ToUpper(method))

@@ -12,30 +12,30 @@ import (
 var Endpoints = [][]string{
 	{"issue", "POST"}, {"transfer", "POST"}, {"burn", "POST"}, {"hold", "POST"}, {"capture", "POST"}, {"release", "POST"},
 	{"freeze", "POST"}, {"unfreeze", "POST"}, {"batch", "POST"},
-	{"balance", "GET"}, {"balance_at", "GET"}, {"entries", "GET"}, {"holds", "GET"}, {"show_hold", "GET"}, {"tx", "GET"}, {"find_tx", "GET"},
+	{"balance", "GET"}, {"balance_at", "GET"}, {"entries", "GET"}, {"holds", "GET"}, {"get_hold", "GET"}, {"tx", "GET"}, {"lookup_tx", "GET"},
 	{"accounts", "GET"}, {"assets", "GET"}, {"changes", "GET"}, {"stream", "GET"}, {"openapi", "GET"},
-	{"make_key", "POST"}, {"keys", "GET"}, {"revoke_key", "DELETE"},
-	{"beyond", "GET"}, {"beyond", "POST"}, {"beyond", "other"},
+	{"create_key", "POST"}, {"keys", "GET"}, {"revoke_key", "DELETE"},
+	{"proxy", "GET"}, {"proxy", "POST"}, {"proxy", "other"},
 	{"other", "GET"}, {"other", "POST"}, {"other", "other"},
 }
 
 // notOfEndpoint are the symptoms whose cause is the client, the configuration or this node.
-var notOfEndpoint = []string{"idle", "hurried", "gone", "body", "removed", "drained", "held", "invalid_request", "resource_exhausted"}
+var notOfEndpoint = []string{"idle_timeout", "client_deadline", "client_disconnected", "request_body_error", "endpoint_removed", "shutdown", "quota_timeout", "invalid_request", "resource_exhausted"}
 
 // BeforeWork are the problems that a request meets before anything is done for it. The
 // others are answers.
 var BeforeWork = []event.Problem{event.BadRequest, event.Unauthorized, event.Forbidden, event.PayloadTooLarge,
-	event.UnsupportedMedia, event.MethodNotAllowed, event.Busy, event.IdempotencyCapacity, event.Unavailable}
+	event.UnsupportedMedia, event.MethodNotAllowed, event.Busy, event.RateLimited, event.IdempotencyCapacity, event.Unavailable}
 
 // Symptoms are the words for how a try of an upstream ended otherwise than whole, Fails those of
 // them whose cause is the endpoint, Stops those for why a request was sent nowhere. An outcome
 // is one of them, or whole.
 var (
-	Symptoms = []string{"refused", "unreachable", "unnamed", "untrusted", "closed", "malformed", "status", "silent", "deadline", "hurried",
-		"gone", "body", "unfit", "removed", "drained", "held", "declined", "idle", "invalid_request", "resource_exhausted"}
+	Symptoms = []string{"connection_refused", "connect_timeout", "dns_error", "tls_error", "connection_reset", "protocol_error", "status", "response_stalled", "deadline", "client_deadline",
+		"client_disconnected", "request_body_error", "invalid_part", "endpoint_removed", "shutdown", "quota_timeout", "stream_refused", "idle_timeout", "invalid_request", "resource_exhausted"}
 	Fails    = slices.DeleteFunc(slices.Clone(Symptoms), func(s string) bool { return slices.Contains(notOfEndpoint, s) })
 	Stops    = stops()
-	outcomes = slices.Concat([]string{"whole"}, Symptoms, Stops)
+	outcomes = slices.Concat([]string{"ok"}, Symptoms, Stops)
 )
 
 // seconds are the buckets of every latency, so that any two can be compared.
@@ -43,93 +43,93 @@ var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05,
 
 // Metrics are all that is counted, from the requests to the disk.
 var Metrics = []Metric{
-	{Name: "request_latency_seconds", Type: Histogram, Help: "Time from the header of a request to its answer.",
+	{Name: "request_latency_seconds", Type: Histogram, Help: "Time from the request header to the response.",
 		Labels: []Label{{"endpoint", firsts(Endpoints)}, {"method", []string{"GET", "POST", "DELETE", "other"}}}, Series: Endpoints, Buckets: seconds},
 	{Name: "decision_seconds", Type: Histogram, Help: "Time from handing a request to the node to its reply, durability included.",
 		Labels: []Label{{"plane", []string{"wallet"}}}, Buckets: seconds},
-	{Name: "busy_rejections_total", Type: Counter, Help: "Requests told to come back because a queue was full.",
+	{Name: "busy_rejections_total", Type: Counter, Help: "Requests rejected with 429.",
 		Labels: []Label{{"endpoint", firsts(Endpoints)}}},
-	{Name: "rejected_total", Type: Counter, Help: "What was refused before any work was done for it: by the listener, by the node's own API, on its way to another service.",
-		Labels: []Label{{"plane", []string{"node", "wallet", "beyond"}}, {"reason", append(codes(BeforeWork), "max_conns", "max_conns_per_peer", "framing")}}, Series: rejections()},
-	{Name: "idle_connections_closed_total", Type: Counter, Help: "Idle connections that were closed to make room for a new one, by the bound that a new one would have passed.",
+	{Name: "rejected_total", Type: Counter, Help: "Requests rejected before any work, by the listener, the API or the proxy.",
+		Labels: []Label{{"plane", []string{"node", "wallet", "proxy"}}, {"reason", append(codes(BeforeWork), "max_conns", "max_conns_per_peer", "framing")}}, Series: rejections()},
+	{Name: "idle_connections_closed_total", Type: Counter, Help: "Idle connections closed to make room for a new one, by the limit reached.",
 		Labels: []Label{{"reason", []string{"max_conns", "max_conns_per_peer"}}}},
-	{Name: "admission_refused_total", Type: Counter, Help: "Requests that were refused at the gate, by the bound that refused them.",
-		Labels: []Label{{"class", classes()}, {"why", whys()}}},
-	{Name: "quota_refused_total", Type: Counter, Help: "Requests that a quota refused, and those that it would have refused if it were not in shadow.",
-		Labels: []Label{{"quota", nil}, {"fate", []string{"refused", "shadow"}}}},
-	{Name: "fq_inflight", Type: Gauge, Help: "Requests that wait at the gate or are at work.", Labels: []Label{{"class", classes()}}, Sampled: true},
-	{Name: "fq_queued", Type: Gauge, Help: "Requests that wait for a permit.", Labels: []Label{{"facet", facets()}, {"class", classes()}}, Sampled: true},
-	{Name: "fq_tokens", Type: Gauge, Help: "Bytes that a class may still spend of its turns.", Labels: []Label{{"class", classes()}}, Sampled: true},
-	{Name: "semaphore_inflight", Type: Gauge, Help: "Permits that are out.", Labels: []Label{{"facet", facets()}}, Sampled: true},
-	{Name: "permits_taken_total", Type: Counter, Help: "Permits that were taken back from requests that kept them beyond their deadline.", Sampled: true},
-	{Name: "idempotency_replays_total", Type: Counter, Help: "Answers that were shown again under their idempotency key."},
+	{Name: "admission_refused_total", Type: Counter, Help: "Requests rejected at admission, by reason.",
+		Labels: []Label{{"class", classes()}, {"reason", whys()}}},
+	{Name: "quota_refused_total", Type: Counter, Help: "Requests that a quota rejected, or would have rejected if it were not in shadow mode.",
+		Labels: []Label{{"quota", nil}, {"outcome", []string{"refused", "shadow"}}}},
+	{Name: "fq_inflight", Type: Gauge, Help: "Requests waiting for admission or in progress.", Labels: []Label{{"class", classes()}}, Sampled: true},
+	{Name: "fq_queued", Type: Gauge, Help: "Requests waiting for a permit.", Labels: []Label{{"facet", facets()}, {"class", classes()}}, Sampled: true},
+	{Name: "fq_tokens", Type: Gauge, Help: "Bytes left of the turn of a class.", Labels: []Label{{"class", classes()}}, Sampled: true},
+	{Name: "semaphore_inflight", Type: Gauge, Help: "Permits in use.", Labels: []Label{{"facet", facets()}}, Sampled: true},
+	{Name: "permits_revoked_total", Type: Counter, Help: "Permits revoked from requests that exceeded their deadline.", Sampled: true},
+	{Name: "idempotency_replays_total", Type: Counter, Help: "Responses repeated for an idempotency key."},
 	{Name: "worker_inflight", Type: Gauge, Help: "Requests admitted and not answered.", Sampled: true},
-	{Name: "queue_depth", Type: Gauge, Help: "What a queue holds, in its own unit.", Labels: []Label{{"queue", queueNames()}}, Sampled: true},
-	{Name: "queue_dropped_total", Type: Counter, Help: "Items accepted, then dropped by the policy of their queue: of work, never one.",
+	{Name: "queue_depth", Type: Gauge, Help: "Number of items in a queue, in its own unit.", Labels: []Label{{"queue", queueNames()}}, Sampled: true},
+	{Name: "queue_dropped_total", Type: Counter, Help: "Items accepted and then dropped by the policy of the queue; requests are never dropped.",
 		Labels: []Label{{"queue", []string{"work"}}, {"reason", []string{"oldest"}}}},
-	{Name: "io_errors_total", Type: Counter, Help: "Operations on the world that failed.", Labels: []Label{{"op", []string{"journal"}}}},
-	{Name: "io_timeouts_total", Type: Counter, Help: "Waits that ended at their deadline: of a write for its reply, of a read for its movement.",
+	{Name: "io_errors_total", Type: Counter, Help: "I/O operations that failed.", Labels: []Label{{"op", []string{"journal"}}}},
+	{Name: "io_timeouts_total", Type: Counter, Help: "Waits that reached their deadline: a write for its reply, a read for its position.",
 		Labels: []Label{{"op", []string{"reply", "await_seq"}}}},
-	{Name: "backoff_retries_total", Type: Counter, Help: "What was tried again after a pause.", Labels: []Label{{"op", []string{"enrol", "look"}}}},
+	{Name: "backoff_retries_total", Type: Counter, Help: "Operations retried after a backoff.", Labels: []Label{{"op", []string{"enrol", "look"}}}},
 
 	{Name: "readyz_state", Type: Gauge, Help: "0 unready, 1 degraded, 2 ready.", Labels: []Label{{"service", []string{"node"}}}, Sampled: true},
 	{Name: "ready_dependency_unmet", Type: Gauge, Help: "1 while a dependency is missing.", Labels: []Label{{"dependency", dependencies()}}, Sampled: true},
-	{Name: "service_restarts_total", Type: Counter, Help: "How often a child was started again.", Labels: []Label{{"service", children()}}, Sampled: true},
-	{Name: "tasks_spawned_total", Type: Counter, Help: "Runs of a child that began.", Labels: []Label{{"kind", children()}}, Sampled: true},
-	{Name: "tasks_completed_total", Type: Counter, Help: "Runs of a child that ended when they were asked to.", Labels: []Label{{"kind", children()}}, Sampled: true},
-	{Name: "tasks_canceled_total", Type: Counter, Help: "Runs of a child that were told to end at once.", Labels: []Label{{"kind", children()}}, Sampled: true},
-	{Name: "tasks_aborted_total", Type: Counter, Help: "Runs of a child that ended by themselves, and requests that met a bug.",
+	{Name: "service_restarts_total", Type: Counter, Help: "Restarts of a service.", Labels: []Label{{"service", children()}}, Sampled: true},
+	{Name: "tasks_spawned_total", Type: Counter, Help: "Runs of a service started.", Labels: []Label{{"kind", children()}}, Sampled: true},
+	{Name: "tasks_completed_total", Type: Counter, Help: "Runs of a service that stopped on request.", Labels: []Label{{"kind", children()}}, Sampled: true},
+	{Name: "tasks_canceled_total", Type: Counter, Help: "Runs of a service that were cancelled.", Labels: []Label{{"kind", children()}}, Sampled: true},
+	{Name: "tasks_aborted_total", Type: Counter, Help: "Runs of a service that ended by themselves, and requests that panicked.",
 		Labels: []Label{{"kind", append(children(), "request")}}, Sampled: true},
 
-	{Name: "handshakes_total", Type: Counter, Help: "Handshakes of TLS, by how they ended.", Labels: []Label{{"result", []string{"done", "timeout", "failed"}}}},
-	{Name: "certificate_end_seconds", Type: Gauge, Help: "When the certificate that listeners show is over, in seconds since 1970; 0: there is none.", Sampled: true},
+	{Name: "handshakes_total", Type: Counter, Help: "TLS handshakes, by result.", Labels: []Label{{"result", []string{"done", "timeout", "failed"}}}},
+	{Name: "tls_certificate_not_after_timestamp_seconds", Type: Gauge, Help: "Expiry of the certificate chain of the listeners, in seconds since 1970; 0 without a certificate.", Sampled: true},
 
-	{Name: "upstream_requests_total", Type: Counter, Help: "Requests to an upstream that are over, by what became of them; of an answer that is made of parts, each part.",
+	{Name: "upstream_requests_total", Type: Counter, Help: "Requests to an upstream, by outcome; with hydrate, each part.",
 		Labels: []Label{{"upstream", nil}, {"outcome", outcomes}}},
-	{Name: "upstream_fail_total", Type: Counter, Help: "Tries that failed for what their endpoint did, by how.", Labels: []Label{{"upstream", nil}, {"symptom", Fails}}},
-	{Name: "downstream_latency_seconds", Type: Histogram, Help: "Time from when a request was sent on until the header of its answer; where parts make one, until the last is there.",
+	{Name: "upstream_fail_total", Type: Counter, Help: "Attempts that failed because of their endpoint, by symptom.", Labels: []Label{{"upstream", nil}, {"symptom", Fails}}},
+	{Name: "downstream_latency_seconds", Type: Histogram, Help: "Time from forwarding a request to the header of the response; with hydrate, until the last part.",
 		Labels: []Label{{"upstream", nil}}, Buckets: seconds},
-	{Name: "upstream_bytes_total", Type: Counter, Help: "Bytes of bodies and tunnels: up to the upstream, down from it.",
-		Labels: []Label{{"upstream", nil}, {"way", []string{"up", "down"}}}},
-	{Name: "upstream_inflight", Type: Gauge, Help: "Requests that are with an upstream.", Labels: []Label{{"upstream", nil}}, Sampled: true},
-	{Name: "upstream_endpoints", Type: Gauge, Help: "Endpoints that are well, that are out for their failures, and that health checks call sick; one may be both of these.",
-		Labels: []Label{{"upstream", nil}, {"state", []string{"well", "ejected", "sick"}}}, Sampled: true},
-	{Name: "upstream_retries_total", Type: Counter, Help: "Tries behind the first of a request.", Labels: []Label{{"upstream", nil}}, Sampled: true},
-	{Name: "upstream_retries_refused_total", Type: Counter, Help: "Retries that the budget did not allow.", Labels: []Label{{"upstream", nil}}, Sampled: true},
+	{Name: "upstream_bytes_total", Type: Counter, Help: "Bytes of bodies and tunnels sent up to the upstream and down from it.",
+		Labels: []Label{{"upstream", nil}, {"direction", []string{"up", "down"}}}},
+	{Name: "upstream_inflight", Type: Gauge, Help: "Requests in flight to an upstream.", Labels: []Label{{"upstream", nil}}, Sampled: true},
+	{Name: "upstream_endpoints", Type: Gauge, Help: "Endpoints that are healthy, ejected after failures, or unhealthy by health checks; an endpoint can be both ejected and unhealthy.",
+		Labels: []Label{{"upstream", nil}, {"state", []string{"healthy", "ejected", "unhealthy"}}}, Sampled: true},
+	{Name: "upstream_retries_total", Type: Counter, Help: "Attempts after the first of a request.", Labels: []Label{{"upstream", nil}}, Sampled: true},
+	{Name: "upstream_retries_refused_total", Type: Counter, Help: "Retries that the retry budget did not permit.", Labels: []Label{{"upstream", nil}}, Sampled: true},
 	{Name: "circuit_state", Type: Gauge, Help: "0 closed, 1 half-open, 2 open.", Labels: []Label{{"upstream", nil}}, Sampled: true},
-	{Name: "circuit_open_total", Type: Counter, Help: "How often the breaker of an upstream has opened.", Labels: []Label{{"upstream", nil}}, Sampled: true},
+	{Name: "circuit_open_total", Type: Counter, Help: "Times that the circuit breaker of an upstream has opened.", Labels: []Label{{"upstream", nil}}, Sampled: true},
 
 	{Name: "journal_sync_seconds", Type: Histogram, Help: "Time to write a batch and make it durable.", Buckets: seconds},
-	{Name: "journal_batch_frames", Type: Histogram, Help: "Frames that one flush made durable.",
+	{Name: "journal_batch_frames", Type: Histogram, Help: "Frames made durable by one flush.",
 		Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}},
-	{Name: "journal_lsn", Type: Gauge, Help: "The last frame that is durable.", Sampled: true},
-	{Name: "follower_lag_lsn", Type: Gauge, Help: "Frames emitted and not folded.", Sampled: true},
-	{Name: "clock_offset_seconds", Type: Gauge, Help: "How far the machine's clock is ahead of the node's.", Sampled: true},
-	{Name: "journal_bytes_total", Type: Counter, Help: "Bytes of journal behind the place where this start began to read.", Sampled: true},
-	{Name: "snapshot_lsn", Type: Gauge, Help: "The frame that the newest snapshot is as of; 0: there is none.", Sampled: true},
+	{Name: "journal_lsn", Type: Gauge, Help: "LSN of the last durable frame.", Sampled: true},
+	{Name: "follower_lag_lsn", Type: Gauge, Help: "Frames emitted and not yet applied by the read model.", Sampled: true},
+	{Name: "clock_offset_seconds", Type: Gauge, Help: "Offset of the machine's clock from the node's clock.", Sampled: true},
+	{Name: "journal_bytes_total", Type: Counter, Help: "Bytes of journal written since the position from which this start replayed.", Sampled: true},
+	{Name: "snapshot_lsn", Type: Gauge, Help: "LSN of the newest snapshot; 0 without one.", Sampled: true},
 
-	{Name: "index_lag_lsn", Type: Gauge, Help: "Frames that are durable and not in the index.", Sampled: true},
+	{Name: "index_lag_lsn", Type: Gauge, Help: "Durable frames not yet in the index.", Sampled: true},
 	{Name: "index_tables", Type: Gauge, Help: "Tables of the index.", Sampled: true},
-	{Name: "index_disk_bytes", Type: Gauge, Help: "What the index takes on disk.", Sampled: true},
-	{Name: "index_rebuilds_total", Type: Counter, Help: "How often the index was thrown away and made anew.", Sampled: true},
+	{Name: "index_disk_bytes", Type: Gauge, Help: "Disk space used by the index.", Sampled: true},
+	{Name: "index_rebuilds_total", Type: Counter, Help: "Rebuilds of the index.", Sampled: true},
 
-	{Name: "access_lines_total", Type: Counter, Help: "Requests while log.access is on: those whose line is written, those left out because there were too many in a second, those lost because the log did not take them.",
-		Labels: []Label{{"fate", []string{"written", "left_out", "lost"}}}, Sampled: true},
-	{Name: "audit_lines_total", Type: Counter, Help: "Audit lines that are in the file.", Sampled: true},
-	{Name: "audit_lost_total", Type: Counter, Help: "Audit lines that are in no file, and never will be.", Sampled: true},
-	{Name: "audit_errors_total", Type: Counter, Help: "Times that the disk did not take audit lines; they are tried again.", Sampled: true},
+	{Name: "access_lines_total", Type: Counter, Help: "Access log lines: written, left out by sampling, or lost because the log was too slow.",
+		Labels: []Label{{"outcome", []string{"written", "left_out", "lost"}}}, Sampled: true},
+	{Name: "audit_lines_total", Type: Counter, Help: "Audit lines written.", Sampled: true},
+	{Name: "audit_lost_total", Type: Counter, Help: "Audit lines lost.", Sampled: true},
+	{Name: "audit_errors_total", Type: Counter, Help: "Failed writes of audit lines; they are retried.", Sampled: true},
 }
 
-// Absences are what the contract names and this node does not have.
+// Absences lists the metrics that the contract names and this node does not have.
 var Absences = []Absence{
-	{"bus_lagged_total", "there is no bus: a stream of changes is read from the index, at its reader's pace"},
-	{"facet_busy_total, shed_total", "admission_refused_total says why each was refused"},
+	{"bus_lagged_total", "there is no bus: a change stream is read from the index"},
+	{"facet_busy_total, shed_total", "admission_refused_total has the reasons"},
 	{"facet_deadline_timeouts_total", "io_timeouts_total counts them"},
-	{"config_coalesced_total", "who asks for a reload while one is asked for gets that one, of the file as it is then: nothing is lost by it"},
+	{"config_coalesced_total", "a reload requested while another one is pending is served by that one, which reads the newest file"},
 	{"handshake_timeouts_total", "handshakes_total counts them"},
 	{"repair_skipped_total, repair_wait_seconds", "the storage plane"},
 	{"accounting_exports_total, accounting_degraded, accounting_journal_corrupt_total, late_events_total, export_lag_seconds", "the accounting plane"},
-	{"dto_violation_total", "a body that is none counts in rejected_total, reason bad_request"},
+	{"dto_violation_total", "invalid bodies count in rejected_total, reason bad_request"},
 }
 
 func classes() (all []string) {
@@ -181,7 +181,7 @@ func codes(problems []event.Problem) (all []string) {
 func rejections() [][]string {
 	all := [][]string{{"node", "max_conns"}, {"node", "max_conns_per_peer"}, {"node", "framing"}}
 	for _, code := range codes(BeforeWork) {
-		all = append(all, []string{"wallet", code}, []string{"beyond", code})
+		all = append(all, []string{"wallet", code}, []string{"proxy", code})
 	}
 	return all
 }

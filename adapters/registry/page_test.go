@@ -31,48 +31,48 @@ func TestThePageIsGenerated(t *testing.T) {
 
 const intro = `# Registry
 
-Generated from adapters/registry; a test compares. Another reads the source and finds no buffered channel, lock, pool,
-timer or deadline of adapters and cmd/macronode that is not here; a third asks the running binary, which shows
-what is here under ` + "`/debug/queues` and `/metrics`" + `, and nothing else. What memory all of it takes at most, ` + "`macronode explain memory`" + ` says.
+This page is generated from adapters/registry. Tests check that it lists every buffered channel, lock, pool, timer and
+deadline of adapters and cmd/macronode, and that the running binary shows exactly these queues and metrics under
+` + "`/debug/queues` and `/metrics`" + `. ` + "`macronode explain memory`" + ` shows the maximum of memory.
 `
 
 // page is the registry as people read it.
 func page() string {
 	var p pen
 	p.WriteString(intro)
-	p.table("Queues", "What waits, from the door inwards, and permits, which are given back. Depth, limit and what was dropped are in `/debug/queues`, the depth in `queue_depth`.",
+	p.table("Queues", "Queues in the order in which a request passes them, and permits. `/debug/queues` shows depth, limit and drops; `queue_depth` has the depth.",
 		"queue | holds | limit | when it is full | counted by | place")
 	for _, q := range registry.Queues {
 		p.row(code(q.Name), q.What, limit(q.Limit)+" "+q.Unit, string(q.Policy), code(q.Tells), code(strings.Join(q.Where, ", ")))
 	}
-	p.table("Wires", "Buffered channels that nothing waits in: each word has its place reserved.", "place | carries | size")
+	p.table("Wires", "Buffered channels for signals; each signal has a reserved place.", "place | carries | size")
 	for _, w := range registry.Wires {
 		p.row(code(w.Where), w.What, w.Size)
 	}
-	p.table("Locks", "Nothing is waited for under a lock, but for what the last column says. One is taken while another is held only where it stands inside that.",
+	p.table("Locks", "While a lock is held, nothing blocks except what the last column states. The third column lists the locks that may be held when a lock is taken.",
 		"lock | guards | taken inside | place | may take long")
 	for _, l := range registry.Locks {
 		p.row(l.Name, l.Guards, strings.Join(l.Inside, ", "), code(l.Where), l.Blocks)
 	}
-	p.table("Pools", "Memory that is kept for the next who wants it.", "place | keeps | limit")
+	p.table("Pools", "Memory kept for reuse.", "place | keeps | limit")
 	for _, l := range registry.Pools {
 		p.row(code(l.Where), l.What, l.Limit)
 	}
-	p.table("Timers", "Timers, tickers and deadlines of the shell. What the node is to do in time goes by the loop's one timer.", "place | then | after")
+	p.table("Timers", "Timers, tickers and deadlines of the adapters. The core has one timer, in the loop.", "place | then | after")
 	for _, i := range registry.Timers {
 		p.row(code(i.Where), i.What, limit(i.After))
 	}
-	p.table("Limits", "Each has code that holds it and a test that sees it held.", "limit | bounds | held by | seen by")
+	p.table("Limits", "Each limit has the code that enforces it and a test.", "limit | bounds | held by | seen by")
 	for _, l := range registry.Limits {
 		p.row(code(l.Key), l.What, code(strings.Join(l.By, ", ")), code(l.Test))
 	}
-	p.table("Metrics", "Each series is there from the start of what it is of: what never happened says 0. No label comes from input; what is of an upstream is there from when it is configured until it is not.",
+	p.table("Metrics", "Each series exists from the start, with 0 for events that have not happened. No label value comes from input. Series of an upstream exist while it is configured.",
 		"metric | type | labels | means")
 	for i := range registry.Metrics {
 		m := &registry.Metrics[i]
 		p.row(code(m.Name), string(m.Type), labels(m), m.Help)
 	}
-	p.table("Not there", "Metrics that other planes will have, or that would count what this node does not have.", "metrics | why")
+	p.table("Not there", "Metrics of planes to come, and metrics of features that this node does not have.", "metrics | why")
 	for _, a := range registry.Absences {
 		p.row(code(a.Names), a.Why)
 	}

@@ -13,18 +13,18 @@ package registry
 
 import "slices"
 
-// A Policy is what a full queue does with what comes next.
+// A Policy states what a full queue does with a new item.
 type Policy string
 
-// The policies there are.
+// The policies.
 const (
-	Reject   Policy = "reject newest"              // who brings it is told to come back; nothing was done
-	Lose     Policy = "lose newest, counted"       // who brings it is not told; the loss is counted and said
-	Coalesce Policy = "coalesce"                   // the same word lies there already, and is enough
-	Wait     Policy = "wait"                       // who brings it waits
-	Reread   Policy = "leave it to the journal"    // it is durable, and is read from there when there is room
-	Oldest   Policy = "forget oldest"              // it is of no more use
-	Replace  Policy = "replace oldest, by reading" // the oldest is read from the segments when it is wanted
+	Reject   Policy = "reject newest"                // the caller is rejected before any work
+	Lose     Policy = "lose newest, counted"         // the item is dropped and counted
+	Coalesce Policy = "coalesce"                     // an equal item is already queued
+	Wait     Policy = "wait"                         // the sender waits
+	Reread   Policy = "read from the journal later"  // the item is durable and read from the journal later
+	Oldest   Policy = "drop oldest"                  // the oldest item is dropped
+	Replace  Policy = "evict oldest, read on demand" // the oldest item is read from the segments when needed
 )
 
 // A Queue is something bounded that something waits in, or a number of permits that are
@@ -46,7 +46,7 @@ type Wire struct {
 	Size  string // and why no more is ever sent
 }
 
-// A Pool keeps memory for the next who wants it, until the collector takes it.
+// A Pool keeps memory for reuse until the garbage collector frees it.
 type Pool struct{ Where, What, Limit string }
 
 // A Lock guards fields. While it is held nothing is waited for, but for what Blocks says.

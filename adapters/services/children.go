@@ -49,7 +49,7 @@ func New(log *slog.Logger, say func(event.Event)) *Set {
 	s := new(Set)
 	for name := range types.NumServices {
 		c := &s.children[name]
-		c.name, c.log, c.say = name, log.With("child", name.String()), say
+		c.name, c.log, c.say = name, log.With("service", name.String()), say
 		c.work = func(context.Context, func()) error { return errMissing }
 	}
 	return s
@@ -130,7 +130,7 @@ type child struct {
 func (c *child) start() {
 	soft, kill, done, ok := c.begin()
 	if !ok {
-		c.log.Error("child asked to start while it runs")
+		c.log.Error("service start requested while running")
 		return
 	}
 	go func() {
@@ -178,7 +178,7 @@ func (c *child) Run(ctx context.Context) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = fmt.Errorf("panic: %v", v)
-			c.log.Error("child panicked", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			c.log.Error("service panicked", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 			c.mu.Lock()
 			c.counts.Panicked++
 			c.mu.Unlock()
@@ -206,12 +206,12 @@ func (c *child) ended(asked bool, err error) {
 
 	switch {
 	case asked && (err == nil || errors.Is(err, context.Canceled)):
-		c.log.Info("child ended, as it was told to", "at_once", killed)
+		c.log.Info("service stopped", "at_once", killed)
 	case asked:
-		c.log.Warn("child ended badly", "at_once", killed, "err", err)
+		c.log.Warn("service failed while stopping", "at_once", killed, "err", err)
 	case err == nil:
-		c.log.Error("child died", "err", errUnasked)
+		c.log.Error("service failed", "err", errUnasked)
 	default:
-		c.log.Error("child died", "err", err)
+		c.log.Error("service failed", "err", err)
 	}
 }

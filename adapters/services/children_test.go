@@ -165,7 +165,7 @@ func TestWhoeverWasNotAskedHasDied(t *testing.T) {
 			s.ask(event.StartService)
 			s.tells(t, event.ServiceDown{Service: types.ServiceHTTP})
 			s.counts(t, Counts{Started: 1, Died: 1})
-			if !strings.Contains(s.log.String(), `level=ERROR msg="child died" child=http err=`+c.why) {
+			if !strings.Contains(s.log.String(), `level=ERROR msg="service failed" service=http err=`+c.why) {
 				t.Fatalf("logged %s", &s.log)
 			}
 		})

@@ -24,11 +24,11 @@ func TestLongAway(t *testing.T) {
 	h := newHouse(t)
 	h.lived(-2 * time.Hour)
 	h.launch()
-	doubted := row{phase: "degraded", ready: yes, read: yes, reads: yes, writes: yes, ailing: []string{"clock"}}
+	doubted := row{phase: "degraded", ready: yes, read: yes, reads: yes, writes: yes, ailing: []string{"clock_untrusted"}}
 	h.await(doubted)
 	h.ready()
 	h.is(doubted)
-	h.says("the node is degraded", "has clock", "writes=true")
+	h.says("node state changed", "state=degraded", "degraded_by=clock_untrusted", "writes=true")
 	if v := h.verbose(); time.Since(v.At) < time.Hour || v.Offset < time.Hour.Milliseconds() {
 		t.Fatalf("it believes that it is %v", v.At)
 	}

@@ -46,7 +46,7 @@ func TestFails(t *testing.T) {
 				h.await(readOnly("journal_stalled", ""))
 			}
 			trouble.End()
-			h.wants(h.ends(waits), http.StatusGatewayTimeout, "unknown")
+			h.wants(h.ends(waits), http.StatusGatewayTimeout, "outcome_unknown")
 			h.disk.Heal()
 			failed := readOnly("journal_failed", c.fault)
 			if held {
@@ -56,16 +56,16 @@ func TestFails(t *testing.T) {
 			h.is(failed)
 			h.ages()
 			h.stays(failed)
-			h.wants(h.issue(waits.key, waits.to), http.StatusGatewayTimeout, "unknown")
-			h.says("the journal failed", fmt.Sprintf("fault=%q", c.fault), c.line)
-			h.says("the node is degraded", "journal_failed", "reads=true", "writes=false", fmt.Sprintf("fault=%q", c.fault))
+			h.wants(h.issue(waits.key, waits.to), http.StatusGatewayTimeout, "outcome_unknown")
+			h.says("journal failed", fmt.Sprintf("fault=%q", c.fault), c.line)
+			h.says("node state changed", "state=degraded", "journal_failed", "reads=true", "writes=false", fmt.Sprintf("fault=%q", c.fault))
 			if n := h.metric(`io_errors_total{op="journal"}`); n < 1 {
 				t.Fatalf("%v failures are counted", n)
 			}
 			if n := h.metric(`io_timeouts_total{op="reply"}`); n != 2 { // also who asked again
 				t.Fatalf("%v replies without an outcome are counted", n)
 			}
-			h.wants(h.tx(h.txid(h.verbose().LSN)), http.StatusGatewayTimeout, "unknown")
+			h.wants(h.tx(h.txid(h.verbose().LSN)), http.StatusGatewayTimeout, "outcome_unknown")
 			h.stop()
 			h.verify()
 			h.start()
@@ -82,7 +82,7 @@ func TestFailsBefore(t *testing.T) {
 	for name, lose := range map[string]bool{"kept": false, "lost": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t, "journal.stall=10s")
+			h := newHouse(t, "journal.stall_threshold=10s")
 			h.start()
 			durable := h.verbose().Durable
 			trouble := h.disk.Begin(faults.Trouble{On: []faults.Op{faults.Sync}, Err: syscall.EIO, Lose: lose, Hold: true})
@@ -90,8 +90,8 @@ func TestFailsBefore(t *testing.T) {
 			<-trouble.Met()
 			behind := h.send("behind", 2)
 			trouble.End()
-			h.wants(h.ends(before), http.StatusGatewayTimeout, "unknown")
-			h.wants(h.ends(behind), http.StatusGatewayTimeout, "unknown")
+			h.wants(h.ends(before), http.StatusGatewayTimeout, "outcome_unknown")
+			h.wants(h.ends(behind), http.StatusGatewayTimeout, "outcome_unknown")
 			failed := readOnly("journal_failed", "sync failed")
 			h.await(failed)
 			h.stays(failed)

@@ -32,7 +32,7 @@ const patience = time.Minute
 // calm has nothing written that nobody asked for, nothing given up that a test holds,
 // and no stall because the machine has other work; the tables are small, so that a
 // start is fast.
-var calm = []string{"journal.vouch=1m", "journal.stall=2s", "journal.fail=1m", "node.patience=1m", "http.request_deadline=1m",
+var calm = []string{"journal.heartbeat_interval=1m", "journal.stall_threshold=2s", "journal.sync_timeout=1m", "node.commit_timeout=1m", "http.request_deadline=1m",
 	"wallet.limits.accounts=4096", "wallet.limits.holdings=4096", "wallet.idempotency.keys=65536"}
 
 var built struct {

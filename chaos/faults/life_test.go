@@ -19,7 +19,7 @@ import (
 // is missing.
 func TestStarting(t *testing.T) {
 	starting := row{phase: "starting", ready: no, read: no, reads: no, writes: no, unmet: []string{"journal", "key", "sampler"}}
-	late := starting.and("late_start")
+	late := starting.and("start_timeout")
 	late.phase = "degraded"
 	for name, c := range map[string]struct {
 		deadline string
@@ -48,7 +48,7 @@ func TestStarting(t *testing.T) {
 // too long it says so, and it is ready when the disk has answered.
 func TestFirstStart(t *testing.T) {
 	starting := row{phase: "starting", ready: no, read: no, reads: no, writes: no, unmet: []string{"key"}, ailing: []string{"journal_stalled"}}
-	late := starting.and("late_start")
+	late := starting.and("start_timeout")
 	late.phase = "degraded"
 	for name, c := range map[string]struct {
 		deadline string
@@ -63,7 +63,7 @@ func TestFirstStart(t *testing.T) {
 			h.ready()
 			h.await(c.row)
 			h.is(c.row)
-			h.says("the node is "+c.phase, "needs key", c.ailing[len(c.ailing)-1])
+			h.says("node state changed", "state="+c.phase, "waiting_for=key", c.ailing[len(c.ailing)-1])
 			held.End()
 			h.starts()
 			h.stop()
@@ -79,7 +79,7 @@ func TestLameDuck(t *testing.T) {
 	h := newHouse(t, "node.lame_duck=5m")
 	h.start()
 	h.Signal(syscall.SIGTERM)
-	lame := row{phase: "lame duck", ready: no, read: no, reads: yes, writes: yes}
+	lame := row{phase: "lame_duck", ready: no, read: no, reads: yes, writes: yes}
 	h.await(lame)
 	h.is(lame)
 	h.disk.Leave(0)
@@ -150,10 +150,10 @@ func TestAborting(t *testing.T) {
 	waits := h.send("waits", 1)
 	h.await(readOnly("journal_stalled", ""))
 	h.Signal(syscall.SIGTERM)
-	h.until("it drains", func() error { return h.said("told to end", "again=false") })
+	h.until("it drains", func() error { return h.said("signal received", "again=false") })
 	h.Signal(syscall.SIGTERM)
 	if a := h.ends(waits); a.err == nil {
-		h.wants(a, http.StatusGatewayTimeout, "unknown") // or its connection was cut
+		h.wants(a, http.StatusGatewayTimeout, "outcome_unknown") // or its connection was cut
 	}
 	h.until("it has stopped", func() error {
 		switch v := h.verbose(); v.Phase {
@@ -190,7 +190,7 @@ func TestUnwatched(t *testing.T) {
 	unwatched := row{phase: "degraded", ready: yes, read: yes, reads: yes, writes: yes, unmet: []string{"sampler"}}
 	h.await(unwatched)
 	h.is(unwatched)
-	h.says("child died", "child=sampler", "input/output error")
+	h.says("service failed", "service=sampler", "input/output error")
 	held.End()
 	h.await(wellness)
 	if n := h.metric(`service_restarts_total{service="sampler"}`); n < 1 {
@@ -198,7 +198,7 @@ func TestUnwatched(t *testing.T) {
 	}
 	h.is(wellness)
 	h.disk.Begin(faults.Trouble{On: []faults.Op{faults.Free}, Err: syscall.EIO})
-	often := unwatched.and("restarts")
+	often := unwatched.and("crash_loop")
 	h.await(often)
 	h.is(often)
 	h.disk.Heal()

@@ -38,7 +38,7 @@ func TestUnreadable(t *testing.T) {
 	if now := h.metric(`io_errors_total{op="journal"}`); now != errors+2 {
 		t.Fatalf("%v failures were counted, then %v", errors, now)
 	}
-	h.says("an older frame cannot be read", "input/output error")
+	h.says("frame not readable", "input/output error")
 	recent := sent{key: "recent", to: "recent"}
 	h.keeps(recent, h.issue(recent.key, recent.to))
 	if _, b := h.balance("old"); b.Amount != "5" {

@@ -23,7 +23,7 @@ func TestRoom(t *testing.T) {
 		h.await(full)
 		h.is(full)
 		h.fresh() // nothing is on its way
-		h.says("the node is degraded", "has disk_full", "reads=true", "writes=false")
+		h.says("node state changed", "state=degraded", "degraded_by=disk_full", "reads=true", "writes=false")
 		h.disk.Leave(256 << 20)
 		h.await(wellness)
 		h.is(wellness)
@@ -63,10 +63,10 @@ func TestNoRoomAhead(t *testing.T) {
 }
 
 // TestFullDisk: the same on a real disk that a neighbour fills, to the last byte. What
-// was told stays told, a start says what it wants, and gets on when there is room.
+// was told stays told, a start says what must be, and gets on when there is room.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
-	h := plainHouse(t, "journal.reserve_bytes=64MiB")
+	h := plainHouse(t, "journal.min_free_bytes=64MiB")
 	small := h.Data
 	wanted(t, syscall.Mount("faults", small, "tmpfs", 0, "size=80m"))
 	t.Cleanup(func() {

@@ -45,10 +45,10 @@ func (h *house) stalls(key string, on []faults.Op) {
 	h.is(stalled)
 	h.ages()
 	flies := h.txid(h.verbose().LSN)
-	h.wants(h.tx(flies), http.StatusGatewayTimeout, "unknown")
+	h.wants(h.tx(flies), http.StatusGatewayTimeout, "outcome_unknown")
 	again := h.send(key, 2) // waits for the same answer
 	if len(on) == 1 {
-		h.says("the node is degraded", "has journal_stalled", "reads=true", "writes=false")
+		h.says("node state changed", "state=degraded", "degraded_by=journal_stalled", "reads=true", "writes=false")
 	}
 	select {
 	case a := <-waits.told:
@@ -82,13 +82,13 @@ func (h *house) stalls(key string, on []faults.Op) {
 // knows what became of it.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, "journal.fail=5s", "node.patience=5s", "http.request_deadline=5s")
+	h := newHouse(t, "journal.sync_timeout=5s", "node.commit_timeout=5s", "http.request_deadline=5s")
 	h.start()
 	began := time.Now()
 	held := h.disk.Begin(faults.Trouble{On: []faults.Op{faults.Sync}, Hold: true})
 	waits := h.send("waits", 1)
 	h.await(readOnly("journal_stalled", ""))
-	h.wants(h.ends(waits), http.StatusGatewayTimeout, "unknown")
+	h.wants(h.ends(waits), http.StatusGatewayTimeout, "outcome_unknown")
 	given := readOnly("journal_stalled", "too slow").and("journal_failed")
 	h.await(given)
 	if took := time.Since(began); took < 5*time.Second {
@@ -96,7 +96,7 @@ func TestGivenUp(t *testing.T) {
 	}
 	h.is(given)
 	h.ages()
-	h.says("the node is degraded", "journal_failed", `fault="too slow"`)
+	h.says("node state changed", "state=degraded", "journal_failed", `fault="too slow"`)
 	held.End()
 	after := readOnly("journal_failed", "too slow")
 	h.await(after) // it has answered, late

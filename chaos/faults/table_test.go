@@ -50,8 +50,8 @@ type view struct {
 	Phase   string    `json:"phase"`
 	Reads   bool      `json:"reads"`
 	Writes  bool      `json:"writes"`
-	Unmet   []string  `json:"unmet"`
-	Ailing  []string  `json:"ailing"`
+	Unmet   []string  `json:"waiting_for"`
+	Ailing  []string  `json:"degraded_by"`
 	Fault   string    `json:"journal_fault"`
 	LSN     uint64    `json:"lsn"`
 	Durable uint64    `json:"durable_lsn"`

@@ -203,7 +203,7 @@ func TestEquals(t *testing.T) {
 // TestFlood: strangers who flood keep nobody out who has shown a key for the node's own
 // use: all of his requests are served, while theirs are refused.
 func TestFlood(t *testing.T) {
-	h := start(t, "permits.beyond=4", "queue.beyond=32", "queue.max_wait=1s")
+	h := start(t, "permits.proxy=4", "queue.proxy=32", "queue.max_wait=1s")
 	h.hold.Store(int64(2 * time.Millisecond))
 	own := &caller{key: h.Key, path: "/open"}
 	all := []*caller{own}
@@ -224,7 +224,7 @@ func TestFlood(t *testing.T) {
 // TestAborts: clients that give up at any moment, and a service that hangs: all permits are
 // back in the end.
 func TestAborts(t *testing.T) {
-	h := start(t, "permits.beyond=64", "queue.beyond=64")
+	h := start(t, "permits.proxy=64", "queue.proxy=64")
 	h.hold.Store(int64(5 * time.Millisecond))
 	var wg sync.WaitGroup
 	var gave atomic.Int64

@@ -67,7 +67,7 @@ func TestTakenBack(t *testing.T) {
 
 func takenBack(t *testing.T, protocol string) {
 	sets, trust := proven(t)
-	h := startBy(t, protocol, append(sets, "permits.beyond=64", "queue.beyond=64", "http.streams=32")...)
+	h := startBy(t, protocol, append(sets, "permits.proxy=64", "queue.proxy=64", "http.streams=32")...)
 	h.hold.Store(int64(time.Millisecond))
 	at := strings.TrimPrefix(h.HTTP, "http://")
 	var wg sync.WaitGroup

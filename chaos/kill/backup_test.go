@@ -51,11 +51,11 @@ func TestBackupDrill(t *testing.T) {
 		Done bool
 	}
 	restored := t.TempDir()
-	run(t, &told, binary, "--json", "restore", copied, "--preview", "--old", n.Data, "--data", restored)
+	run(t, &told, binary, "--json", "restore", copied, "--preview", "--source-data", n.Data, "--data", restored)
 	if told.LSN != cut.LSN || told.Lost.Frames == 0 || told.Lost.Movements == 0 || told.Done {
 		t.Fatalf("the preview: %+v, the cut %+v", told, cut)
 	}
-	run(t, &told, binary, "--json", "restore", copied, "--old", n.Data, "--data", restored)
+	run(t, &told, binary, "--json", "restore", copied, "--source-data", n.Data, "--data", restored)
 	if !told.Done {
 		t.Fatalf("%+v", told)
 	}

@@ -35,10 +35,10 @@ func broken() []bug {
 		}, 4, "was answered, and"},
 		{"keys forgotten at recovery", []mutants.Edit{ // it would not start a third time: a key that is there twice is broken
 			put(node, "\t\"macronode/core/event\"\n", "\t\"macronode/core/event\"\n\t\"macronode/core/idempotency\"\n"),
-			put(node, "\tseed := dice\n", "\tseed := dice\n\ts.Idem = idem.New(c.State.Idem, words.Hash64(seed.Below(1<<62)))\n"),
+			put(node, "\tseed := dice\n", "\tseed := dice\n\ts.Idempotency = idempotency.New(c.State.Idempotency, types.Hash64(seed.Below(1<<62)))\n"),
 		}, 2, "has a record where no answer says so"},
 		{"balances without what is held", []mutants.Edit{
-			put(follower, "b.Available, _ = b.Amount.Minus(b.Held)", "b.Available = b.Amount"),
+			put(follower, "b.Available, _ = b.Amount.Sub(b.Held)", "b.Available = b.Amount"),
 		}, 2, "was answered otherwise than the twin answers"},
 		{"balances of a while ago", []mutants.Edit{
 			put(follower, "\t\"sync\"\n", "\t\"sync\"\n\t\"sync/atomic\"\n"),

@@ -18,8 +18,8 @@ func TestDrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	// All of its times are long: how fast the disk is decides nothing here.
-	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: []string{"--set", "node.drain=5s", "--set", "node.patience=1m",
-		"--set", "journal.stall=10s", "--set", "journal.fail=1m"}}
+	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: []string{"--set", "node.drain=5s", "--set", "node.commit_timeout=1m",
+		"--set", "journal.stall_threshold=10s", "--set", "journal.sync_timeout=1m"}}
 	start(t, n)
 	all := clients(64)
 	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -41,7 +41,7 @@ func TestDrain(t *testing.T) {
 		t.Fatalf("%d answers, exit %d:\n%s", total, code, said)
 	}
 	after := -1
-	for _, word := range []string{"child=http", "msg=ended", "drained: ", "child=sampler", "child=admin"} {
+	for _, word := range []string{"service=http", "msg=ended", "drained: ", "service=sampler", "service=admin"} {
 		at := strings.LastIndex(said, word)
 		if at < after {
 			t.Fatalf("%q is not said, or too early:\n%s", word, said)

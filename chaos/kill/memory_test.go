@@ -22,7 +22,7 @@ var rounds = flag.Int("rounds", 6, "batches of 1,000 that each of 8 clients send
 // small is a configuration that is full soon.
 var small = []string{"wallet.limits.accounts=20000", "wallet.limits.holdings=20000", "wallet.limits.assets=10", "wallet.limits.tenants=10",
 	"wallet.limits.holds=20000", "wallet.idempotency.keys=20000", "api_keys=10", "listen.max_conns=64", "node.in_flight=64",
-	"index.cache_bytes=8MiB", "journal.backlog_bytes=4MiB", "journal.snapshot_bytes=16MiB"}
+	"index.cache_bytes=8MiB", "journal.max_unsynced_bytes=4MiB", "journal.snapshot_interval_bytes=16MiB"}
 
 // TestMemoryStaysBelowTheBound: what the real program ever had resident, under payments,
 // holds, the longest batches and their statements, while snapshots are made, is no more
@@ -44,7 +44,7 @@ func TestMemoryStaysBelowTheBound(t *testing.T) {
 		wg.Go(func() { busy(t, n, i) })
 	}
 	wg.Wait()
-	for !strings.Contains(n.Said(), "snapshot made") && !n.Gone() { // it is due: a second at most
+	for !strings.Contains(n.Said(), "snapshot written") && !n.Gone() { // it is due: a second at most
 		time.Sleep(5 * time.Millisecond)
 	}
 	had := resident(t, pid)

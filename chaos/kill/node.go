@@ -82,7 +82,7 @@ func (n *Node) Start(ctx context.Context) error {
 // Launch runs the binary, and does not wait for anything. A disk that stands still for some
 // seconds, as that of a busy machine does, is slow to it and has not failed.
 func (n *Node) Launch() error {
-	args := append([]string{"serve", "--data", n.Data, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--set", "journal.fail=1m"}, n.Args...)
+	args := append([]string{"serve", "--data", n.Data, "--http", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--set", "journal.sync_timeout=1m"}, n.Args...)
 	n.cmd, n.ended, n.out = exec.Command(n.Binary, args...), make(chan struct{}), new(said)
 	n.cmd.Stdout, n.cmd.Stderr = n.out, n.out
 	if err := n.cmd.Start(); err != nil {
@@ -196,7 +196,7 @@ func (n *Node) Gauges(ctx context.Context, of ...string) (map[string]float64, er
 
 // AtGate are the gauges of who is at the gate, or kept a permit for too long: 0 where nobody is.
 func AtGate() []string {
-	return []string{"semaphore_inflight{", "fq_inflight{", "fq_queued{", "permits_taken_total"}
+	return []string{"semaphore_inflight{", "fq_inflight{", "fq_queued{", "permits_revoked_total"}
 }
 
 // Get reads from the public listener.

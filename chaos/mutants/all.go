@@ -38,10 +38,10 @@ func money() []Mutant {
 		one("no look at the funds", "M1: a balance below nothing", decide, "if s.from.available().Less(r.Amount) {", "if false {", ledger, sim, "./chaos/explore TestScopes/same"),
 		one("issue beyond the supply", "M1", decide, "if !fits || types.MaxSupply().Less(issued) {", "if !fits {", ledgerTwin, "./core/wallet/ledger TestCeilings$"),
 		one("day that never ends", "day ceiling", decide, "if day != at.Day() {", "if day == 0 {", ledgerTwin, "./core/wallet/ledger TestCeilings$"),
-		one("credit lost where the account is new", "M1", apply, "v.balance = r.ToBalance\n", "if !v.balance.Zero() {\n\t\tv.balance = r.ToBalance\n\t}\n", ledger, sim, "./chaos/explore TestScopes/same"),
+		one("credit lost where the account is new", "M1", apply, "v.balance = r.ToBalance\n", "if !v.balance.IsZero() {\n\t\tv.balance = r.ToBalance\n\t}\n", ledger, sim, "./chaos/explore TestScopes/same"),
 		one("burn that leaves no trace", "M1", apply, "kind.burned = r.ToBalance", "", ledger, sim, "./chaos/explore TestScopes/a_kill"),
 		one("tenant over its accounts", "M4", decide, "credits(r.Op) && !s.knownTo && (l.accounts.Room() == 0 || int(t.accounts) >= l.limits.TenantAccounts)", "credits(r.Op) && !s.knownTo && l.accounts.Room() == 0", ledgerTwin, "./core/wallet/ledger TestTenants$"),
-		one("hash without the day's spending", "state hash", "core/wallet/ledger/rows.go", "h = v.debitedToday.HashInto(v.balance.HashInto(h)).Mix(uint64(v.day))", "h = v.balance.HashInto(h).HashInto(uint64(v.day))", "./core/wallet/ledger TestHashForgetsNothing$", "./core/wallet/ledger TestHistoriesAreApart$"),
+		one("hash without the day's spending", "state hash", "core/wallet/ledger/rows.go", "h = v.debitedToday.HashInto(v.balance.HashInto(h)).Mix(uint64(v.day))", "h = v.balance.HashInto(h).Mix(uint64(v.day))", "./core/wallet/ledger TestHashForgetsNothing$", "./core/wallet/ledger TestHistoriesAreApart$"),
 	}
 }
 
@@ -55,7 +55,7 @@ func held() []Mutant {
 		one("captured of anybody", "a hold is its holder's, of its asset", decide, "s.holdActive = s.knownFrom && s.knownAsset && s.hold.holding == of", "s.holdActive = s.knownFrom && s.knownAsset", "./core/wallet/ledger TestAgreesOnAll$", "./core/wallet/ledger TestHolds$", steps),
 		one("captured of a frozen account", "nothing leaves a frozen account", decide, "event.Transfer, event.Burn, event.Hold, event.Capture:\n", "event.Transfer, event.Burn, event.Hold:\n", ledger, sim),
 		one("paid and still held", "blnk-315: all legs or none", apply, "l.closeHold(r, &t)\n\t\tfrom := holdingKey", "from := holdingKey", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
-		one("let go of what is paid alone", "the rest is available at once", decide, "r.HeldBalance, whole = s.from.held.Sub(s.hold.amount)", "r.HeldBalance, whole = s.from.held.Sub(r.MaxAmount)", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
+		one("let go of what is paid alone", "the rest is available at once", decide, "r.HeldBalance, whole = s.from.held.Sub(s.hold.amount)", "r.HeldBalance, whole = s.from.held.Sub(r.Amount)", ledger, stories, sim, "./chaos/explore TestScopes/what_is_held"),
 		one("due and still held", "a hold that is due is never counted", "core/wallet/ledger/ledger.go", "if over.expiresAt > now {", "if true {", ledgerTwin, "./core/wallet/ledger TestLapses$"),
 		one("the last hold lapses first", "M8", holds, "\t\th.siftDown(at)\n", "", ledger, sim),
 		one("account's holds as they came", "M7", holds, "h.before(place, before)", "false", ledger, sim),
@@ -123,7 +123,7 @@ func promises() []Mutant {
 		one("a copy with the answers of another", "CopyTo", "core/node/status.go", "\tn.held.CopyTo(&dst.held)\n", "", sim, "./chaos/explore TestScopes/same"),
 		one("slot freed with a hole", "T1", "core/table/index.go", "if (n-home)&mask >= (n-s)&mask {", "if home > len(x.slots) {", table, stories, sim),
 		one("codec drops a field", "a record is what was decided", "core/record/codec.go", "\tc.amount(&r.ToBalance)\n\tc.amount(&r.DebitedToday)\n", "\tc.amount(&r.ToBalance)\n\tvar none types.Amount\n\tc.amount(&none)\n", record, sim, "./chaos/explore TestScopes/same"),
-		one("step changes what it does not record", "recovered state equals the live one", "core/node/frame.go", "n.state.Apply(index, &n.rec)\n", "n.state.Apply(index, &n.rec)\n\tn.state.Boots += uint64(n.rec.Nonce & 1)\n", sim, "./chaos/explore TestScopes/same"),
+		one("step changes what it does not record", "recovered state equals the live one", "core/node/frame.go", "n.state.Apply(index, &n.rec)\n", "n.state.Apply(index, &n.rec)\n\tn.state.Starts += uint64(n.rec.Nonce & 1)\n", sim, "./chaos/explore TestScopes/same"),
 		one("roots swapped in the receipt", "golden vectors", "core/wallet/receipt/field.go", "p.in.Prev[:])", "p.in.Root[:])", "./core/wallet/receipt TestGolden$", "./core/wallet/receipt TestReceiptSaysItsRecord$"),
 	}
 }

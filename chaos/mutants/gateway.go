@@ -27,7 +27,7 @@ func gateway() []Mutant {
 		one("kept for ever", "a ticket nobody settles is reclaimed", admit, "\t\t\tr.state = lost\n\t\t\ta.queues[r.facet].Return(r.flow)\n", "\t\t\tr.state = lost\n", house, houseTwin, sim),
 		one("waits for ever", "a queued request waits at most so long", admit, "until: now.Add(min(a.limits.Wait, in.TimeLeft/4))", "until: now.Add(in.TimeLeft)", house, houseTwin, sim),
 		one("a quarter of nothing", "never more than a quarter of its deadline", admit, "min(a.limits.Wait, in.TimeLeft/4)", "a.limits.Wait", houseTwin, sim),
-		one("a permit of another facet", "a plane that hangs keeps no permit of another", admit, "		if a.queues[f].Ready() {", "\t\tif a.queues[types.Money].Ready() && f >= 0 {", house, houseTwin, sim),
+		one("a permit of another facet", "a plane that hangs keeps no permit of another", admit, "		if a.queues[f].Ready() {", "\t\tif a.queues[types.FacetWallet].Ready() && f >= 0 {", house, houseTwin, sim),
 		one("route without an end", "max_inflight", admit, "int(a.routes[in.Route]) >= a.limits.Routes[in.Route]", "false", house, houseTwin, stories, sim),
 		one("given up midway, and still in line", "a part is of who has a permit", admit, "\t\ta.drop(t.Slot())\n", "", "./core/gateway/admission TestStream$", houseTwin),
 		one("refused late, and charged", "who is refused after all has used nothing", arrive, "\t\t\tn.quota.Undo(now, t.Slot())\n\t\t\tn.rejectAdmission(event.Decision{Ticket: t, Reason: event.RejectQueueTimeout", "\t\t\tn.rejectAdmission(event.Decision{Ticket: t, Reason: event.RejectQueueTimeout", "./core/node TestTranscripts/^stream$", told),
@@ -49,8 +49,8 @@ func gateway() []Mutant {
 		one("a part before its time", "parts of bodies are paced by the instance", arrive, "n.admission.Lined() > 0 && n.quota.NextPart(now) <= now", "n.admission.Lined() > 0", bodies, sim),
 		one("a part that the instance does not see", "parts of bodies are paced by the instance", "core/node/reserve_bytes.go", "\tn.quota.ChargeInstancePart(now, t.Slot(), bytes)\n", "", bodies, sim),
 		one("lined for ever", "who waits for his turn for longer than he has patience is told so", "core/node/reserve_bytes.go", "now.Add(n.admission.Patience(t)))", "now.Add(1<<40))", bodies, sim),
-		one("more bodies, more turns", "callers take turns, not bodies", parts, "a.line.Offer(r.flow, place,", "a.line.Offer(types.Flow{Class: r.flow.Class, Of: uint64(place)}, place,", "./core/gateway/admission TestStream$", sim),
-		one("lined in vain, and charged", "who is refused after all has used nothing", arrive, "\t\t\tn.quota.ReleasePart(now, t.Slot(), bytes)\n", "\t\t\tn.quota.Let(t.Slot())\n", bodies, "./chaos/trace TestLegal$"),
+		one("more bodies, more turns", "callers take turns, not bodies", parts, "a.line.Offer(r.flow, place,", "a.line.Offer(types.Flow{Class: r.flow.Class, ID: uint64(place)}, place,", "./core/gateway/admission TestStream$", sim),
+		one("lined in vain, and charged", "who is refused after all has used nothing", arrive, "\t\t\tn.quota.ReleasePart(now, t.Slot(), bytes)\n", "\t\t\tn.quota.GrantPart(t.Slot())\n", bodies, "./chaos/trace TestLegal$"),
 		alone("two words for one slot stop the loop, and all that runs it", one("asked again before the word has come", "one word a slot is on its way", gate, "p.in.Ticket != t || p.over || p.asks", "p.in.Ticket != t || p.over", "./adapters/loop TestNobodyHearsAnothersPart$")),
 		one("due when nobody is", "Due", "core/node/due.go", "\tearlier(n.nextPaced())\n", "", stories, sim),
 
@@ -61,7 +61,7 @@ func gateway() []Mutant {
 		alone("only what is said of peers shows it", one("any word about a peer is believed", "ron-gate forged peer", in, "k.trusts(a); {", "true; {", "./adapters/httpapi TestPeer$")),
 		alone("only an answer that is cut shows it", one("a call that failed keeps its permit", "given back exactly once, abort included", "adapters/httpapi/httpapi.go", "\t\tk.leave()\n", "\t\tif bug == nil {\n\t\t\tk.leave()\n\t\t}\n", "./adapters/httpapi TestBeyondIsCut$")),
 		alone("one test asks a house that is shut", one("who is refused by the end was admitted", "from a failure to its cause by one command", in, "\tk.of = k.class()\n\tk.verdict =", "\t_ =", "./adapters/httpapi TestBeyond$")),
-		alone("only a caller who leaves sees it", one("who leaves is late", "a client that has left is gone", in, "\t\tk.code = Gone\n\t\tpanic(http.ErrAbortHandler)", "\t\treturn problem(event.Deadline)", "./adapters/httpapi TestWhoLeavesBeforeHisTurn$")),
+		alone("only a caller who leaves sees it", one("who leaves is late", "a client that has left is gone", in, "\t\tk.code = Gone\n\t\tpanic(http.ErrAbortHandler)", "\t\treturn problem(event.Timeout)", "./adapters/httpapi TestWhoLeavesBeforeHisTurn$")),
 		alone("only a caller who leaves sees it", one("who left was let in", "from a failure to its cause by one command", "cmd/macronode/admission.go", "if d.Code == httpapi.Gone {", "if false {", "./cmd/macronode TestWhoLeftWasNotLetIn$")),
 		one("who guesses paths is let in for nothing", "what is no operation is admitted like all else", "adapters/httpapi/httpapi.go", "if !k.came && (", "if false && (", "./adapters/httpapi TestBeyond$", "./adapters/httpapi TestEverybodyIsSettled$"),
 		one("who is cut by the end has left", "from a failure to its cause by one command", "adapters/proxy/outcome.go", "errors.Is(context.Cause(r.Context()), p.config.Cut)", "false", "./adapters/proxy TestCoursesOfTheCut$", "./cmd/macronode TestAStreamIsCutByTheEnd$"),
@@ -146,7 +146,7 @@ func quotas() []Mutant {
 		one("rules of one subject share a counter", "kong-12003", of, "newGauge(r, slots[r.Scope])", "newGauge(r, 0*slots[r.Scope])", twin, "./core/gateway/quota TestKong12003$"),
 		one("counter of nobody's key", "nobody without a key reads or writes one", of, "\t\trules &^= q.keyed\n", "", twin, "./core/gateway/quota TestStrangersChangeNothing$", "./core/gateway/quota TestRonGateForgedPeer$"),
 		one("told to come a little early", "Retry is exact", exact, "return time.Duration(e.ns + 1)", "return time.Duration(e.ns)", twin, sense, "./core/gateway/quota TestLongRun$"),
-		one("debt forgiven", "what is owed is not bounded by the burst", "core/gateway/quota/rule.go", "return smaller(after, g.most), wait", "return smaller(after, g.burstCost), wait", twin, "./core/gateway/quota TestDebt$", "./core/gateway/quota TestPace$"),
+		one("debt forgiven", "what is owed is not bounded by the burst", "core/gateway/quota/rule.go", "return smaller(after, g.most), wait", "return smaller(after, g.full), wait", twin, "./core/gateway/quota TestDebt$", "./core/gateway/quota TestPace$"),
 		one("parts of a nanosecond lost", "nothing is rounded", exact, "return nanos{int64(ns), part}\n", "return nanos{int64(ns), 0 * part}\n", twin, sense, "./core/gateway/quota TestLongRun$"),
 		one("time that goes back", "time does not go back", of, "q.latest = max(now, q.latest)\n\tf := &q.asked", "q.latest = now\n\tf := &q.asked", twin, "./core/gateway/quota TestRules$"),
 		one("shadow that refuses", "a shadow refuses nobody", of, "case g.Shadow:\n\t\t\tv.Shadow", "case g.Shadow && false:\n\t\t\tv.Shadow", twin, "./core/gateway/quota TestRules$"),
@@ -173,7 +173,7 @@ func quotas() []Mutant {
 // upstreams are bugs of where a request goes, and whether it is sent again.
 func upstreams() []Mutant {
 	const pick, report, breaker, budget = "core/gateway/upstream/upstream.go", "core/gateway/upstream/attempts.go", "core/gateway/upstream/breaker.go", "core/gateway/upstream/budget.go"
-	const twin, told, room = "./core/gateway/upstream TestAgrees", "./core/gateway/upstream TestStor", "./core/gateway/upstream"
+	const twin, told, room = "./core/gateway/upstream TestAgrees", "./core/gateway/upstream TestTranscripts", "./core/gateway/upstream"
 	const line, lines, kept = "adapters/proxy/line.go", "adapters/proxy/lines.go", "only a connection that was kept shows it"
 	return []Mutant{
 		alone("only what is told without a question shows it", one("a word that keeps its slot", "what is told of a try waits for no answer", "adapters/loop/asks.go", "\tif s.nobody {", "\tif false {", "./adapters/loop TestAsks$")),
@@ -189,11 +189,11 @@ func upstreams() []Mutant {
 		one("said, and sent again", "what a client was told is not said twice", report, "case in.ResponseStarted:", "case false:", twin, told),
 		one("a fourth try", "U2", report, "c.attempts >= u.rules.MaxAttempts", "c.attempts > u.rules.MaxAttempts", twin, told),
 		one("late, and told as anything", "a failure that is not tried again says why", report, "on.NoRetry = event.NoRetryDeadline\n\tcase !c.idempotent", "on.NoRetry = event.NoRetryAttempts\n\tcase !c.idempotent", twin, told),
-		one("out, and said to be well", "who is sent to an endpoint that is out is told so", pick, "at, m.endpointOf(c).ejected", "endpointOf, false", twin, told),
+		one("out, and said to be well", "who is sent to an endpoint that is out is told so", pick, "at, m.endpointOf(c).ejected", "at, false", twin, told),
 		one("retries for nothing", "U3", budget, "b.saved -= retryCost", "b.saved -= 0", told, "./core/gateway/upstream TestRetriesAreFew$"),
 		one("half-open admits all", "U4", pick, "b.inFlight >= u.rules.HalfOpenInFlight", "false", twin, told),
-		one("trials for floor", "envoy-38338", pick, "b.inFlight >= u.rules.HalfOpenInFlight", "b.inFlight >= u.rules.Trials", twin, told),
-		one("floor for trials", "envoy-8337", breaker, "b.successes >= u.rules.HalfOpenSuccesses", "b.successes >= u.rules.Floor", twin, told),
+		one("trials for floor", "envoy-38338", pick, "b.inFlight >= u.rules.HalfOpenInFlight", "b.inFlight >= u.rules.HalfOpenSuccesses", twin, told),
+		one("floor for trials", "envoy-8337", breaker, "b.successes >= u.rules.HalfOpenSuccesses", "b.successes >= u.rules.HalfOpenInFlight", twin, told),
 		one("a straggler opens it", "an epoch's tries tell of that epoch", report, "u.breaker.epoch == c.epoch && u.recordFailure(now)", "u.recordFailure(now)", twin, told),
 		one("a straggler closes it", "an epoch's tries tell of that epoch", breaker, "\tif b.epoch != epoch {\n\t\treturn\n\t}\n", "", told, room),
 		one("open for ever", "U5", report, "\t\tm.setDue(u.breaker.openUntil)\n", "", twin, told),

@@ -6,7 +6,7 @@ func operator() []Mutant {
 	return []Mutant{
 		alone("one test refuses on both planes and looks who is counted", one("a service's refusals are the wallet's", "a count is of its plane", api, "k.Meter.Refused(k.door.facet, r.problem)", "k.Meter.Refused(types.FacetWallet, r.problem)", "./adapters/httpapi TestRefusalsAreOfTheirPlane$")),
 		alone("the same", one("a service that is late is a read that waits", "a count is of its plane", api, "if k.door.facet != types.FacetProxy { //", "if true { //", "./adapters/httpapi TestRefusalsAreOfTheirPlane$")),
-		alone("whoever else counts asks for one plane", one("one plane for all", "a count is of its plane", counts, "registry.Plane(f), p.Code()", "registry.Plane(types.Money), p.Code()", "./adapters/metrics TestAnswersAreNoRejections$")),
+		alone("whoever else counts asks for one plane", one("one plane for all", "a count is of its plane", counts, "registry.Plane(f), p.Code()", "registry.Plane(types.FacetWallet), p.Code()", "./adapters/metrics TestAnswersAreNoRejections$")),
 		alone("no other endpoint flaps", one("each change has its line", "a log that is filled tells nothing", "cmd/macronode/checks.go", " || now.Sub(e.at) < flapping {", " {", "./cmd/macronode TestTheSickAreTold$")),
 		alone("no other endpoint flaps", one("the last change is never told", "what is said last is so", "cmd/macronode/checks.go", "\t\treturn 0, false\n", "\t\te.changes = 0\n\t\treturn 0, false\n", "./cmd/macronode TestTheSickAreTold$")),
 		alone("one test has several ways to be ill", one("whatever a check met is no HTTP", "from a failure to its cause", "adapters/proxy/health.go", "\tif ctx.Err() != nil && (!errors", "\tif false && (!errors", "./adapters/proxy TestHealth$")),

@@ -19,6 +19,6 @@ func shell() []Mutant {
 		one("entries that are told by their place", "of a list is told what changed", shell+"changed.go", "kept := common(old, new)\n", "kept := [][2]int(nil)\n", "./cmd/macronode TestDiffers$", "./cmd/macronode TestOneOfMany$"),
 		alone("one test has a certificate follow another", one("a certificate that the one before it was warned of", "each certificate is warned of", shell+"tls.go", "!shown.Same(l.watched)", "false", "./cmd/macronode TestACertificateIsWatched$")),
 		alone("one table has what status says", one("a certificate that is over, and status does not say", "status says what the log does", shell+"status.go", "case over.String():", "case \"over and over\":", "./cmd/macronode TestStatus$")),
-		alone("one table has who is named", one("a breaker of nobody", "readyz names the upstreams", "adapters/adminapi/routes.go", "m.Broken = a.Upstreams(s.OpenCircuits)", "m.OpenCircuits = a.Upstreams(s.AwaitedUpstreams)", "./adapters/adminapi TestAwaitedUpstreamsAreNamed$")),
+		alone("one table has who is named", one("a breaker of nobody", "readyz names the upstreams", "adapters/adminapi/routes.go", "m.Broken = a.Upstreams(s.OpenCircuits)", "m.Broken = a.Upstreams(s.AwaitedUpstreams)", "./adapters/adminapi TestAwaitedUpstreamsAreNamed$")),
 	}
 }

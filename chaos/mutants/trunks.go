@@ -48,7 +48,7 @@ func trunks() []Mutant {
 		alone(played, one("a body where there is none", "no silent truncation", "adapters/proxy/answer.go", "if errors.Is(failed, http.ErrBodyNotAllowed) {", "if false {", "./adapters/proxy TestNoSecondTruncation$")),
 		one("nobody says by what it was asked", "from a failure to its cause by one command", "adapters/proxy/course.go", ".HTTP2 = true }", ".HTTP2 = false }", "./adapters/proxy TestPartsBySecond$", cause),
 		one("http2 is any", "what an endpoint is asked by is the operator's to say", "cmd/macronode/reload_settings.go", "protocols[u.Protocol]", "protocols[u.Protocol] % proxy.HTTP2", "./cmd/macronode TestAProtocolIsChanged$", "./cmd/macronode TestBothWaysBySecond$"),
-		alone("one sum has it", one("windows that nobody adds up", "the memory bound has all that is bounded", "cmd/macronode/memory.go", "{\"requests of HTTP/2 to upstreams (permits.beyond; where upstreams.*.protocol allows it)\", second, proxy.StreamBytes}}},", "{\"none\", 0 * second, 0}}},", "./cmd/macronode TestTheMemoryOfUpstreams$")),
+		alone("one sum has it", one("windows that nobody adds up", "the memory bound has all that is bounded", "cmd/macronode/memory.go", "{\"requests of HTTP/2 to upstreams (permits.proxy; where upstreams.*.protocol allows it)\", second, proxy.StreamBytes}}},", "{\"none\", 0 * second, 0}}},", "./cmd/macronode TestTheMemoryOfUpstreams$")),
 
 		alone("one test says so much", one("answers before the answer without end", "five of them are given on", sent, "if said++; said > earlyMost {", "if said++; false {", hints)),
 		alone("one test has so old a client", one("an old client is told what it does not know", "HTTP/1.0 has one answer", sent, " || !t.r.ProtoAtLeast(1, 1) {", " {", hints)),

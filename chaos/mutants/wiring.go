@@ -43,21 +43,21 @@ func settings() []Mutant {
 	}
 	return []Mutant{
 		of("drain and abort swapped", limits, "Drain: c.Node.Drain, Abort: c.Node.Abort", "Drain: c.Node.Abort, Abort: c.Node.Drain", golden),
-		of("stall and sync time-outs swapped", limits, "StallThreshold: c.Journal.Stall, SyncTimeout: c.Journal.Fail", "StallThreshold: c.Journal.SyncTimeout, SyncTimeout: c.Journal.StallThreshold", golden),
-		of("the commit time-out is the heartbeat", limits, "CommitTimeout: c.Node.Patience,", "CommitTimeout: c.Journal.HeartbeatInterval,", golden),
-		of("backlog and reserve swapped", limits, "MaxUnsyncedBytes: uint64(c.Journal.Backlog), MinFreeBytes: uint64(c.Journal.Reserve)", "MaxUnsyncedBytes: uint64(c.Journal.MinFreeBytes), MinFreeBytes: uint64(c.Journal.MaxUnsyncedBytes)", golden),
+		of("stall and sync time-outs swapped", limits, "StallThreshold: c.Journal.Stall, SyncTimeout: c.Journal.Fail", "StallThreshold: c.Journal.Fail, SyncTimeout: c.Journal.Stall", golden),
+		of("the commit time-out is the heartbeat", limits, "CommitTimeout: c.Node.Patience,", "CommitTimeout: c.Journal.Vouch,", golden),
+		of("backlog and reserve swapped", limits, "MaxUnsyncedBytes: uint64(c.Journal.Backlog), MinFreeBytes: uint64(c.Journal.Reserve)", "MaxUnsyncedBytes: uint64(c.Journal.Reserve), MinFreeBytes: uint64(c.Journal.Backlog)", golden),
 		of("the start deadline is not passed on", limits, "StartTimeout: c.Node.StartDeadline", "StartTimeout: 30 * time.Second", golden),
 		of("a tenant's holds are limited as its accounts", limits, "TenantHolds: l.TenantHolds", "TenantHolds: l.TenantAccounts", golden, ledger),
 		of("issues are limited as debits", limits, "MaxDailyIssue: l.IssueDay", "MaxDailyIssue: l.Day", golden, ledger),
 		of("index cache and frames swapped", limits, "Frames: c.Index.Frames, Cache: int64(c.Index.Cache)", "Frames: int(c.Index.Cache), Cache: int64(c.Index.Frames)", golden),
-		of("weights of two classes swapped", admission, "types.ClassInternal: uint64(q.Weights.Internal), types.ClassAuthed: uint64(q.Weights.Authed)", "types.ClassInternal: uint64(q.Weights.ClassAuthed), types.ClassAuthed: uint64(q.Weights.ClassInternal)", golden),
-		of("queue time-out and pacing delay swapped", admission, "MaxWait: q.MaxWait, MaxPacingDelay: q.Pace", "MaxWait: q.MaxPacingDelay, MaxPacingDelay: q.MaxWait", golden),
-		of("queues of two facets swapped", admission, "types.FacetWallet: {p.Money, q.Money}, types.FacetQuery: {p.Lists, q.Lists}", "types.FacetWallet: {p.FacetWallet, q.FacetQuery}, types.FacetQuery: {p.FacetQuery, q.FacetWallet}", golden, queues),
-		of("a class has the share of a flow", admission, "of.queue*q.Class/100", "of.queue*q.PerFlow/100", golden),
+		of("weights of two classes swapped", admission, "types.ClassInternal: uint64(q.Weights.Internal), types.ClassAuthed: uint64(q.Weights.Authed)", "types.ClassInternal: uint64(q.Weights.Authed), types.ClassAuthed: uint64(q.Weights.Internal)", golden),
+		of("queue time-out and pacing delay swapped", admission, "MaxWait: q.MaxWait, MaxPacingDelay: q.Pace", "MaxWait: q.Pace, MaxPacingDelay: q.MaxWait", golden),
+		of("queues of two facets swapped", admission, "types.FacetWallet: {p.Money, q.Money}, types.FacetQuery: {p.Lists, q.Lists}", "types.FacetWallet: {p.Money, q.Lists}, types.FacetQuery: {p.Lists, q.Money}", golden, queues),
+		of("a class has the share of a flow", admission, "of.queue*q.Class/100", "of.queue*q.Flow/100", golden),
 		of("a quota in shadow refuses", admission, "Shadow: q.Shadow", "Shadow: false", golden, quotas),
 		of("the burst is the rate", admission, "Burst: q.Burst.Units", "Burst: units", golden),
 		of("counters for keys and tenants swapped", admission, "Keys: c.APIKeys, Tenants: c.Wallet.Limits.Tenants", "Keys: c.Wallet.Limits.Tenants, Tenants: c.APIKeys", golden),
-		of("attempts as by default", beyond, "r.MaxAttempts = uint8(u.Tries)", "_ = u.MaxAttempts", golden),
+		of("attempts as by default", beyond, "r.MaxAttempts = uint8(u.Tries)", "_ = u.Tries", golden),
 		of("fall and rise swapped", beyond, "uint8(u.Health.Fall), uint8(u.Health.Rise)", "uint8(u.Health.Rise), uint8(u.Health.Fall)", golden),
 		of("the idle time of tunnels is not passed on", beyond, "of.Trusted, of.Idle = c.HTTP.TrustedProxies, c.HTTP.TunnelIdle", "of.Trusted = c.HTTP.TrustedProxies", golden),
 		of("a route without its limit", beyond, "= c.Routes[i].MaxInflight", "= 0", golden),
@@ -89,7 +89,7 @@ func series() []Mutant {
 		return one("metrics: "+name, "", file, was, now, kills...)
 	}
 	return []Mutant{
-		of("failed tries of a request that was answered", shell+"course.go", "t := &l.Tries[n]; t.Failed() {", "t := &l.Tries[n]; t.Failed() && l.Outcome() != \"whole\" {", causes),
+		of("failed tries of a request that was answered", shell+"course.go", "t := &l.Tries[n]; t.Failed() {", "t := &l.Tries[n]; t.Failed() && l.Outcome() != \"ok\" {", causes),
 		of("bytes up are bytes down", shell+"course.go", "u.Moved(up, down)", "u.Moved(down, up)", causes),
 		of("one class waits", shell+"admission.go", "float64(l.ear.status().Queued[f][c])", "float64(l.ear.status().Queued[f][types.ClassAuthed])", causes),
 		of("permits of one facet", shell+"admission.go", "float64(l.ear.status().Permits[f])", "float64(l.ear.status().Permits[types.FacetWallet])", causes),
@@ -103,6 +103,6 @@ func series() []Mutant {
 		of("retries that were refused are retries", counters+"upstreams.go", "is(\"upstream_retries_total\", float64(v.Retries))", "is(\"upstream_retries_total\", float64(v.RetriesDenied))", causes),
 		of("time-outs of reads and writes swapped", counters+"wallet.go", "if p == event.Timeout {", "if p != event.Timeout {", causes),
 		of("refusals and shadows of quotas swapped", counters+"quotas.go", "v.WithLabelValues(name, \"refused\"), v.WithLabelValues(name, \"shadow\")", "v.WithLabelValues(name, \"shadow\"), v.WithLabelValues(name, \"refused\")", causes, quotas, each),
-		of("one class is refused", counters+"wallet.go", "m.counter(\"admission_refused_total\", c.String(), why.String())", "m.counter(\"admission_refused_total\", types.Authed.String(), why.String())", causes, each),
+		of("one class is refused", counters+"wallet.go", "m.counter(\"admission_refused_total\", c.String(), why.String())", "m.counter(\"admission_refused_total\", types.ClassAuthed.String(), why.String())", causes, each),
 	}
 }

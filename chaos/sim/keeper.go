@@ -40,7 +40,7 @@ func (w *World) snapshot() {
 	}
 	m := snapshot.New(snapshot.Config{Limits: w.limits, Seed: 3, Rest: func(context.Context, time.Duration) error { return nil },
 		Doubt: func(err error) { w.fail("snapshot-doubted", "a snapshot that was made here: %v", err) },
-		Made:  func(snapshot.Made) { w.Saw["snapshot made"]++ }},
+		Made:  func(snapshot.Made) { w.Saw["snapshot written"]++ }},
 		w.kept, snapshot.Source{Durable: w.jour.Durable, Grown: w.jour.Grown, Read: w.behind})
 	err := m.Make(context.Background())
 	switch {

@@ -311,7 +311,7 @@ func (w *World) children() {
 	switch {
 	case !w.childs[c]:
 	case w.c.Choose("child/dies", 6) == 1:
-		w.Saw["child died"]++
+		w.Saw["service failed"]++
 		w.childs[c] = false
 		w.step(event.ServiceDown{Service: c})
 	case w.c.Choose("child/alone", 3) == 1:

@@ -74,7 +74,7 @@ func settle(t *testing.T) *house {
 	h.write(0)
 	// Times of the disk are long: how fast it is decides nothing here.
 	h.Node = &kill.Node{Binary: binary, Data: t.TempDir(), Args: []string{"--config", h.file, "--set", "node.drain=5s",
-		"--set", "journal.stall=10s", "--set", "journal.fail=1m", "--set", "journal.snapshot_bytes=4MiB", "--set", "wallet.limits.accounts=10000",
+		"--set", "journal.stall_threshold=10s", "--set", "journal.sync_timeout=1m", "--set", "journal.snapshot_interval_bytes=4MiB", "--set", "wallet.limits.accounts=10000",
 		"--set", "wallet.limits.holdings=20000", "--set", "wallet.idempotency.keys=100000", "--set", "listen.max_conns=256"}}
 	out, err := exec.Command(binary, append([]string{"explain", "memory", "--json"}, h.Args...)...).Output()
 	if err != nil {

@@ -289,8 +289,12 @@ func (d *door) arrives(before *View, now types.Instant, in *event.Admit, told []
 
 // refused is what one is told who may not come in.
 func refused(v event.Decision) event.Decision {
-	if v.Problem = event.Busy; v.Reason == event.RejectNotServing {
+	v.Problem = event.Busy
+	switch v.Reason {
+	case event.RejectNotServing:
 		v.Problem = event.Unavailable
+	case event.RejectQuotaExceeded, event.RejectPacingTimeout:
+		v.Problem = event.RateLimited
 	}
 	return v
 }

@@ -136,7 +136,7 @@ func unlet() map[string]illegal {
 	}
 	say := func(is event.RejectReason) func(*event.Decision) {
 		return func(v *event.Decision) {
-			if v.Reason, v.Problem = is, event.Busy; is == event.Admitted {
+			if v.Reason, v.Problem = is, is.Problem(); is == event.Admitted {
 				v.Problem = event.None
 			}
 		}

@@ -29,10 +29,10 @@ func TestLegal(t *testing.T) {
 		}
 	}
 	t.Logf("%d steps, saw %v", steps, saw)
-	for _, must := range []string{"told ", "told unknown", "told unavailable", "told busy", "told in_progress", "told not_found",
-		"nonce", "replayed", "gate admitted", "gate quota", "gate pace", "gate queue", "gate class", "gate flow", "gate weight", "gate route", "gate wait", "gate state",
-		"more admitted", "more quota", "more pace", "more wait",
-		"starting", "ready", "degraded", "lame duck", "draining", "aborting", "stopped"} {
+	for _, must := range []string{"told ", "told outcome_unknown", "told unavailable", "told busy", "told in_progress", "told not_found",
+		"nonce", "replayed", "gate admitted", "gate quota_exceeded", "gate pacing_timeout", "gate queue_full", "gate class_limit", "gate flow_limit", "gate class_disabled", "gate route_limit", "gate queue_timeout", "gate not_serving",
+		"more admitted", "more quota_exceeded", "more pacing_timeout", "more queue_timeout",
+		"starting", "ready", "degraded", "lame_duck", "draining", "aborting", "stopped"} {
 		if saw[must] == 0 {
 			t.Errorf("never saw %q", must)
 		}

@@ -159,7 +159,7 @@ const inItself = "bad_request"
 // codes are how the contract calls what the books say.
 var codes = map[string]string{"nonce ahead": "nonce_conflict", "nonce used": "nonce_conflict", "amount": "limits_exceeded",
 	"supply": "limits_exceeded", "day": "limits_exceeded", "room": "limits_exceeded", "funds": "insufficient_funds",
-	"over hold": "insufficient_funds", "hold": "hold_state", "beneficiary": "not_beneficiary", "frozen": "account_frozen", "expiry": "bad_request"}
+	"over hold": "insufficient_funds", "hold": "hold_not_active", "beneficiary": "not_beneficiary", "frozen": "account_frozen", "expiry": "bad_request"}
 
 // expected is the nonce that the refusal of a payment tells.
 func (w *Twin) expected(o ledger.Op) uint64 {

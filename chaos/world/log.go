@@ -79,7 +79,7 @@ func (l *Log) UnmarshalText(text []byte) error {
 		case len(line) == 0, line[0] == '#':
 		case !begun:
 			if begun = string(line) == logHead; !begun {
-				return fmt.Errorf("%w: line %d: wants %q first", ErrLog, n+1, logHead)
+				return fmt.Errorf("%w: line %d: must be %q first", ErrLog, n+1, logHead)
 			}
 		default:
 			c, alike, err := parse(strings.Split(string(line), " "))

@@ -41,7 +41,7 @@ func Play(t *testing.T, path string, say func(words []string) string) {
 		}
 		t.Logf("%s: rewritten", path)
 	default:
-		t.Errorf("%s:%s\nThe story is now:\n\n%s", path, parting(was, now), now)
+		t.Errorf("%s:%s\nThe transcript is now:\n\n%s", path, parting(was, now), now)
 	}
 }
 
@@ -83,7 +83,7 @@ func parting(was, now string) string {
 	for i := 0; ; i++ {
 		a, b := at(then, i), at(today, i)
 		if a != b {
-			return fmt.Sprintf("%d: the story says %q, the code %q", i+1, a, b)
+			return fmt.Sprintf("%d: the transcript says %q, the code %q", i+1, a, b)
 		}
 	}
 }

@@ -55,9 +55,9 @@ func TestStoriesThatCannotFail(t *testing.T) {
 
 func TestParting(t *testing.T) {
 	for _, c := range []struct{ was, now, want string }{
-		{"a\nb\n", "a\nc\n", `2: the story says "b", the code "c"`},
-		{"a\n", "a\nb\n", `2: the story says "", the code "b"`},
-		{"a", "a\n", `2: the story says "(no line)", the code ""`},
+		{"a\nb\n", "a\nc\n", `2: the transcript says "b", the code "c"`},
+		{"a\n", "a\nb\n", `2: the transcript says "", the code "b"`},
+		{"a", "a\n", `2: the transcript says "(no line)", the code ""`},
 	} {
 		if got := parting(c.was, c.now); got != c.want {
 			t.Errorf("%q and %q part at %s, want %s", c.was, c.now, got, c.want)

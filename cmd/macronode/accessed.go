@@ -37,7 +37,7 @@ func (l *life) startAccess() (end func()) {
 // query, no header and nothing of its body.
 func accessed(d *decisions.Decision, in, out uint64) []slog.Attr {
 	all := []slog.Attr{slog.String("decision", d.ID), slog.String("method", d.Method), slog.String("path", d.Path), slog.String("route", route(d)),
-		slog.Int("status", d.Status), slog.String("code", d.Code), slog.String("why", d.Why), slog.String("class", d.Class),
+		slog.Int("status", d.Status), slog.String("code", d.Code), slog.String("reason", d.Why), slog.String("class", d.Class),
 		slog.Uint64("tenant", uint64(d.Tenant)), slog.String("peer", d.Peer), slog.Uint64("in", in), slog.Uint64("out", out),
 		slog.Duration("waited", time.Duration(d.WaitedUS)*time.Microsecond), slog.Duration("took", time.Duration(d.TookUS)*time.Microsecond)}
 	if d.Sent != "" {

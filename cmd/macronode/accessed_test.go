@@ -18,7 +18,7 @@ import (
 func TestAccess(t *testing.T) {
 	const secret = "s3cret"
 	well := service(t)
-	p := serves(t, "log.access=true", "log.format=json", "log.level=error", fmt.Sprintf(`upstreams={"app":{"url":%q},"down":{"url":%q,"tries":1}}`, well, nobody(t)),
+	p := serves(t, "log.access=true", "log.format=json", "log.level=error", fmt.Sprintf(`upstreams={"app":{"url":%q},"down":{"url":%q,"max_attempts":1}}`, well, nobody(t)),
 		`routes=[{"path":"/app","upstream":"app","auth":"none"},{"path":"/down","upstream":"down","auth":"none"}]`)
 	for _, path := range []string{"/app/x", "/down/y", "/v1/nowhere", "/v1/balance"} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.HTTP+path+"?token="+secret, strings.NewReader(secret))
@@ -31,7 +31,7 @@ func TestAccess(t *testing.T) {
 		req.Header.Set("Idempotency-Key", secret)
 		resp, err := http.DefaultClient.Do(req)
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v\n%s", err, p.log.String())
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
@@ -62,9 +62,9 @@ func TestAccess(t *testing.T) {
 	switch {
 	case len(found) != 4:
 		t.Errorf("%d lines:\n%s", len(found), text)
-	case app.Status != 200 || app.Route != "routes[0]" || app.Upstream != "app" || app.Endpoint != well || app.Tries != 1 || app.In != len(secret) || app.Outcome != "whole":
+	case app.Status != 200 || app.Route != "routes[0]" || app.Upstream != "app" || app.Endpoint != well || app.Tries != 1 || app.In != len(secret) || app.Outcome != "ok":
 		t.Errorf("%+v", app)
-	case down.Status != 502 || down.Code != "bad_gateway" || down.Upstream != "down" || down.Outcome != "refused":
+	case down.Status != 502 || down.Code != "bad_gateway" || down.Upstream != "down" || down.Outcome != "connection_refused":
 		t.Errorf("%+v", down)
 	case nowhere.Status != 404 || nowhere.Code != "not_found" || nowhere.Upstream != "":
 		t.Errorf("%+v", nowhere)
@@ -86,7 +86,7 @@ func TestATunnelIsCutInOneLine(t *testing.T) {
 	}
 	p.end()
 	text := p.log.String()
-	if strings.Count(text, "were cut") != 1 || !strings.Contains(text, `msg="tunnels that were open at the end were cut" tunnels=1`) || !strings.Contains(text, "status=101") || !strings.Contains(text, "outcome=drained") || !strings.Contains(text, "finished=0 refused=0 aborted=1 ") {
+	if strings.Count(text, "closed by shutdown") != 1 || !strings.Contains(text, `msg="tunnels closed by shutdown" tunnels=1`) || !strings.Contains(text, "status=101") || !strings.Contains(text, "outcome=shutdown") || !strings.Contains(text, "finished=0 refused=0 aborted=1 ") {
 		t.Errorf("%s", text)
 	}
 }
@@ -107,7 +107,7 @@ func TestAStreamIsCutByTheEnd(t *testing.T) {
 	}
 	p.end()
 	text := p.log.String()
-	if !strings.Contains(text, "outcome=drained") || !strings.Contains(text, "finished=0 refused=0 aborted=1 ") {
+	if !strings.Contains(text, "outcome=shutdown") || !strings.Contains(text, "finished=0 refused=0 aborted=1 ") {
 		t.Errorf("%s", text)
 	}
 }

@@ -181,19 +181,19 @@ func (l *life) decision(id string) (any, bool) { return l.decisions.Find(id) }
 // showGate shows who waits at the gate, and who is in.
 func (l *life) showGate() {
 	g, limits := l.desk.Gate, l.edition.Load().gate.Facets
-	l.show("passes", func() (depth, limit int) {
+	l.show("admission_slots", func() (depth, limit int) {
 		for c := range types.NumClasses {
 			depth += g.In(c)
 		}
 		return depth, g.Size()
 	})
-	l.show("settled", g.Settled)
-	l.show("waits_parts", func() (depth, limit int) { return int(l.ear.status().PacedParts), g.Size() })
-	l.show("asks", l.desk.Asks.Asking)
-	l.show("inflaters", l.inflaters.Depth)
+	l.show("admission_updates", g.Settled)
+	l.show("admission_queue_parts", func() (depth, limit int) { return int(l.ear.status().PacedParts), g.Size() })
+	l.show("upstream_queries", l.desk.Asks.Asking)
+	l.show("decompressors", l.inflaters.Depth)
 	l.show("decisions", l.decisions.Kept)
 	for f := range types.NumFacets {
-		l.show("waits_"+f.String(), func() (depth, limit int) {
+		l.show("admission_queue_"+f.String(), func() (depth, limit int) {
 			for _, n := range l.ear.status().Queued[f] {
 				depth += int(n)
 			}
@@ -208,5 +208,5 @@ func (l *life) showGate() {
 		l.metrics.Sample("fq_inflight", func() float64 { return float64(g.In(c)) }, c.String())
 		l.metrics.Sample("fq_tokens", func() float64 { return float64(l.ear.status().Deficits[c]) }, c.String())
 	}
-	l.metrics.Sample("permits_taken_total", func() float64 { return float64(l.ear.status().PermitsRevoked) })
+	l.metrics.Sample("permits_revoked_total", func() float64 { return float64(l.ear.status().PermitsRevoked) })
 }

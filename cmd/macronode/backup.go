@@ -28,16 +28,16 @@ import (
 
 type (
 	backupCmd struct {
-		To   string `arg:"" name:"dir" help:"Directory of the copy. One that has a copy of this journal is brought up to date."`
-		Heir bool   `help:"Go on with the copy of another journal, from which this one was restored. It is no copy of that any more."`
+		To   string `arg:"" name:"dir" help:"Directory of the backup. An existing backup of this journal is extended."`
+		Heir bool   `name:"follow-restore" help:"Continue the backup of the journal from which this one was restored. It is then no longer a backup of that journal."`
 	}
 	restoreCmd struct {
-		From     string `arg:"" name:"dir" help:"Directory of the copy."`
-		Validate bool   `help:"Only check the copy, to its last frame and every movement."`
-		Preview  bool   `help:"Only say what would be restored, and what would be lost for it."`
-		Old      string `placeholder:"DIR" help:"Directory of the node that the copy was made of: what it acknowledged after the copy is listed as lost."`
-		Accept   bool   `name:"accept-loss" help:"Restore also what ends before frames that are known to have been durable: they are lost for good."`
-		KeepKeys bool   `help:"Let the API keys of the copy be somebody's again. A key that was revoked after the copy lives again, too."`
+		From     string `arg:"" name:"dir" help:"Directory of the backup."`
+		Validate bool   `help:"Only check the backup, to its last frame and every movement."`
+		Preview  bool   `help:"Only show what would be restored and what would be lost."`
+		Old      string `name:"source-data" placeholder:"DIR" help:"Data directory of the source node: what it acknowledged after the backup is listed as lost."`
+		Accept   bool   `name:"accept-loss" help:"Restore even if frames known to be durable are missing: they are lost."`
+		KeepKeys bool   `help:"Keep the API keys of the backup valid. Keys revoked after the backup become valid again."`
 	}
 )
 
@@ -93,7 +93,7 @@ func (v *backupCmd) Run(c *console) (err error) {
 	}
 	d, err := backup.Copy(ctx, from, into, backup.Bounds{Upto: upto, Heir: v.Heir}, c.copying("backup"))
 	if errors.Is(err, backup.ErrHeir) {
-		err = fmt.Errorf("%w; make a copy elsewhere, or say --heir: then %s is no copy of that one any more", err, v.To)
+		err = fmt.Errorf("%w; make a copy elsewhere, or say --follow-restore: then %s is no copy of that one any more", err, v.To)
 	}
 	if err != nil {
 		return cannot(err)
@@ -381,7 +381,7 @@ func (r *restored) tell(c *console, cfg *config.Config, v *restoreCmd) error {
 	}
 	switch {
 	case r.Lost == nil:
-		w.say("what was acknowledged after it cannot be told here: --old names the directory of the node that it was made of")
+		w.say("what was acknowledged after it cannot be told here: --source-data names the directory of the node that it was made of")
 	case r.Lost.Frames == 0:
 		w.say("nothing was acknowledged after it")
 	default:

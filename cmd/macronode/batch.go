@@ -44,10 +44,10 @@ var errStopped = errors.New("stopped")
 // Run does what a file says.
 func (v *batchCmd) Run(c *console) error {
 	if v.Size < 1 || v.Size > types.MaxItems {
-		return cannot(fmt.Errorf("--size %d wants 1 to %d", v.Size, types.MaxItems))
+		return cannot(fmt.Errorf("--size %d must be 1 to %d", v.Size, types.MaxItems))
 	}
 	if err := types.CheckKey(v.key(9_999_999)); err != nil {
-		return cannot(fmt.Errorf("--key %s wants at most %d of A-Z a-z 0-9 _ : . -", v.Key, types.MaxKey-8))
+		return cannot(fmt.Errorf("--key %s must be at most %d of A-Z a-z 0-9 _ : . -", v.Key, types.MaxKey-8))
 	}
 	from, total, err := v.open(c.in)
 	if err != nil {
@@ -203,7 +203,7 @@ func (p *payer) refusal(n int, why *client.Problem) error {
 func (p *payer) stop(n int, all []wish, err error) error {
 	if errors.Is(err, client.ErrUnknown) {
 		p.Unknown += len(all)
-		return &ending{unknown, fmt.Errorf("lines %d to %d: nobody knows yet whether they were done (%w): run the same again",
+		return &ending{unknown, fmt.Errorf("lines %d to %d: outcome unknown (%w): run the same command again",
 			all[0].line, all[len(all)-1].line, errors.Unwrap(err))}
 	}
 	where := fmt.Sprintf("lines %d to %d", all[0].line, all[len(all)-1].line)

@@ -30,7 +30,7 @@ const (
 	half     = `200 {"results":[` + good + `,` + bad + `]}`
 	whole    = `200 {"receipts":[` + rcpt + `,` + rcpt + `]}`
 	another  = `422 {"code":"idempotency_conflict","detail":"Another."}`
-	badLine  = `400 {"code":"bad_request","detail":"to: wants more.","index":1}`
+	badLine  = `400 {"code":"bad_request","detail":"to: must be more.","index":1}`
 	notWhole = `409 {"code":"insufficient_funds","detail":"Too little.","index":0}`
 )
 
@@ -50,12 +50,12 @@ func TestBatch(t *testing.T) {
 				`{"lines":5,"done":4,"refused":1,"unknown":0,"unsent":0,"replayed":0}` + "\nmacronode: 1 of 5 lines were refused\n"},
 		{"busy for a while", "", []string{busy, both, late, both, unclear, one}, 0, 6, "5 lines: 5 done, 0 refused, 0 unknown, 0 not sent\n"},
 		{"nobody knows", "--timeout 5s", []string{both, unclear}, 3, 2,
-			"5 lines: 2 done, 0 refused, 2 unknown, 1 not sent\nmacronode: lines 4 to 5: nobody knows yet whether they were done (unknown: Not known yet): run the same again\n"},
+			"5 lines: 2 done, 0 refused, 2 unknown, 1 not sent\nmacronode: lines 4 to 5: outcome unknown (outcome_unknown: Not known yet): run the same command again\n"},
 		{"all or nothing", "--atomic", []string{whole, notWhole}, 1, 2,
 			"line 4: insufficient_funds: Too little\n5 lines: 2 done, 1 refused, 0 unknown, 2 not sent\n" +
 				"macronode: stopped: of lines 4 to 5 nothing was done, for line 4 was refused: once it is right, send what begins with line 4 as a file of its own, under another --key\n"},
 		{"a line is none", "", []string{both, badLine}, 1, 2,
-			"line 5: bad_request: to: wants more\n5 lines: 2 done, 1 refused, 0 unknown, 2 not sent\n" +
+			"line 5: bad_request: to: must be more\n5 lines: 2 done, 1 refused, 0 unknown, 2 not sent\n" +
 				"macronode: stopped: of lines 4 to 5 nothing was done, for line 5 was refused: once it is right, send what begins with line 4 as a file of its own, under another --key\n"},
 		{"another file", "", []string{both, another}, 1, 2,
 			"5 lines: 2 done, 0 refused, 0 unknown, 3 not sent\nmacronode: stopped: lines 4 to 5 are another file than the one that was sent under k.1, or cut by another --size\n"},
@@ -64,8 +64,8 @@ func TestBatch(t *testing.T) {
 		{"not let in any more", "--json", []string{both, barred}, 1, 2,
 			`{"lines":5,"done":2,"refused":0,"unknown":0,"unsent":3,"replayed":0}` + "\nmacronode: stopped: of lines 4 to 5 nothing was done: forbidden: May not\n"},
 		{"fewer are answered than were asked", "", []string{one}, 3, 1,
-			"5 lines: 0 done, 0 refused, 2 unknown, 3 not sent\nmacronode: lines 1 to 2: nobody knows yet whether they were done " +
-				"(what answers is no node of ours: 2 items were asked, 1 answered): run the same again\n"},
+			"5 lines: 0 done, 0 refused, 2 unknown, 3 not sent\nmacronode: lines 1 to 2: outcome unknown " +
+				"(what answers is no node of ours: 2 items were asked, 1 answered): run the same command again\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, d := newPeer(t, c.answers...), newDesk()
@@ -173,10 +173,10 @@ func TestALineIsNone(t *testing.T) {
 		}
 	}
 	for flags, want := range map[string]string{
-		"--key k --size 0":                  "--size 0 wants 1 to 1000",
-		"--key k --size 1001":               "--size 1001 wants 1 to 1000",
-		"--key a/b":                         "--key a/b wants at most 56 of A-Z a-z 0-9 _ : . -",
-		"--key " + strings.Repeat("k", 57):  "--key " + strings.Repeat("k", 57) + " wants at most 56 of A-Z a-z 0-9 _ : . -",
+		"--key k --size 0":                  "--size 0 must be 1 to 1000",
+		"--key k --size 1001":               "--size 1001 must be 1 to 1000",
+		"--key a/b":                         "--key a/b must be at most 56 of A-Z a-z 0-9 _ : . -",
+		"--key " + strings.Repeat("k", 57):  "--key " + strings.Repeat("k", 57) + " must be at most 56 of A-Z a-z 0-9 _ : . -",
 		"--key k --results /nowhere/at/all": "--results: open /nowhere/at/all: no such file or directory",
 	} {
 		d := newDesk()

@@ -32,7 +32,7 @@ func (l *life) newIndex(ctx context.Context) *index.Indexer {
 
 func (l *life) indexes(ctx context.Context, up func()) error {
 	if l.known.index > l.follower.Mark() && l.damaged.Load() {
-		l.log.Error("the index is left as it is, and lists are not served: it has frames that the damaged journal has lost", "index_lsn", uint64(l.known.index))
+		l.log.Error("index kept but not served: it contains frames lost from the damaged journal", "index_lsn", uint64(l.known.index))
 		<-ctx.Done()
 		return nil
 	}

@@ -182,7 +182,7 @@ func (l *life) endBeyond(hard context.Context) {
 	ctx, stop := context.WithTimeout(hard, l.publicServer().Finish)
 	defer stop()
 	if cut := l.tunnels.Drain(ctx); cut > 0 {
-		l.log.Warn("tunnels that were open at the end were cut", "tunnels", cut)
+		l.log.Warn("tunnels closed by shutdown", "tunnels", cut)
 	}
 	if e := l.edition.Load(); e.beyond != nil {
 		e.beyond.Retire()

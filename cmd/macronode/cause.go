@@ -12,52 +12,52 @@ import (
 
 // symptoms say in words how a try failed.
 var symptoms = map[proxy.Symptom]string{
-	proxy.Refused:     "nobody listens there",
-	proxy.Unreachable: "no connection came about: there is no way there, or nobody answers",
-	proxy.Unnamed:     "its name has no address",
-	proxy.Untrusted:   "it has no TLS, or shows a certificate that is not trusted",
-	proxy.Closed:      "it closed the connection before its answer was whole",
-	proxy.Malformed:   "what it said is no HTTP, or not the one of its protocol (upstreams.*.protocol)",
-	proxy.BadStatus:   "it answered that it is not able to",
-	proxy.Silent:      "it began its answer, and nothing more was said for a minute",
-	proxy.Idle:        "nobody said anything in the tunnel for http.tunnel_idle, and the node ended it: its upstream has not failed",
-	proxy.Deadline:    "no answer began within the deadline of the route",
-	proxy.Hurried:     "no answer began within the client's own deadline, X-Deadline-Ms",
-	proxy.Gone:        "the client left, or did not take the answer",
-	proxy.Body:        "the client's body was too slow, too large or broken off",
-	proxy.Unfit:       "what it answered is no such part: not 200, not JSON, or too large",
-	proxy.Removed:     "the configuration has changed, and it is not there any more",
-	proxy.Drained:     "the node ended, and cut it when the time to finish was over",
-	proxy.Declined:    "by HTTP/2 it said that it has not begun with the request, or takes no header that is so large",
-	proxy.Held:        "its quotas did not have the bytes for longer than it had patience",
+	proxy.Refused:     "no process listens on the endpoint",
+	proxy.Unreachable: "no connection within 2 s, or no route to the host",
+	proxy.Unnamed:     "the host name has no address",
+	proxy.Untrusted:   "the endpoint does not speak TLS, or its certificate is not trusted",
+	proxy.Closed:      "the endpoint closed or reset the connection before the response was complete",
+	proxy.Malformed:   "the response is not valid HTTP, or not of the configured protocol (upstreams.*.protocol)",
+	proxy.BadStatus:   "the endpoint answered 502, 503 or 504",
+	proxy.Silent:      "the response began, and then nothing was received for a minute",
+	proxy.Idle:        "the tunnel carried no data for http.tunnel_idle and was closed; this is no failure of the upstream",
+	proxy.Deadline:    "no response began within the deadline of the route",
+	proxy.Hurried:     "no response began within the client's X-Deadline-Ms",
+	proxy.Gone:        "the client disconnected, or did not read the response",
+	proxy.Body:        "the client's body was too slow, too large or incomplete",
+	proxy.Unfit:       "the part was not 200, not JSON, or too large",
+	proxy.Removed:     "a reload removed the endpoint",
+	proxy.Drained:     "the node shut down and aborted the request at the end of the drain",
+	proxy.Declined:    "over HTTP/2 the endpoint refused the request before processing it, or does not accept so large a header",
+	proxy.Held:        "the quotas did not release the bytes in time",
 
 	proxy.InvalidRequest:    "the request is malformed and cannot be written: nothing was sent, and no failure of the upstream is counted",
-	proxy.ResourceExhausted: "this machine has no file descriptor or memory for one more connection: no failure of the upstream is counted",
+	proxy.ResourceExhausted: "this machine has no file descriptor or memory for another connection: no failure of the upstream is counted",
 }
 
 // halts say why there was no other try.
 var halts = map[event.NoRetryReason]string{
-	event.NoRetryMethod:          "its method may not be sent twice",
-	event.NoRetryBodyConsumed:    "some of its body was gone",
-	event.NoRetryResponseStarted: "something was said to the client before the answer, which would be said twice",
-	event.NoRetryAttempts:        "it had all its tries (upstreams.*.tries)",
-	event.NoRetryCircuitOpen:     "that failure opened the breaker, or it was open",
-	event.NoRetryDeadline:        "its deadline left no time for one",
-	event.NoRetryBudget:          "the retry budget of the upstream was used up: a tenth of its requests may be retries, and a few more",
+	event.NoRetryMethod:          "its method is not idempotent",
+	event.NoRetryBodyConsumed:    "part of its body was already sent",
+	event.NoRetryResponseStarted: "an interim response was already sent to the client",
+	event.NoRetryAttempts:        "it had all its attempts (upstreams.*.max_attempts)",
+	event.NoRetryCircuitOpen:     "the circuit breaker was open, or this failure opened it",
+	event.NoRetryDeadline:        "its deadline left no time",
+	event.NoRetryBudget:          "the retry budget of the upstream was used up: a tenth of its requests and a few more",
 }
 
 // stops say why a request went to no endpoint.
 var stops = map[event.NoEndpointReason]string{
-	event.NoEndpointCircuitOpen: "The breaker of the upstream is open: too many of its tries failed. upstream_fail_total{symptom} says how, and so do requests just before this one.",
-	event.NoEndpointUnhealthy:   "Its health checks call every endpoint sick, or the node was ending.",
-	event.NoEndpointOverflow:    "As many requests were with upstreams as may be (permits.beyond).",
-	event.NoEndpointStale:       "Its place among the calls was gone: a bug.",
+	event.NoEndpointCircuitOpen: "The circuit breaker of the upstream is open: too many attempts failed. See upstream_fail_total{symptom} and the requests just before this one.",
+	event.NoEndpointUnhealthy:   "Health checks fail for every endpoint, or the node was shutting down.",
+	event.NoEndpointOverflow:    "The limit of requests in flight to upstreams was reached (permits.proxy).",
+	event.NoEndpointStale:       "Its upstream ticket had expired: an internal error.",
 }
 
 // stopped is why a leg went no further.
 func stopped(l *decisions.Leg) string {
 	if l.Stop == event.NoEndpointCircuitOpen.String() && l.Circuit == event.CircuitHalfOpen.String() {
-		return "The breaker of the upstream is half-open, and lets only a few through, to see how it is."
+		return "The circuit breaker of the upstream is half-open: it lets only a few trial requests through."
 	}
 	for s, text := range stops {
 		if s.String() == l.Stop {
@@ -85,33 +85,33 @@ func went(d *decisions.Decision, line func(name, format string, args ...any)) {
 		if l.Part != "" {
 			of += ", for the part " + l.Part
 		}
-		line("upstream", "%s: %s, its breaker %s", of, tries(l.Count), l.Circuit)
+		line("upstream", "%s: %s, circuit breaker %s", of, tries(l.Count), l.Circuit)
 		for n := range l.Tries {
-			line("try", "%s", tried(l, n))
+			line("attempt", "%s", tried(l, n))
 		}
 		if why := stopped(l); why != "" {
 			line("stopped", "%s", why)
 		}
 		for _, at := range l.Sick {
-			line("sick", "%s", at)
+			line("unhealthy", "%s", at)
 		}
 		if why := halted(l); why != "" {
-			line("no more", "It was not sent again: %s.", why)
+			line("no retry", "not retried: %s", why)
 		}
 		if l.Missing != "" {
 			line("missing", "%s, for: %s", l.Part, l.Missing)
 		}
 	}
 	if d.FirstUS > 0 {
-		line("answer", "its first byte came %v after it was sent on", time.Duration(d.FirstUS)*time.Microsecond)
+		line("response", "first byte %v after forwarding", time.Duration(d.FirstUS)*time.Microsecond)
 	}
 }
 
 func tries(n int) string {
 	if n == 1 {
-		return "1 try"
+		return "1 attempt"
 	}
-	return fmt.Sprintf("%d tries", n)
+	return fmt.Sprintf("%d attempts", n)
 }
 
 // tried is one try as a person reads it.

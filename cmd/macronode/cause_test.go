@@ -39,15 +39,15 @@ func TestEveryCauseHasASentence(t *testing.T) {
 			t.Errorf("%v is not explained", s)
 		}
 	}
-	page, err := os.ReadFile("../../docs/operating.md")
+	page, err := os.ReadFile("../../docs/how-to/find-the-cause.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	told, want := tabled(string(page), "| outcome, symptom |"), slices.Concat([]string{"whole"}, registry.Symptoms, registry.Stops)
+	told, want := tabled(string(page), "| outcome, symptom |"), slices.Concat([]string{"ok"}, registry.Symptoms, registry.Stops)
 	slices.Sort(told)
 	slices.Sort(want)
 	if !slices.Equal(told, want) {
-		t.Errorf("docs/operating.md tells of %q, and there are %q", told, want)
+		t.Errorf("docs/how-to/find-the-cause.md tells of %q, and there are %q", told, want)
 	}
 	for i, s := range proxy.Symptoms() {
 		if len(registry.Symptoms) != len(symptoms) || registry.Symptoms[i] != string(s) {
@@ -178,28 +178,28 @@ func (p process) why(t *testing.T, id string) string {
 // TestFromAFailureToItsCause: whatever fails behind the gate, one command says why.
 func TestFromAFailureToItsCause(t *testing.T) {
 	down, well := nobody(t), service(t)
-	p := serves(t, fmt.Sprintf(`upstreams={"down":{"url":%q,"tries":2},"opens":{"url":%q,"tries":2},"well":{"url":%q,"tries":1},"two":{"urls":[%q,%q],"tries":1},"sick":{"url":%q,"health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}}}`,
+	p := serves(t, fmt.Sprintf(`upstreams={"down":{"url":%q,"max_attempts":2},"opens":{"url":%q,"max_attempts":2},"well":{"url":%q,"max_attempts":1},"two":{"urls":[%q,%q],"max_attempts":1},"sick":{"url":%q,"health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}}}`,
 		down, down, well, down, nobody(t), down),
 		`routes=[{"path":"/","upstream":"well","auth":"none","deadline":"300ms"},{"path":"/down","upstream":"down","auth":"none"},{"path":"/opens","upstream":"opens","auth":"none"},{"path":"/two","upstream":"two","auth":"none"},{"path":"/sick","upstream":"sick","auth":"none"},`+
 			`{"path":"/parts","auth":"none","hydrate":[{"name":"list","upstream":"well","path":"/list"},{"name":"rest","upstream":"down","path":"/x"},{"name":"odd","upstream":"well","path":"/odd"}]}]`)
-	const notAgain = "It was not sent again: "
+	const notAgain = "not retried: "
 	for _, c := range []struct {
 		what, method, path string
 		status             int
 		says               []string
 		header             []string
 	}{
-		{"is well", "GET", "/list", 200, []string{"/list (routes[0])", "upstream  well: 1 try, its breaker closed", well + ", whole after", "with status 200", "its first byte came"}, nil},
-		{"is down", "GET", "/down/x", 502, []string{"502 bad_gateway", "upstream  down: 2 tries", "1: " + down + ", refused after", symptoms[proxy.Refused], notAgain + halts[event.NoRetryAttempts]}, nil},
-		{"is down, and the method is sent once", "POST", "/down/x", 502, []string{"1 try", notAgain + halts[event.NoRetryMethod]}, nil},
+		{"is well", "GET", "/list", 200, []string{"/list (routes[0])", "upstream    well: 1 attempt, circuit breaker closed", well + ", ok after", "with status 200", "first byte"}, nil},
+		{"is down", "GET", "/down/x", 502, []string{"502 bad_gateway", "upstream    down: 2 attempts", "1: " + down + ", connection_refused after", symptoms[proxy.Refused], notAgain + halts[event.NoRetryAttempts]}, nil},
+		{"is down, and the method is sent once", "POST", "/down/x", 502, []string{"1 attempt", notAgain + halts[event.NoRetryMethod]}, nil},
 		{"refuses", "GET", "/refuses", 503, []string{"status after", "with status 503: " + symptoms[proxy.BadStatus], notAgain + halts[event.NoRetryAttempts]}, nil},
-		{"says too much before its answer", "GET", "/hints", 502, []string{"1 try", notAgain + halts[event.NoRetryResponseStarted]}, nil},
-		{"hangs", "GET", "/hangs", 504, []string{"504 deadline", well + ", deadline after", symptoms[proxy.Deadline], notAgain + halts[event.NoRetryDeadline]}, nil},
-		{"hangs for longer than the client waits", "GET", "/hangs", 504, []string{"hurried after", symptoms[proxy.Hurried]}, []string{"X-Deadline-Ms", "50"}},
-		{"breaks off midway", "GET", "/breaks", 200, []string{"answer    200 cut off before its end", ", closed after", "with status 200: " + symptoms[proxy.Closed], "its first byte came"}, nil},
-		{"closes without an answer", "GET", "/closes", 502, []string{", closed after", symptoms[proxy.Closed]}, nil},
-		{"a part is missing", "GET", "/parts", 200, []string{"upstream  well, for the part list: 1 try", "upstream  down, for the part rest: ", "missing   rest, for: bad_gateway",
-			"missing   odd, for: no JSON", symptoms[proxy.Unfit]}, nil},
+		{"says too much before its answer", "GET", "/hints", 502, []string{"1 attempt", notAgain + halts[event.NoRetryResponseStarted]}, nil},
+		{"hangs", "GET", "/hangs", 504, []string{"504 timeout", well + ", deadline after", symptoms[proxy.Deadline], notAgain + halts[event.NoRetryDeadline]}, nil},
+		{"hangs for longer than the client waits", "GET", "/hangs", 504, []string{"client_deadline after", symptoms[proxy.Hurried]}, []string{"X-Deadline-Ms", "50"}},
+		{"breaks off midway", "GET", "/breaks", 200, []string{"response    200 aborted", ", connection_reset after", "with status 200: " + symptoms[proxy.Closed], "first byte"}, nil},
+		{"closes without an answer", "GET", "/closes", 502, []string{", connection_reset after", symptoms[proxy.Closed]}, nil},
+		{"a part is missing", "GET", "/parts", 200, []string{"upstream    well, for the part list: 1 attempt", "upstream    down, for the part rest: ", "missing     rest, for: bad_gateway",
+			"missing     odd, for: no JSON", symptoms[proxy.Unfit]}, nil},
 	} {
 		status, id := p.asked(t, c.method, c.path, c.header...)
 		if got := p.why(t, id); status != c.status || !contains(got, c.says) {
@@ -216,7 +216,7 @@ func TestFromAFailureToItsCause(t *testing.T) {
 		return func(l *decisions.Leg) bool { return l.Stop == s.String() }
 	}
 	ejected := func(l *decisions.Leg) bool { return len(l.Tries) > 0 && l.Tries[0].Out }
-	<-p.log.await("nothing is sent to it until they do not\" upstream=sick")
+	<-p.log.await("no requests are sent to it\" upstream=sick")
 	for _, c := range []struct {
 		what, method, path string
 		atOnce             int // of which one is it: what is saved for retries comes again with the time, and second tries come later
@@ -226,9 +226,9 @@ func TestFromAFailureToItsCause(t *testing.T) {
 	}{
 		{"the budget is used up", "GET", "/down/x", 8, halted(event.NoRetryBudget), 502, []string{notAgain + halts[event.NoRetryBudget]}},
 		{"a failure opens the breaker", "GET", "/opens/x", 24, halted(event.NoRetryCircuitOpen), 502, []string{notAgain + halts[event.NoRetryCircuitOpen]}},
-		{"all are ejected", "POST", "/two/x", 1, ejected, 502, []string{"upstream  two: 1 try", symptoms[proxy.Refused] + "; it was ejected for its failures, and asked because all were"}},
-		{"the breaker is open", "POST", "/two/x", 1, stopped(event.NoEndpointCircuitOpen), 503, []string{"503 unavailable", "its breaker open", "stopped   " + stops[event.NoEndpointCircuitOpen]}},
-		{"the checks fail", "GET", "/sick/x", 1, stopped(event.NoEndpointUnhealthy), 503, []string{"stopped   " + stops[event.NoEndpointUnhealthy], "sick      " + down + ", refused"}},
+		{"all are ejected", "POST", "/two/x", 1, ejected, 502, []string{"upstream    two: 1 attempt", symptoms[proxy.Refused] + "; it was ejected for its failures, and asked because all were"}},
+		{"the breaker is open", "POST", "/two/x", 1, stopped(event.NoEndpointCircuitOpen), 503, []string{"503 unavailable", "circuit breaker open", "stopped     " + stops[event.NoEndpointCircuitOpen]}},
+		{"the checks fail", "GET", "/sick/x", 1, stopped(event.NoEndpointUnhealthy), 503, []string{"stopped     " + stops[event.NoEndpointUnhealthy], "unhealthy   " + down + ", connection_refused"}},
 	} {
 		d := p.until(t, c.method, c.path, c.atOnce, c.is)
 		if got := p.why(t, d.ID); d.Status != c.status || !contains(got, c.says) {
@@ -297,10 +297,10 @@ func (p process) kept(t *testing.T, id string) (d decisions.Decision) {
 func (p process) counts(t *testing.T) {
 	t.Helper()
 	text := p.asks(t, "/metrics")
-	for _, series := range []string{`upstream_requests_total{outcome="whole",upstream="well"}`, `upstream_requests_total{outcome="refused",upstream="down"}`,
-		`upstream_requests_total{outcome="broken",upstream="two"}`, `upstream_requests_total{outcome="sick",upstream="sick"}`, `upstream_requests_total{outcome="unfit",upstream="well"}`,
-		`upstream_fail_total{symptom="deadline",upstream="well"}`, `upstream_fail_total{symptom="closed",upstream="well"}`, `upstream_fail_total{symptom="refused",upstream="down"}`,
-		`downstream_latency_seconds_count{upstream="well"}`, `upstream_bytes_total{upstream="well",way="down"}`, `upstream_endpoints{state="sick",upstream="sick"}`,
+	for _, series := range []string{`upstream_requests_total{outcome="ok",upstream="well"}`, `upstream_requests_total{outcome="connection_refused",upstream="down"}`,
+		`upstream_requests_total{outcome="circuit_open",upstream="two"}`, `upstream_requests_total{outcome="no_healthy_endpoint",upstream="sick"}`, `upstream_requests_total{outcome="invalid_part",upstream="well"}`,
+		`upstream_fail_total{symptom="deadline",upstream="well"}`, `upstream_fail_total{symptom="connection_reset",upstream="well"}`, `upstream_fail_total{symptom="connection_refused",upstream="down"}`,
+		`downstream_latency_seconds_count{upstream="well"}`, `upstream_bytes_total{direction="down",upstream="well"}`, `upstream_endpoints{state="unhealthy",upstream="sick"}`,
 		`upstream_retries_total{upstream="down"}`, `upstream_retries_refused_total{upstream="down"}`, `circuit_open_total{upstream="two"}`} {
 		_, rest, there := strings.Cut(text, "\n"+series+" ")
 		if n, _, _ := strings.Cut(rest, "\n"); !there || n == "0" {

@@ -77,12 +77,12 @@ func (l *life) tellChecks(now time.Time, saw event.HealthChecked, met proxy.Chec
 	if !tell {
 		return
 	}
-	said := []any{"upstream", upstream, "endpoint", met.Endpoint, "met", metText(met), "changes", changes, "well", is.Healthy, "ejected", is.Ejected, "sick", is.Unhealthy}
+	said := []any{"upstream", upstream, "endpoint", met.Endpoint, "result", metText(met), "changes", changes, "healthy", is.Healthy, "ejected", is.Ejected, "unhealthy", is.Unhealthy}
 	if sick {
-		l.log.Warn("health checks of an endpoint fail: nothing is sent to it until they do not", said...)
+		l.log.Warn("endpoint unhealthy: health checks fail, no requests are sent to it", said...)
 		return
 	}
-	l.log.Info("health checks of an endpoint are well: it is sent requests", said...)
+	l.log.Info("endpoint healthy: requests are sent to it", said...)
 }
 
 // metText is what a check met: how it failed, in a word of those for tries, or the status that

@@ -26,15 +26,15 @@ func TestTheSickAreTold(t *testing.T) {
 		says string
 	}{
 		{0, 1, refused, 0, ""}, // one is not enough
-		{1, 1, refused, 2, `level=WARN msg="health checks of an endpoint fail: nothing is sent to it until they do not" upstream=app endpoint=http://e1 met=refused changes=1 well=1 ejected=0 sick=1`},
+		{1, 1, refused, 2, `level=WARN msg="endpoint unhealthy: health checks fail, no requests are sent to it" upstream=app endpoint=http://e1 result=connection_refused changes=1 healthy=1 ejected=0 unhealthy=1`},
 		{2, 1, refused, 2, ""},
-		{2, 0, failed, 3, `endpoint=http://e0 met="status 500" changes=1 well=0 ejected=0 sick=2`},
+		{2, 0, failed, 3, `endpoint=http://e0 result="status 500" changes=1 healthy=0 ejected=0 unhealthy=2`},
 		{3, 0, failed, 1, ""}, // that the other is well is said of the other
 		{4, 1, fine, 1, ""},
 		{5, 1, refused, 3, ""},
-		{12, 1, refused, 3, `endpoint=http://e1 met=refused changes=2 `},
+		{12, 1, refused, 3, `endpoint=http://e1 result=connection_refused changes=2 `},
 		{13, 1, refused, 3, ""},
-		{30, 1, fine, 1, `level=INFO msg="health checks of an endpoint are well: it is sent requests" upstream=app endpoint=http://e1 met="status 200" changes=1 well=1 ejected=0 sick=1`},
+		{30, 1, fine, 1, `level=INFO msg="endpoint healthy: requests are sent to it" upstream=app endpoint=http://e1 result="status 200" changes=1 healthy=1 ejected=0 unhealthy=1`},
 		{31, 1, refused, 3, ""},
 		{32, 1, fine, 1, ""},
 		{41, 1, fine, 1, `level=INFO`},
@@ -61,5 +61,5 @@ func TestTheSickAreTold(t *testing.T) {
 func TestChecksAreTold(t *testing.T) {
 	down := nobody(t)
 	p := serves(t, fmt.Sprintf(`upstreams={"app":{"url":%q,"health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}}}`, down), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
-	<-p.log.await("nothing is sent to it until they do not\" upstream=app endpoint=" + down + " met=refused changes=1 well=0 ejected=0 sick=1")
+	<-p.log.await("no requests are sent to it\" upstream=app endpoint=" + down + " result=connection_refused changes=1 healthy=0 ejected=0 unhealthy=1")
 }

@@ -33,11 +33,11 @@ func (c *console) node(r reach) (*client.Client, error) {
 	o := c.options(r)
 	if r.URL != "" {
 		if key == "" {
-			return nil, cannot(errors.New("--url wants --api-key or --api-key-file too: the key of a directory is not sent elsewhere"))
+			return nil, cannot(errors.New("--url needs --api-key or --api-key-file: the key of a data directory is not sent to other addresses"))
 		}
 		k, err := client.New(r.URL, key, o)
 		if err != nil {
-			return nil, cannot(fmt.Errorf("--url %s wants http://host:port, https://host:port or unix:path", r.URL))
+			return nil, cannot(fmt.Errorf("--url %s must be http://host:port, https://host:port or unix:path", r.URL))
 		}
 		return k, nil
 	}
@@ -89,7 +89,7 @@ func scheme(tls bool) string {
 // key is the API key that was given, if one was.
 func (r reach) key() (string, error) {
 	if r.Timeout <= 0 {
-		return "", cannot(fmt.Errorf("--timeout %v wants more than nothing", r.Timeout))
+		return "", cannot(fmt.Errorf("--timeout %v must be more than 0", r.Timeout))
 	}
 	if r.APIKey != "" || r.APIKeyFile == "" {
 		return r.APIKey, nil

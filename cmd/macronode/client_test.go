@@ -105,7 +105,7 @@ const (
 	has     = `200 {"account":"ann","asset":"EUR/2","amount_minor":"7","available_minor":"6","next_nonce":3}`
 	busy    = `429 {"code":"busy","detail":"Full.","retryable":true}`
 	late    = `503 {"code":"unavailable","detail":"Draining.","retryable":true}`
-	unclear = `504 {"code":"unknown","detail":"Not known yet.","retryable":true}`
+	unclear = `504 {"code":"outcome_unknown","detail":"Not known yet.","retryable":true}`
 	poor    = `409 {"code":"insufficient_funds","detail":"Too little."}`
 	ahead   = `409 {"code":"nonce_conflict","detail":"Ahead.","expected_nonce":3}`
 	barred  = `403 {"code":"forbidden","detail":"May not."}`
@@ -141,22 +141,22 @@ func TestOutcomes(t *testing.T) {
 		{"the nonce is ahead", []string{ahead}, issue, 1, "macronode: nonce_conflict: Ahead (the next nonce is 3)\n", 1},
 		{"in doubt, then refused for good", []string{unclear, poor}, issue, 1, "macronode: insufficient_funds: Too little\n", 2},
 		{"in doubt, then not let in", []string{"cut", barred}, issue, 3,
-			"macronode: nobody knows yet whether it was done (forbidden: May not): ask again with --key drawn\n", 2},
+			"macronode: outcome unknown (forbidden: May not): retry with --key drawn\n", 2},
 		{"not let in", []string{barred}, issue, 1, "macronode: forbidden: May not\n", 1},
 		{"in doubt to the end", []string{unclear}, issue + " --key k1 --timeout 45s", 3,
-			"macronode: nobody knows yet whether it was done (unknown: Not known yet): ask again with --key k1\n", 5},
+			"macronode: outcome unknown (outcome_unknown: Not known yet): retry with --key k1\n", 5},
 		{"in doubt to the end, in JSON", []string{unclear}, issue + " --key k1 --timeout 45s --json", 3,
-			`{"outcome":"unknown","idempotency_key":"k1"}` + "\nmacronode: nobody knows yet whether it was done (unknown: Not known yet): ask again with --key k1\n", 5},
+			`{"outcome":"unknown","idempotency_key":"k1"}` + "\nmacronode: outcome unknown (outcome_unknown: Not known yet): retry with --key k1\n", 5},
 		{"busy to the end", []string{busy}, issue + " --timeout 45s", 1, "macronode: busy: Full\n", 5},
 		{"in doubt, then busy to the end", []string{unclear, busy}, issue + " --timeout 45s", 3,
-			"macronode: nobody knows yet whether it was done (busy: Full): ask again with --key drawn\n", 5},
+			"macronode: outcome unknown (busy: Full): retry with --key drawn\n", 5},
 		{"no node of ours", []string{"404 nothing"}, issue, 1, "macronode: what answers is no node of ours: 404 Not Found\n", 1},
 		{"a bug", []string{`500 {"code":"internal","detail":"A bug."}`}, issue, 3,
-			"macronode: nobody knows yet whether it was done (internal: A bug): ask again with --key drawn\n", 1},
+			"macronode: outcome unknown (internal: A bug): retry with --key drawn\n", 1},
 		{"a nonce is asked for", []string{has, moved}, "wallet transfer --from ann --to bob --asset EUR/2 --amount 5", 0,
 			"tx_1: moved 5 EUR/2 from ann to bob, seq 9\n", 2},
 		{"a nonce is asked for, and kept in doubt", []string{has, unclear}, "wallet transfer --from ann --to bob --asset EUR/2 --amount 5 --timeout 5s", 3,
-			"macronode: nobody knows yet whether it was done (unknown: Not known yet): ask again with --key drawn --nonce 3\n", 2},
+			"macronode: outcome unknown (outcome_unknown: Not known yet): retry with --key drawn --nonce 3\n", 2},
 		{"no nonce to be had", []string{barred}, "wallet burn --from ann --asset EUR/2 --amount 5", 1, "macronode: forbidden: May not\n", 1},
 		{"a nonce is given", []string{moved}, "wallet transfer --from ann --to bob --asset EUR/2 --amount 5 --nonce 3", 0,
 			"tx_1: moved 5 EUR/2 from ann to bob, seq 9\n", 1},
@@ -211,7 +211,7 @@ func TestNobodyIsFollowedElsewhere(t *testing.T) {
 	other := newPeer(t, minted)
 	p, d := newPeer(t, "307"), newDesk()
 	p.header.Set("Location", other.URL)
-	d.says(t, p, issue, 3, "macronode: nobody knows yet whether it was done (what answers is no node of ours: 307 Temporary Redirect): ask again with --key drawn\n")
+	d.says(t, p, issue, 3, "macronode: outcome unknown (what answers is no node of ours: 307 Temporary Redirect): retry with --key drawn\n")
 	if len(other.asked()) > 0 {
 		t.Fatal("followed")
 	}
@@ -235,8 +235,8 @@ func TestTheNodeIsGoneInTheMiddle(t *testing.T) {
 	real := d.sleep
 	d.console.sleep = func(ctx context.Context, w time.Duration) error { p.Close(); return real(ctx, w) }
 	at := strings.TrimPrefix(p.URL, "http://")
-	d.says(t, p, issue, 3, "macronode: nobody knows yet whether it was done (the node does not answer: dial tcp "+at+
-		": connect: connection refused): ask again with --key drawn\n")
+	d.says(t, p, issue, 3, "macronode: outcome unknown (the node does not answer: dial tcp "+at+
+		": connect: connection refused): retry with --key drawn\n")
 	if len(p.asked()) != 1 || len(d.waits) < 10 {
 		t.Fatalf("asked %d times, waited %v", len(p.asked()), d.waits)
 	}
@@ -307,14 +307,14 @@ func TestHowAClientIsLetIn(t *testing.T) {
 		{[]string{"--data", dir, "--api-key-file", file}, 0, "Bearer from a file"},
 		{[]string{"--data", dir, "--api-key-file", file, "--api-key", "given"}, 0, "Bearer given"},
 		{[]string{"--data", dir, "--api-key-file", file + "x"}, 2, "macronode: the API key cannot be read: open " + file + "x: no such file or directory\n"},
-		{[]string{"--url", p.URL}, 2, "macronode: --url wants --api-key or --api-key-file too: the key of a directory is not sent elsewhere\n"},
-		{[]string{"--url", "127.0.0.1:8080", "--api-key", "x"}, 2, "macronode: --url 127.0.0.1:8080 wants http://host:port, https://host:port or unix:path\n"},
-		{[]string{"--data", dir, "--timeout", "0s"}, 2, "macronode: --timeout 0s wants more than nothing\n"},
+		{[]string{"--url", p.URL}, 2, "macronode: --url needs --api-key or --api-key-file: the key of a data directory is not sent to other addresses\n"},
+		{[]string{"--url", "127.0.0.1:8080", "--api-key", "x"}, 2, "macronode: --url 127.0.0.1:8080 must be http://host:port, https://host:port or unix:path\n"},
+		{[]string{"--data", dir, "--timeout", "0s"}, 2, "macronode: --timeout 0s must be more than 0\n"},
 		{[]string{"--data", keyless}, 1, "macronode: no API key was given, and " + keyless + " has none to use: nodedir: no bootstrap.key here\n"},
 		{[]string{"--data", starting}, 1, "macronode: the node on " + starting + " is starting: it does not listen yet\n"},
 		{[]string{"--data", dead}, 1, "macronode: the node that ran on " + dead + " (process -1) is dead: macronode serve starts it again\n"},
 		{[]string{"--data", dir + "/none"}, 1, "macronode: no node runs on " + dir + "/none: macronode serve starts one\n"},
-		{[]string{"--set", "node.drain=9h"}, 2, "macronode: node.drain (flag --set node.drain=9h) is 9h: it wants a duration such as 200ms, 5s or 24h, from 0s to 30m\n"},
+		{[]string{"--set", "node.drain=9h"}, 2, "macronode: node.drain (flag --set node.drain=9h) is 9h: must be a duration such as 200ms, 5s or 24h, from 0s to 30m\n"},
 	} {
 		d := newDesk()
 		p.said = nil

@@ -24,7 +24,7 @@ func TestAnIdleTunnelIsNoFailure(t *testing.T) {
 	l := &life{metrics: metrics.New(func() event.Status { return event.Status{} })}
 	l.metrics.Name([]string{"app"})
 	keeps{l}.count(&proxy.Course{Legs: []proxy.Leg{{Upstream: "app", Tries: []proxy.Try{{Ending: event.AttemptCompleted, Symptom: proxy.Idle}}}}})
-	if text := scraped(l.metrics); !strings.Contains(text, `upstream_requests_total{outcome="idle",upstream="app"} 1`) || strings.Contains(text, `upstream_fail_total{symptom="idle"`) {
+	if text := scraped(l.metrics); !strings.Contains(text, `upstream_requests_total{outcome="idle_timeout",upstream="app"} 1`) || strings.Contains(text, `upstream_fail_total{symptom="idle"`) {
 		t.Errorf("%s", text)
 	}
 }

@@ -107,9 +107,9 @@ func (l *life) watchUpstreams(broken uint64) {
 		switch bit := uint64(1) << n; {
 		case changed&bit == 0 || name == "":
 		case broken&bit != 0:
-			l.log.Warn("the breaker of an upstream has opened: nobody is sent there but to see how it is", "upstream", name)
+			l.log.Warn("circuit breaker opened: only trial requests are sent to the upstream", "upstream", name)
 		default:
-			l.log.Info("the breaker of an upstream has closed", "upstream", name)
+			l.log.Info("circuit breaker closed", "upstream", name)
 		}
 	}
 }

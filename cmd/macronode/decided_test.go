@@ -27,19 +27,19 @@ func TestEveryBoundHasASentence(t *testing.T) {
 }
 
 func TestExplained(t *testing.T) {
-	got := explained(&decisions.Decision{ID: "d_1", At: time.UnixMilli(0).UTC(), Config: "c0ffee", Route: "issue", Peer: "127.0.0.1:9", Class: "authed", Facet: "money",
-		Key: "00000000000000ff", Tenant: 7, Status: 429, Code: "busy", Method: "POST", Path: "/v1/issue", Why: "quota", Rule: "each", Left: 3, ResetMS: 1500, RetryMS: 200, Told: "2", Ahead: 2, Shadow: []string{"soon"}, TookUS: 80})
+	got := explained(&decisions.Decision{ID: "d_1", At: time.UnixMilli(0).UTC(), Config: "c0ffee", Route: "issue", Peer: "127.0.0.1:9", Class: "authed", Facet: "wallet",
+		Key: "00000000000000ff", Tenant: 7, Status: 429, Code: "busy", Method: "POST", Path: "/v1/issue", Why: "quota_exceeded", Rule: "each", Left: 3, ResetMS: 1500, RetryMS: 200, Told: "2", Ahead: 2, Shadow: []string{"soon"}, TookUS: 80})
 	want := strings.TrimPrefix(`
-decision  d_1, at 1970-01-01T00:00:00.000Z, by configuration c0ffee
-request   POST /v1/issue (issue) from 127.0.0.1:9, class authed, facet money
-key       00000000000000ff of tenant 7
-answer    429 busy, 0 bytes both ways, after 80µs
-gate      The quota was used up.
-queue     2 before it, waited 0s
-quota     each has 3 left, and all of it again in 1.5s
-retry     it may be let in after 200ms
-retry     told Retry-After: 2, in whole seconds; of a 429 strewn, so that those who were refused together do not come back together
-shadow    soon would have refused it
+decision    d_1, at 1970-01-01T00:00:00.000Z, configuration c0ffee
+request     POST /v1/issue (issue) from 127.0.0.1:9, class authed, facet wallet
+key         00000000000000ff of tenant 7
+response    429 busy, 0 bytes in both directions, after 80µs
+admission   rejected: the quota is used up
+queue       2 ahead of it, waited 0s
+quota       each has 3 left, full again in 1.5s
+retry       may be admitted after 200ms
+retry       Retry-After: 2 s; the value of a 429 is randomised to spread retries
+shadow      soon would have rejected it
 `, "\n")
 	if got != want {
 		t.Errorf("%s", got)
@@ -55,11 +55,11 @@ func TestExplainedBehindTheGate(t *testing.T) {
 		d    httpapi.Decision
 		says []string
 	}{
-		{httpapi.Decision{Status: 401, Code: "unauthorized", Lacks: "It showed no API key."}, []string{"gate      It was let in.\n", "because   It showed no API key.\n"}},
-		{httpapi.Decision{Status: 503, Code: "unavailable", Ailing: ail}, []string{"node      It did not serve this: it ailed of journal_stalled, disk_full."}},
-		{httpapi.Decision{Status: 503, Code: "unavailable", Unmet: types.Conditions(0).With(types.DependencyJournal)}, []string{"node      It did not serve this: it waited for journal."}},
-		{httpapi.Decision{Status: 200, Cut: true}, []string{"answer    200 cut off before its end, "}},
-		{httpapi.Decision{Status: 200}, []string{"answer    200 done, "}},
+		{httpapi.Decision{Status: 401, Code: "unauthorized", Lacks: "It showed no API key."}, []string{"admission   admitted\n", "detail      It showed no API key.\n"}},
+		{httpapi.Decision{Status: 503, Code: "unavailable", Ailing: ail}, []string{"node        not serving: degraded by journal_stalled, disk_full"}},
+		{httpapi.Decision{Status: 503, Code: "unavailable", Unmet: types.Conditions(0).With(types.DependencyJournal)}, []string{"node        not serving: waiting for journal"}},
+		{httpapi.Decision{Status: 200, Cut: true}, []string{"response    200 aborted, "}},
+		{httpapi.Decision{Status: 200}, []string{"response    200 ok, "}},
 	} {
 		c.d.ID, c.d.Under = "d_1", new(httpapi.Face)
 		keeps{l}.Keep(c.d)
@@ -78,10 +78,10 @@ func TestExplainedBehindTheGate(t *testing.T) {
 // was let in, nor how long its queue was, which it was never told.
 func TestWhoLeftWasNotLetIn(t *testing.T) {
 	l := &life{decisions: decisions.New(), access: accesslog.New(slog.DiscardHandler)}
-	for code, want := range map[string]string{httpapi.Gone: "gate      " + bounds[httpapi.Gone] + "\n", "": "gate      It was let in.\nqueue     0 before it"} {
+	for code, want := range map[string]string{httpapi.Gone: "admission   " + bounds[httpapi.Gone] + "\n", "": "admission   admitted\nqueue       0 ahead of it"} {
 		keeps{l}.Keep(httpapi.Decision{ID: "d_" + code, Code: code, Under: new(httpapi.Face)})
 		d, _ := l.decisions.Find("d_" + code)
-		if got := explained(&d); !strings.Contains(got, want) || strings.Contains(got, bounds["admitted"]) == (code == httpapi.Gone) || strings.Contains(got, "queue") == (code == httpapi.Gone) {
+		if got := explained(&d); !strings.Contains(got, want) || strings.Contains(got, "admission   admitted") == (code == httpapi.Gone) || strings.Contains(got, "queue") == (code == httpapi.Gone) {
 			t.Errorf("%q:\n%s", code, got)
 		}
 	}

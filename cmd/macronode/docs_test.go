@@ -53,21 +53,20 @@ a line.
 | exit code | means |
 |---|---|
 | %d | done |
-| %d | refused or failed: it was not done |
-| %d | wrong usage or configuration, or the node cannot start: nothing was tried |
-| %d | the outcome is not known: ask again with the same key, as the sentence says |
+| %d | rejected or failed: nothing was changed |
+| %d | wrong usage or configuration, or the node cannot start |
+| %d | the outcome is unknown: retry with the printed key |
 
-What moves money is sent under one idempotency key until there is an answer or the time is over. What the node is too
-busy for, or not ready for, is sent again after the pause that it asks for and a part of 50 ms, doubling to 1 s.
+A command that moves money retries with one idempotency key until it has a response or its time limit has passed. It
+waits as long as the node asks for, plus a random part of 50 ms, doubling to 1 s.
 
-A client finds the node by `+"`run.json`"+` of its directory and is let in by `+"`bootstrap.key`"+` there, unless it is told
-otherwise. The key of a directory is sent to no other address.
+By default a command finds the node in `+"`run.json`"+` of the data directory and uses the API key in `+"`bootstrap.key`"+` there.
+That key is sent to no other address.
 
-The node drains when it gets a termination or an interrupt, and aborts at the second; a quit signal writes all
-goroutines to standard error; a hangup has the configuration read again. It tells systemd when it is ready, when it stops and, where a
-watchdog is set, that it is alive.
+SIGTERM and SIGINT start a drain; a second signal aborts it. SIGQUIT writes all goroutines to standard error. SIGHUP reloads the
+configuration. The node notifies systemd when it is ready, when it stops, and for a watchdog.
 
-## Flags of every verb
+## Flags of every command
 
 `, done, refused, unable, unknown)
 	flags(&b, parser.Model.Flags)
@@ -151,7 +150,7 @@ func TestTheManual(t *testing.T) {
 	}
 	for section := range strings.SplitSeq(manual, "\n# ") {
 		verb, _, _ := strings.Cut(section, "\n")
-		if !known[strings.TrimSpace(verb)] && verb != "Sections of the manual: a # and the verb, what it does, examples. A test carries each" {
+		if !known[strings.TrimSpace(verb)] && verb != "Sections of the manual: a # and the command, what it does, examples. A test parses each example." {
 			t.Errorf("help.txt speaks of %q, which is no verb", verb)
 		}
 	}

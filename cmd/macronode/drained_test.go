@@ -78,7 +78,7 @@ func TestADrainTellsOfEverybody(t *testing.T) {
 	if err != nil || syscall.Kill(run.PID, syscall.SIGTERM) != nil {
 		t.Fatal("it cannot be told to end", err)
 	}
-	for check := hangGuard(t); !strings.Contains(p.state(t), `"phase":"lame duck"`); check() {
+	for check := hangGuard(t); !strings.Contains(p.state(t), `"phase":"lame_duck"`); check() {
 	}
 	_, _ = wallet.WriteString(body)
 	_ = wallet.Flush()

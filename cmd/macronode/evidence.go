@@ -75,6 +75,6 @@ func (l *life) keepDurable() {
 		l.marked, l.unmarked = last.LSN, false
 	case !l.unmarked:
 		l.unmarked = true
-		l.log.Warn("the mark of durable frames cannot be written: a loss of the journal's end since the last one would not be noticed", "last", uint64(l.marked), "err", err)
+		l.log.Warn("durable mark not written: a lost journal tail written since the last mark would not be detected", "last", uint64(l.marked), "err", err)
 	}
 }

@@ -26,15 +26,15 @@ func TestFailuresAreJSON(t *testing.T) {
 		{"wallet accounts", barred, 1, barred[4:]},
 		{"wallet changes", barred, 1, barred[4:]},
 		{"keys list", barred, 1, barred[4:]},
-		{"keys create n --scope read", "cut", 3, `{"outcome":"unknown","detail":"nobody knows whether the key was made (the node does not answer: EOF): macronode keys list shows one of this name if it was, whose secret nobody knows: revoke it"}`},
-		{"keys revoke 1", "cut", 3, `{"outcome":"unknown","detail":"nobody knows yet whether it was revoked (the node does not answer: EOF): ask again"}`},
+		{"keys create n --scope read", "cut", 3, `{"outcome":"unknown","detail":"outcome unknown (the node does not answer: EOF): macronode keys list shows a key of this name if it was created; its secret is lost: revoke it"}`},
+		{"keys revoke 1", "cut", 3, `{"outcome":"unknown","detail":"outcome unknown (the node does not answer: EOF): retry the revocation"}`},
 		{"status", "cut", 1, `{"outcome":"failed","detail":"the node does not answer: EOF"}`},
 		{"drain", barred, 1, barred[4:]},
 		{"drain", "404 what", 1, `{"outcome":"failed","detail":"what answers is no node of ours: 404 Not Found"}`},
 		{"status --data " + dead, "", 1, `{"outcome":"failed","detail":"the node that ran on ` + dead + ` (process -1) is dead: macronode serve starts it again"}`},
 		{"status --data nowhere", "", 1, `{"outcome":"failed","detail":"no node runs on nowhere: macronode serve starts one"}`},
 		{"wallet bogus", "", 2, `{"outcome":"unable","detail":"unexpected argument bogus; macronode --help says what there is"}`},
-		{"config check --set node.drain=9h", "", 2, `{"outcome":"unable","detail":"node.drain (flag --set node.drain=9h) is 9h: it wants a duration such as 200ms, 5s or 24h, from 0s to 30m"}`},
+		{"config check --set node.drain=9h", "", 2, `{"outcome":"unable","detail":"node.drain (flag --set node.drain=9h) is 9h: must be a duration such as 200ms, 5s or 24h, from 0s to 30m"}`},
 	} {
 		p, d := newPeer(t, c.answer), newDesk()
 		p.impatient(c.line)

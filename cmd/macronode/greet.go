@@ -24,7 +24,7 @@ func (c *console) greet(log *slog.Logger, dir string, r nodedir.Run, show bool) 
 	if show {
 		k, err := nodedir.ReadKey(dir)
 		if err != nil {
-			log.Warn("the bootstrap key is not shown", "err", err)
+			log.Warn("bootstrap key not printed", "err", err)
 		} else {
 			g.Key = k.Text()
 		}
@@ -36,7 +36,7 @@ func (c *console) greet(log *slog.Logger, dir string, r nodedir.Run, show bool) 
 		err = c.say("%s", g.text())
 	}
 	if err != nil {
-		log.Warn("nobody reads the greeting", "err", err)
+		log.Warn("greeting not printed", "err", err)
 	}
 }
 
@@ -56,7 +56,7 @@ func (c *console) farewell(log *slog.Logger, s event.Status) {
 			s.Report.Finished, s.Report.Rejected, s.Report.Aborted, s.Durable, s.LSN)
 	}
 	if err != nil {
-		log.Warn("nobody reads what the drain did", "err", err)
+		log.Warn("drain report not printed", "err", err)
 	}
 }
 

@@ -57,7 +57,7 @@ func (l *life) maker(ctx context.Context) *snapshot.Maker {
 	c := snapshot.Config{Every: is.snapshot, Limits: is.core.State, Seed: types.Hash64(random64()), Tick: time.Second,
 		Doubt: l.doubt,
 		Made: func(m snapshot.Made) {
-			l.log.Info("snapshot made", "lsn", uint64(m.LSN), "frames", m.Frames, "bytes", m.Bytes, "took", m.Took)
+			l.log.Info("snapshot written", "lsn", uint64(m.LSN), "frames", m.Frames, "bytes", m.Bytes, "took", m.Took)
 			l.pack(ctx)
 		}}
 	return snapshot.New(c, fs.Dir(l.snapshots()), snapshot.Source{Durable: l.journal.Durable, Grown: l.journal.Grown, Read: behind(l.disk)})
@@ -76,11 +76,11 @@ func (l *life) pack(ctx context.Context) {
 	names, err := journalfile.Behind(l.disk.live, all[1])
 	if err == nil {
 		err = l.disk.packed.Move(names, pace(ctx), func(m archive.Moved) {
-			l.log.Info("segment moved to the archive", "segment", m.Name, "bytes", m.Bytes, "compressed", m.Kept)
+			l.log.Info("segment archived", "segment", m.Name, "bytes", m.Bytes, "compressed", m.Kept)
 		})
 	}
 	if err != nil && ctx.Err() == nil {
-		l.log.Error("segments are not moved to the archive: they stay where they are", "archive", l.settings().archive, "err", err)
+		l.log.Error("segment archiving failed: segments stay in the data directory", "archive", l.settings().archive, "err", err)
 	}
 }
 

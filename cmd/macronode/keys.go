@@ -37,10 +37,10 @@ func (v *createKeyCmd) Run(c *console) error {
 				return errors.Join(err, f.Sync(), f.Close())
 			}
 		}
-		made, err := k.MakeKey(ctx, o)
+		made, err := k.CreateKey(ctx, o)
 		if errors.Is(err, client.ErrUnknown) {
-			err = &ending{unknown, fmt.Errorf("nobody knows whether the key was made (%w): macronode keys list shows one of this name if it was, "+
-				"whose secret nobody knows: revoke it", errors.Unwrap(err))}
+			err = &ending{unknown, fmt.Errorf("outcome unknown (%w): macronode keys list shows a key of this name if it was created; "+
+				"its secret is lost: revoke it", errors.Unwrap(err))}
 		}
 		if err != nil {
 			if v.Out != "" {
@@ -95,7 +95,7 @@ func (v *revokeKeyCmd) Run(c *console) error {
 	return c.asked(v.reach, func(ctx context.Context, k *client.Client) error {
 		ended, err := k.RevokeKey(ctx, v.ID)
 		if errors.Is(err, client.ErrUnknown) {
-			return &ending{unknown, fmt.Errorf("nobody knows yet whether it was revoked (%w): ask again", errors.Unwrap(err))}
+			return &ending{unknown, fmt.Errorf("outcome unknown (%w): retry the revocation", errors.Unwrap(err))}
 		}
 		if err != nil {
 			return err

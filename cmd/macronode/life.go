@@ -125,7 +125,7 @@ var listeners = [...]types.Service{types.ServiceAdmin, types.ServiceHTTP}
 // fault says how the disk failed, to the operator as well.
 func (l *life) fault(err error) event.Fault {
 	f := journalfile.FaultOf(err)
-	l.log.Error("the journal failed: no write is taken until a restart", "fault", f, "err", err)
+	l.log.Error("journal failed: writes are rejected until a restart", "fault", f, "err", err)
 	l.metrics.Failed("journal")
 	return f
 }
@@ -134,7 +134,7 @@ func (l *life) fault(err error) event.Fault {
 // so that no key is ever known that nobody has.
 func (l *life) enrol(ctx context.Context, damaged bool) {
 	if damaged && !l.follower.Bootstrapped() {
-		l.log.Error("no API key can be read from the damaged journal: nobody can be let in until the missing segment is restored")
+		l.log.Error("no API key readable from the damaged journal: all requests are rejected until the missing segment is restored")
 		return
 	}
 	for wait := 100 * time.Millisecond; ; wait = min(2*wait, time.Minute) {
@@ -142,7 +142,7 @@ func (l *life) enrol(ctx context.Context, damaged bool) {
 		if done || ctx.Err() != nil {
 			return
 		}
-		l.log.Error("the first API key is not known yet", "err", err, "again_in", wait)
+		l.log.Error("bootstrap API key not known yet", "err", err, "again_in", wait)
 		l.metrics.Retried("enrol")
 		if sleep(ctx, wait) != nil {
 			return
@@ -160,10 +160,10 @@ func (l *life) enrolOnce(ctx context.Context) (done bool, err error) {
 	switch {
 	case owed:
 	case errors.Is(err, nodedir.ErrNoKey):
-		l.log.Warn("the first API key is on record, its file is gone: whoever kept the key can use it, a new one is made by macronode keys recover")
+		l.log.Warn("bootstrap API key file is missing: use a saved copy of the key, or create one with macronode keys recover")
 		return true, nil
 	case errors.Is(err, nodedir.ErrSpent):
-		l.log.Warn("the first API key was revoked: whoever has another one can use that, a new first one is made by macronode keys recover")
+		l.log.Warn("bootstrap API key is revoked: use another admin key, or create one with macronode keys recover")
 		return true, nil
 	default:
 		return err == nil, err
@@ -234,7 +234,7 @@ func (l *life) stopWriting(ctx context.Context, why error) {
 		return
 	}
 	l.lost = true
-	l.log.Error("data directory was removed or replaced: the node stops writing, restart it", "directory", string(l.dir), "err", why)
+	l.log.Error("data directory removed or replaced: writes stopped, restart the node", "directory", string(l.dir), "err", why)
 	l.ear.say(ctx, event.FlushFailed{Fault: event.DirectoryLost})
 }
 
@@ -254,7 +254,7 @@ func (l *life) watch(free uint64) {
 	if s.Phase == types.Degraded {
 		level = slog.LevelWarn
 	}
-	l.log.Log(context.Background(), level, "the node is "+s.Phase.String(), "why", hinders(s.WaitingFor, s.DegradedBy), "reads", s.Reads, "writes", s.Writes,
+	l.log.Log(context.Background(), level, "node state changed", "state", s.Phase, "waiting_for", listed(s.WaitingFor), "degraded_by", listed(s.DegradedBy), "reads", s.Reads, "writes", s.Writes,
 		"fault", s.Fault.String(), "disk_free", free, "disk_reserve", l.settings().core.MinFreeBytes)
 }
 
@@ -264,19 +264,8 @@ func leavesToAnnounce(before, now types.Phase, announced bool) bool {
 	return now == types.Ready && (before == types.Starting || !announced)
 }
 
-// hinders says what a node needs and what it has, that keep it from being ready.
-func hinders(unmet, ailing types.Conditions) string {
-	var all []string
-	for _, of := range [...]struct {
-		verb string
-		set  types.Conditions
-	}{{"needs ", unmet}, {"has ", ailing}} {
-		if names := namesOf(of.set); len(names) > 0 {
-			all = append(all, of.verb+strings.Join(names, ", "))
-		}
-	}
-	return strings.Join(all, "; ")
-}
+// listed returns the names of a set, separated by commas.
+func listed(set types.Conditions) string { return strings.Join(namesOf(set), ",") }
 
 func namesOf(set types.Conditions) (names []string) {
 	for c := range set.Each {
@@ -294,7 +283,7 @@ func (l *life) told(change func(*nodedir.Run)) {
 	defer l.mu.Unlock()
 	change(&l.run)
 	if err := nodedir.Write(string(l.dir), l.run); err != nil {
-		l.log.Error("run.json is not written", "err", err)
+		l.log.Error("run.json not written", "err", err)
 	}
 }
 

@@ -26,9 +26,9 @@ func configured(t *testing.T, sets ...string) *config.Config {
 func TestEveryLimitArrives(t *testing.T) {
 	cfg := configured(t, "wallet.limits.accounts=211", "wallet.limits.holdings=223", "wallet.limits.assets=227", "wallet.limits.tenants=229",
 		"wallet.limits.tenant_accounts=3", "wallet.limits.tenant_holdings=5", "wallet.limits.tenant_assets=7",
-		"wallet.limits.amount=11", "wallet.limits.day=13", "wallet.limits.issue_day=17",
-		"wallet.idempotency.keys=233", "wallet.idempotency.share=19", "wallet.idempotency.ttl=23h", "api_keys=29",
-		"wallet.limits.holds=31", "wallet.limits.tenant_holds=9", "http.request_deadline=2s", "node.patience=3s")
+		"wallet.limits.max_amount=11", "wallet.limits.max_daily_debit=13", "wallet.limits.max_daily_issue=17",
+		"wallet.idempotency.keys=233", "wallet.idempotency.max_keys_per_tenant=19", "wallet.idempotency.ttl=23h", "api_keys=29",
+		"wallet.limits.holds=31", "wallet.limits.tenant_holds=9", "http.request_deadline=2s", "node.commit_timeout=3s")
 	want := state.Limits{
 		Ledger: ledger.Limits{Accounts: 211, Holdings: 223, Assets: 227, Tenants: 229, TenantAccounts: 3, TenantHoldings: 5,
 			TenantAssets: 7, Holds: 31, TenantHolds: 9, MaxAmount: types.MinorUnits(11), MaxDailyDebit: types.MinorUnits(13), MaxDailyIssue: types.MinorUnits(17)},

@@ -34,7 +34,7 @@ func (v *balanceAtCmd) Run(c *console) error {
 	if v.Time != "" {
 		var err error
 		if at.Time, err = time.Parse(time.RFC3339, v.Time); err != nil {
-			return cannot(fmt.Errorf("--time %s wants a time such as 2026-01-31T12:00:00Z", v.Time))
+			return cannot(fmt.Errorf("--time %s must be a time such as 2026-01-31T12:00:00Z", v.Time))
 		}
 	}
 	return c.asked(v.reach, func(ctx context.Context, k *client.Client) error {
@@ -59,7 +59,7 @@ func (v *txCmd) Run(c *console) error {
 		}
 	}
 	if said != 1 {
-		return cannot(errors.New("tx wants one of a txid, --ref and --key"))
+		return cannot(errors.New("tx needs one of a txid, --ref and --key"))
 	}
 	return c.asked(v.reach, func(ctx context.Context, k *client.Client) error {
 		var o *client.Outcome
@@ -205,13 +205,13 @@ func holdRow(h client.Hold) [][]string {
 // Run lists holds, or shows one.
 func (v *holdsCmd) Run(c *console) error {
 	if (v.Account == "") == (v.ID == "") {
-		return cannot(errors.New("holds wants an account, or --id"))
+		return cannot(errors.New("holds needs an account or --id"))
 	}
 	return c.asked(v.reach, func(ctx context.Context, k *client.Client) error {
 		if v.Account != "" {
 			return list(c, k.Holds(ctx, v.Account, v.State, upTo(v.Limit)), holdColumns, holdRow)
 		}
-		h, err := k.ShowHold(ctx, v.ID)
+		h, err := k.GetHold(ctx, v.ID)
 		if err != nil {
 			return err
 		}

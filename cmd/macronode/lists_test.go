@@ -128,7 +128,7 @@ func TestOrders(t *testing.T) {
 	p, d := newPeer(t, unclear), newDesk()
 	p.impatient("--timeout")
 	d.says(t, p, "wallet hold --from ann --asset A --amount 5 --nonce 2 --expires 48h --timeout 5s", 3,
-		"macronode: nobody knows yet whether it was done (unknown: Not known yet): ask again with --key drawn --nonce 2 --expires 2026-01-03T00:00:00.000Z\n")
+		"macronode: outcome unknown (outcome_unknown: Not known yet): retry with --key drawn --nonce 2 --expires 2026-01-03T00:00:00.000Z\n")
 	p, d = newPeer(t, `409 {"code":"nonce_conflict","detail":"Ahead.","retryable":true,"expected_nonce":2}`, moved), newDesk()
 	d.says(t, p, "wallet transfer --from ann --to bob --asset A --amount 5 --nonce 3 --wait", 0, "tx_1: moved 5 EUR/2 from ann to bob, seq 9\n")
 }
@@ -158,7 +158,7 @@ func TestAFollowerIsTold(t *testing.T) {
 }
 
 // A key is kept where it was to be, or there is no trace of it; and of what a verb wants
-// one of several, it wants one.
+// one of several, must be one.
 func TestWhatIsKeptAndWanted(t *testing.T) {
 	const made = `200 {"key":"mk_1_s","id":"1","name":"n"}`
 	path := filepath.Join(t.TempDir(), "key")
@@ -169,15 +169,15 @@ func TestWhatIsKeptAndWanted(t *testing.T) {
 		kept         string
 	}{
 		{barred, "keys create n --scope read --out " + path, 1, "macronode: forbidden: May not\n", ""},
-		{"cut", "keys create n --scope read --out " + path, 3, "macronode: nobody knows whether the key was made (the node does not answer: EOF): " +
-			"macronode keys list shows one of this name if it was, whose secret nobody knows: revoke it\n", ""},
+		{"cut", "keys create n --scope read --out " + path, 3, "macronode: outcome unknown (the node does not answer: EOF): " +
+			"macronode keys list shows a key of this name if it was created; its secret is lost: revoke it\n", ""},
 		{made, "keys create n --scope read --out " + path, 0, "the key 1, called n, is in " + path + "\n", "mk_1_s\n"},
 		{made, "keys create n --scope read --out " + path, 2, "macronode: --out: open " + path + ": file exists\n", "mk_1_s\n"},
-		{moved, "wallet tx", 2, "macronode: tx wants one of a txid, --ref and --key\n", "mk_1_s\n"},
-		{moved, "wallet tx tx_1 --ref r", 2, "macronode: tx wants one of a txid, --ref and --key\n", "mk_1_s\n"},
-		{moved, "wallet holds", 2, "macronode: holds wants an account, or --id\n", "mk_1_s\n"},
-		{moved, "wallet holds ann --id hold_1", 2, "macronode: holds wants an account, or --id\n", "mk_1_s\n"},
-		{moved, "wallet balance-at ann A --time soon", 2, "macronode: --time soon wants a time such as 2026-01-31T12:00:00Z\n", "mk_1_s\n"},
+		{moved, "wallet tx", 2, "macronode: tx needs one of a txid, --ref and --key\n", "mk_1_s\n"},
+		{moved, "wallet tx tx_1 --ref r", 2, "macronode: tx needs one of a txid, --ref and --key\n", "mk_1_s\n"},
+		{moved, "wallet holds", 2, "macronode: holds needs an account or --id\n", "mk_1_s\n"},
+		{moved, "wallet holds ann --id hold_1", 2, "macronode: holds needs an account or --id\n", "mk_1_s\n"},
+		{moved, "wallet balance-at ann A --time soon", 2, "macronode: --time soon must be a time such as 2026-01-31T12:00:00Z\n", "mk_1_s\n"},
 	} {
 		p, d := newPeer(t, c.answer), newDesk()
 		d.says(t, p, c.line, c.code, c.want)

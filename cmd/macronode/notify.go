@@ -22,7 +22,7 @@ func notifyReloading(log *slog.Logger) {
 
 func notify(log *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		log.Warn("the service manager is not told", "state", state, "err", err)
+		log.Warn("service manager notification failed", "state", state, "err", err)
 	}
 }
 
@@ -31,7 +31,7 @@ func notify(log *slog.Logger, state string) {
 func watchdog(ctx context.Context, log *slog.Logger, alive func() bool) error {
 	allowed, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		log.Warn("no watchdog", "err", err)
+		log.Warn("systemd watchdog not available", "err", err)
 	}
 	if allowed > 0 {
 		beat(ctx, allowed/2, alive, func() { notify(log, daemon.SdNotifyWatchdog) })

@@ -192,7 +192,7 @@ func TestPagesRepeatNoAccount(t *testing.T) {
 func TestAReplacedEndpointHasNoFailures(t *testing.T) {
 	good := says(t, "here")
 	at := func(url string) string {
-		return "upstreams: {app: {urls: [\"" + url + "\", \"" + good + "\"], tries: 1}}\nroutes: [{path: /, upstream: app, auth: none}]\n"
+		return "upstreams: {app: {urls: [\"" + url + "\", \"" + good + "\"], max_attempts: 1}}\nroutes: [{path: /, upstream: app, auth: none}]\n"
 	}
 	c := startsWith(t, at(nobody(t)))
 	for !c.ejects(t, "app") {

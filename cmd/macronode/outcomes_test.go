@@ -40,7 +40,7 @@ type outcome struct {
 
 // accessEntry is a line of log.access.
 type accessEntry struct {
-	Msg, Decision, Method, Path, Route, Code, Why, Class, Quota, Upstream, Endpoint, Outcome string
+	Msg, Decision, Method, Path, Route, Code, Reason, Class, Quota, Upstream, Endpoint, Outcome string
 
 	Status, Tenant, In, Out, Tries int
 }
@@ -70,7 +70,7 @@ type provoked struct {
 func TestOutcomesAgree(t *testing.T) {
 	well, down, odd := service(t), nobody(t), speaksNoHTTP(t)
 	p := serves(t, "log.access=true", "log.format=json", "log.level=error",
-		fmt.Sprintf(`upstreams={"well":{"url":%q,"tries":1},"down":{"url":%q,"tries":2},"odd":{"url":%q,"tries":1},"tls":{"url":%q,"tries":1}}`,
+		fmt.Sprintf(`upstreams={"well":{"url":%q,"max_attempts":1},"down":{"url":%q,"max_attempts":2},"odd":{"url":%q,"max_attempts":1},"tls":{"url":%q,"max_attempts":1}}`,
 			well, down, odd, strings.Replace(well, "http:", "https:", 1)),
 		`routes=[{"path":"/","upstream":"well","auth":"none","deadline":"300ms"},{"path":"/down","upstream":"down","auth":"none"},{"path":"/odd","upstream":"odd","auth":"none"},`+
 			`{"path":"/tls","upstream":"tls","auth":"none"},{"name":"keyed","path":"/keyed","upstream":"well","auth":"key"},{"name":"few","path":"/few","upstream":"well","auth":"none"},`+
@@ -79,22 +79,22 @@ func TestOutcomesAgree(t *testing.T) {
 	const issue = `{"to":"ann","asset":"EUR/2","amount_minor":"%d"}`
 	none := event.RetryAllowed.String()
 	all := []outcome{
-		{what: "whole", method: "GET", path: "/list", status: 200, why: "admitted", route: "routes[0]", outcome: "whole", endpoint: well, tries: 1, upstream: "well", halt: none},
-		{what: "whole, with a body", method: "POST", path: "/x", body: strings.Repeat("b", 70_000), status: 200, why: "admitted", route: "routes[0]", outcome: "whole", endpoint: well, tries: 1, upstream: "well", halt: none},
-		{what: "refused, twice", method: "GET", path: "/down/x", status: 502, code: "bad_gateway", why: "admitted", route: "routes[1]", outcome: "refused", endpoint: down, tries: 2, upstream: "down", halt: "tries"},
-		{what: "refused, and sent once", method: "PATCH", path: "/down/x", status: 502, code: "bad_gateway", why: "admitted", route: "routes[1]", outcome: "refused", endpoint: down, tries: 1, upstream: "down", halt: "method"},
-		{what: "malformed", method: "GET", path: "/odd", status: 502, code: "bad_gateway", why: "admitted", route: "routes[2]", outcome: "malformed", endpoint: odd, tries: 1, upstream: "odd", halt: "tries"},
-		{what: "untrusted", method: "GET", path: "/tls", status: 502, code: "bad_gateway", why: "admitted", route: "routes[3]", outcome: "untrusted", endpoint: strings.Replace(well, "http:", "https:", 1), tries: 1, upstream: "tls", halt: "tries"},
-		{what: "status", method: "GET", path: "/refuses", status: 503, why: "admitted", route: "routes[0]", outcome: "status", endpoint: well, tries: 1, upstream: "well", halt: "tries"},
-		{what: "closed", method: "GET", path: "/closes", status: 502, code: "bad_gateway", why: "admitted", route: "routes[0]", outcome: "closed", endpoint: well, tries: 1, upstream: "well", halt: "tries"},
-		{what: "closed midway", method: "GET", path: "/breaks", cut: true, status: 200, why: "admitted", route: "routes[0]", outcome: "closed", endpoint: well, tries: 1, upstream: "well", halt: none},
-		{what: "deadline", method: "GET", path: "/hangs", status: 504, code: "deadline", why: "admitted", route: "routes[0]", outcome: "deadline", endpoint: well, tries: 1, upstream: "well", halt: "time"},
-		{what: "hurried", method: "GET", path: "/hangs", header: []string{"X-Deadline-Ms", "50"}, status: 504, code: "deadline", why: "admitted", route: "routes[0]", outcome: "hurried", endpoint: well, tries: 1, upstream: "well"},
-		{what: "unfit", method: "GET", path: "/parts", status: 200, why: "admitted", route: "routes[6]", outcome: "unfit", endpoint: well, tries: 1, upstream: "well"},
+		{what: "whole", method: "GET", path: "/list", status: 200, why: "admitted", route: "routes[0]", outcome: "ok", endpoint: well, tries: 1, upstream: "well", halt: none},
+		{what: "whole, with a body", method: "POST", path: "/x", body: strings.Repeat("b", 70_000), status: 200, why: "admitted", route: "routes[0]", outcome: "ok", endpoint: well, tries: 1, upstream: "well", halt: none},
+		{what: "refused, twice", method: "GET", path: "/down/x", status: 502, code: "bad_gateway", why: "admitted", route: "routes[1]", outcome: "connection_refused", endpoint: down, tries: 2, upstream: "down", halt: "max_attempts"},
+		{what: "refused, and sent once", method: "PATCH", path: "/down/x", status: 502, code: "bad_gateway", why: "admitted", route: "routes[1]", outcome: "connection_refused", endpoint: down, tries: 1, upstream: "down", halt: "method_not_idempotent"},
+		{what: "malformed", method: "GET", path: "/odd", status: 502, code: "bad_gateway", why: "admitted", route: "routes[2]", outcome: "protocol_error", endpoint: odd, tries: 1, upstream: "odd", halt: "max_attempts"},
+		{what: "untrusted", method: "GET", path: "/tls", status: 502, code: "bad_gateway", why: "admitted", route: "routes[3]", outcome: "tls_error", endpoint: strings.Replace(well, "http:", "https:", 1), tries: 1, upstream: "tls", halt: "max_attempts"},
+		{what: "status", method: "GET", path: "/refuses", status: 503, why: "admitted", route: "routes[0]", outcome: "status", endpoint: well, tries: 1, upstream: "well", halt: "max_attempts"},
+		{what: "closed", method: "GET", path: "/closes", status: 502, code: "bad_gateway", why: "admitted", route: "routes[0]", outcome: "connection_reset", endpoint: well, tries: 1, upstream: "well", halt: "max_attempts"},
+		{what: "closed midway", method: "GET", path: "/breaks", cut: true, status: 200, why: "admitted", route: "routes[0]", outcome: "connection_reset", endpoint: well, tries: 1, upstream: "well", halt: none},
+		{what: "deadline", method: "GET", path: "/hangs", status: 504, code: "timeout", why: "admitted", route: "routes[0]", outcome: "deadline", endpoint: well, tries: 1, upstream: "well", halt: "deadline"},
+		{what: "hurried", method: "GET", path: "/hangs", header: []string{"X-Deadline-Ms", "50"}, status: 504, code: "timeout", why: "admitted", route: "routes[0]", outcome: "client_deadline", endpoint: well, tries: 1, upstream: "well"},
+		{what: "unfit", method: "GET", path: "/parts", status: 200, why: "admitted", route: "routes[6]", outcome: "invalid_part", endpoint: well, tries: 1, upstream: "well"},
 		{what: "no key", method: "GET", path: "/keyed", status: 401, code: "unauthorized", why: "admitted", route: "keyed, routes[4]"},
-		{what: "with a key", method: "GET", path: "/keyed", key: true, status: 200, why: "admitted", route: "keyed, routes[4]", outcome: "whole", endpoint: well, tries: 1, upstream: "well", halt: none},
-		{what: "bears two", method: "GET", path: "/few", status: 200, why: "admitted", route: "few, routes[5]", outcome: "whole", endpoint: well, tries: 1, upstream: "well", halt: none},
-		{what: "bears no more", method: "GET", path: "/few", status: 429, code: "busy", why: "quota", route: "few, routes[5]", quota: "few-bear"},
+		{what: "with a key", method: "GET", path: "/keyed", key: true, status: 200, why: "admitted", route: "keyed, routes[4]", outcome: "ok", endpoint: well, tries: 1, upstream: "well", halt: none},
+		{what: "bears two", method: "GET", path: "/few", status: 200, why: "admitted", route: "few, routes[5]", outcome: "ok", endpoint: well, tries: 1, upstream: "well", halt: none},
+		{what: "bears no more", method: "GET", path: "/few", status: 429, code: "rate_limited", why: "quota_exceeded", route: "few, routes[5]", quota: "few-bear"},
 		{what: "unauthorized before its body", method: "POST", path: "/v1/issue", body: "{", status: 401, code: "unauthorized", why: "admitted", route: "issue"},
 		{what: "malformed body", method: "POST", path: "/v1/issue", key: true, body: "{", status: 400, code: "bad_request", why: "admitted", route: "issue"},
 		{what: "money", method: "POST", path: "/v1/issue", key: true, body: issue, status: 200, why: "admitted", route: "issue", moves: true},
@@ -217,7 +217,7 @@ func (a *provoked) compare(t *testing.T, d *decisions.Decision, l *accessEntry) 
 	}
 	fail("status", d.Status, l.Status, a.status)
 	fail("code", d.Code, l.Code, a.outcome.code)
-	fail("why", d.Why, l.Why, a.why)
+	fail("why", d.Why, l.Reason, a.why)
 	fail("method", d.Method, l.Method, a.method)
 	fail("path", d.Path, l.Path, a.path)
 	if a.route != "" {
@@ -256,7 +256,7 @@ func (a *provoked) compare(t *testing.T, d *decisions.Decision, l *accessEntry) 
 	if a.halt != "" && g.Halt != a.halt && (g.Halt != "" || a.halt != event.RetryAllowed.String()) {
 		t.Errorf("%s: not sent again for %q, want %q", a.what, g.Halt, a.halt)
 	}
-	if a.outcome.outcome == "whole" {
+	if a.outcome.outcome == "ok" {
 		fail("in", l.In, l.In, sent)
 		fail("out", l.Out, l.Out, len(a.body))
 		if want := uint64(sent + len(a.body)); d.Bytes < want || d.Bytes > want+want/2+1024 {
@@ -346,7 +346,7 @@ func TestRetriesAreOfSafeMethodsAndShareTheDeadline(t *testing.T) {
 	u := new(asking)
 	s := httptest.NewServer(u)
 	t.Cleanup(s.Close)
-	p := serves(t, fmt.Sprintf(`upstreams={"app":{"url":%q,"tries":2}}`, s.URL), `routes=[{"path":"/","upstream":"app","auth":"none","deadline":"4s"}]`)
+	p := serves(t, fmt.Sprintf(`upstreams={"app":{"url":%q,"max_attempts":2}}`, s.URL), `routes=[{"path":"/","upstream":"app","auth":"none","deadline":"4s"}]`)
 	for method, want := range map[string]int{"GET": 2, "POST": 1, "PATCH": 1} {
 		u.mu.Lock()
 		u.methods, u.deadline = nil, nil

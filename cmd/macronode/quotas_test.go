@@ -16,12 +16,12 @@ func TestQuotasAreCounted(t *testing.T) {
 		}
 	}
 	text := p.asks(t, "/metrics")
-	for _, want := range []string{`quota_refused_total{fate="refused",quota="firm"} 1`, `quota_refused_total{fate="shadow",quota="firm"} 0`, `quota_refused_total{fate="refused",quota="tried"} 0`} {
+	for _, want := range []string{`quota_refused_total{outcome="refused",quota="firm"} 1`, `quota_refused_total{outcome="shadow",quota="firm"} 0`, `quota_refused_total{outcome="refused",quota="tried"} 0`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %s in\n%s", want, text)
 		}
 	}
-	if strings.Contains(text, `quota_refused_total{fate="shadow",quota="tried"} 0`) {
+	if strings.Contains(text, `quota_refused_total{outcome="shadow",quota="tried"} 0`) {
 		t.Error("what a quota in shadow would have refused is not counted")
 	}
 	p.end()

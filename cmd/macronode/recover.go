@@ -50,7 +50,7 @@ func (l *life) recover() (state.State, event.Recovery, error) {
 	if err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
-	if l.known, err = evidenceIn(string(l.dir), l.disk, func(err error) { l.log.Warn("how far the journal was durable cannot be read", "err", err) }); err != nil {
+	if l.known, err = evidenceIn(string(l.dir), l.disk, func(err error) { l.log.Warn("durable mark not readable", "err", err) }); err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
 	l.known.note(heads[0].LSN, snapshotsName)
@@ -116,7 +116,7 @@ func beginnings(dir, kept fs.FS, doubt func(error)) (all []snapshot.Head, err er
 
 // doubt says which snapshot is passed over.
 func (l *life) doubt(err error) {
-	l.log.Warn("a snapshot is passed over: what it was to spare is read from the journal", "err", err)
+	l.log.Warn("snapshot skipped: the journal is replayed instead", "err", err)
 }
 
 // recoverFrom reads a journal behind a snapshot, or from its beginning. Known is the last frame
@@ -136,7 +136,7 @@ func (l *life) recoverFrom(kept fs.FS, st *state.State, h snapshot.Head, known t
 			return fold.take(all)
 		}}.Recover(l.disk, types.JournalID(random64()))
 	if errors.Is(err, journalfile.ErrDamaged) {
-		l.log.Error("the journal is damaged: what is whole is served for reading, nothing is written; macronode verify says more",
+		l.log.Error("journal damaged: serving reads of the intact part only; run macronode verify",
 			"durable_lsn", uint64(max(found.Known, known)), "last_lsn", uint64(found.Last), "known_from", l.known.Source, "err", err)
 		found.Damaged, err = true, nil
 		l.damaged.Store(true)
@@ -162,7 +162,7 @@ func (l *life) older(lsn types.LSN) (record.Sealed, error) {
 	case errors.Is(err, journalfile.ErrGone):
 		err = rendered.ErrNoAnswer
 	case err != nil:
-		l.log.Error("an older frame cannot be read", "lsn", uint64(lsn), "err", err)
+		l.log.Error("frame not readable", "lsn", uint64(lsn), "err", err)
 		l.metrics.Failed("journal")
 	}
 	return s, err

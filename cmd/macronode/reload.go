@@ -102,10 +102,10 @@ func (l *life) reload() adminapi.Applied {
 	defer notifyReady(l.log)
 	if err := l.change(&a); err != nil {
 		a.Why = strings.Split(err.Error(), "\n")
-		l.log.Error("the configuration was read again, and the old one stays", "why", a.Why)
+		l.log.Error("configuration reload rejected", "reason", a.Why)
 	} else {
 		a.Applied = true
-		l.log.Info("the configuration was read again, and is applied", "version", a.Version, "changed", keysOf(a.Changed))
+		l.log.Info("configuration reloaded", "version", a.Version, "changed", keysOf(a.Changed))
 	}
 	l.ear.tell(ctx, event.ConfigReloaded{Failed: !a.Applied})
 	return l.changes.tried(a)
@@ -143,7 +143,7 @@ func (l *life) change(a *adminapi.Attempt) error {
 func (l *life) proven(is *edition, a *adminapi.Attempt) (next *edition, err error) {
 	defer func() {
 		if bug := recover(); bug != nil {
-			l.log.Error("a change met a bug", "bug", bug, "stack", string(debug.Stack()))
+			l.log.Error("configuration change panicked", "bug", bug, "stack", string(debug.Stack()))
 			err = fmt.Errorf("a bug: %v", bug)
 		}
 	}()
@@ -193,7 +193,7 @@ func (l *life) rehearsed(is, next *edition) (partial bool, err error) {
 		err = fmt.Errorf("%w: that is %s", err, next.face.Quotas[never.Rule-1].Name)
 	}
 	if played.Partial {
-		l.log.Warn("rehearsal of the configuration is partial: limit of steps reached", "steps", played.Steps)
+		l.log.Warn("configuration check incomplete: step limit reached", "steps", played.Steps)
 	}
 	return played.Partial, err
 }

@@ -268,7 +268,7 @@ func TestAgentgateway3035(t *testing.T) {
 	if is := c.asks(t, "/config/effective"); is != was {
 		t.Error(is)
 	}
-	if is := c.asks(t, "/readyz?verbose"); !strings.Contains(is, `"phase":"degraded"`) || !strings.Contains(is, `"reload"]`) {
+	if is := c.asks(t, "/readyz?verbose"); !strings.Contains(is, `"phase":"degraded"`) || !strings.Contains(is, `"config_rejected"]`) {
 		t.Error(is)
 	}
 	if code, out, said := c.run("config", "diff"); code != 1 || !strings.Contains(out, "node.drain: 3s -> 1s, at its next start") || !strings.Contains(out, "\nupstreams.app.urls: [") {
@@ -281,7 +281,7 @@ func TestAgentgateway3035(t *testing.T) {
 	if code, out, said := c.run("config", "reload"); code != 0 || !strings.Contains(out, "1 changes applied, 1 refused") {
 		t.Errorf("%d %s%s", code, out, said)
 	}
-	if is := c.asks(t, "/readyz?verbose"); !strings.Contains(is, `"ailing":[]`) {
+	if is := c.asks(t, "/readyz?verbose"); !strings.Contains(is, `"degraded_by":[]`) {
 		t.Error(is)
 	}
 	if code, out, said := c.run("config", "diff"); code != 0 || out != "nothing differs\n" {

@@ -132,7 +132,7 @@ func (d *doctor) looks() string {
 	}
 	defer resp.Body.Close()
 	text, _ := io.ReadAll(resp.Body)
-	if !strings.Contains(string(text), `"unmet":["upstreams"]`) {
+	if !strings.Contains(string(text), `"waiting_for":["upstreams"]`) {
 		return ""
 	}
 	return resp.Status + string(text)
@@ -145,7 +145,7 @@ func TestARequiredUpstream(t *testing.T) {
 	s := httptest.NewServer(d)
 	t.Cleanup(s.Close)
 	p := startsIn(t, d.dir, "--set", `upstreams={"app":{"url":"`+s.URL+`","health":{"path":"/","interval":"100ms","timeout":"100ms","fall":1}},"idle":{"url":"http://127.0.0.1:9"}}`,
-		"--set", `routes=[{"upstream":"app","auth":"none","required":true},{"path":"/idle","upstream":"idle"}]`)
+		"--set", `routes=[{"upstream":"app","auth":"none","required_for_readiness":true},{"path":"/idle","upstream":"idle"}]`)
 	d.mu.Lock()
 	saw := d.saw
 	d.died = true
@@ -173,7 +173,7 @@ func TestARouteInflates(t *testing.T) {
 		w.Header().Set("X-Saw", fmt.Sprintf("%d bytes of %q, %v", len(body), r.Header.Get("Content-Encoding"), err))
 	}))
 	t.Cleanup(s.Close)
-	p := serves(t, `upstreams={"app":{"url":"`+s.URL+`"}}`, `routes=[{"upstream":"app","auth":"none"},{"path":"/plain","upstream":"app","auth":"none","inflate":true}]`)
+	p := serves(t, `upstreams={"app":{"url":"`+s.URL+`"}}`, `routes=[{"upstream":"app","auth":"none"},{"path":"/plain","upstream":"app","auth":"none","decompress_request": true}]`)
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	_, _ = z.Write(make([]byte, 50_000))

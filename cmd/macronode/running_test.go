@@ -125,12 +125,12 @@ func (p process) asks(t *testing.T, path string) string {
 // TestTheRunningNodeIsTheRegistry: what the program shows is declared, and what is
 // declared is shown: each queue with its limit and policy, each series of each metric.
 func TestTheRunningNodeIsTheRegistry(t *testing.T) {
-	p := serves(t, "node.in_flight=80", "index.frames=12345", `quotas=[{"name":"app","scope":"peer","requests_per_second":9000},{"name":"more","scope":"peer","requests_per_second":9000,"shadow":true}]`, `upstreams={"app":{"url":"http://127.0.0.1:9"},"more":{"url":"http://127.0.0.1:9"}}`)
+	p := serves(t, "node.in_flight=80", "index.memtable_frames=12345", `quotas=[{"name":"app","scope":"peer","requests_per_second":9000},{"name":"more","scope":"peer","requests_per_second":9000,"shadow":true}]`, `upstreams={"app":{"url":"http://127.0.0.1:9"},"more":{"url":"http://127.0.0.1:9"}}`)
 	var queues []adminapi.Queue
 	if err := json.Unmarshal([]byte(p.asks(t, "/debug/queues")), &queues); err != nil {
 		t.Fatal(err)
 	}
-	for _, why := range apart(shownQueues(queues), declaredQueues(t, "node.in_flight=80", "index.frames=12345")) {
+	for _, why := range apart(shownQueues(queues), declaredQueues(t, "node.in_flight=80", "index.memtable_frames=12345")) {
 		t.Error(why)
 	}
 	for _, why := range apart(shownSeries(p.asks(t, "/metrics")), declaredSeries("app", "more")) {

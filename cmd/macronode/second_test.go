@@ -174,23 +174,23 @@ func refusing(t *testing.T) string {
 // answer; the log says nothing but what the node says.
 func TestWhatASecondSaysIsTold(t *testing.T) {
 	well, bad := second(t, func(http.ResponseWriter, *http.Request) {}), refusing(t)
-	p := serves(t, fmt.Sprintf(`upstreams={"well":{"url":%q,"protocol":"http2"},"bad":{"url":%q,"protocol":"http2","tries":2}}`, well, bad),
+	p := serves(t, fmt.Sprintf(`upstreams={"well":{"url":%q,"protocol":"http2"},"bad":{"url":%q,"protocol":"http2","max_attempts":2}}`, well, bad),
 		`routes=[{"upstream":"well","auth":"none"},{"path":"/bad","upstream":"bad","auth":"none"}]`)
 	for _, c := range []struct {
 		method, path string
 		status       int
 		says         []string
 	}{
-		{"GET", "/", 200, []string{"1: " + well + " by HTTP/2, whole after", "with status 200"}},
-		{"GET", "/bad", 502, []string{"2 tries", "1: " + bad + " by HTTP/2, declined", symptoms[proxy.Declined], halts[event.NoRetryAttempts]}},
-		{"POST", "/bad", 502, []string{"1 try", symptoms[proxy.Declined], halts[event.NoRetryMethod]}},
+		{"GET", "/", 200, []string{"1: " + well + " by HTTP/2, ok after", "with status 200"}},
+		{"GET", "/bad", 502, []string{"2 attempts", "1: " + bad + " by HTTP/2, stream_refused", symptoms[proxy.Declined], halts[event.NoRetryAttempts]}},
+		{"POST", "/bad", 502, []string{"1 attempt", symptoms[proxy.Declined], halts[event.NoRetryMethod]}},
 	} {
 		status, id := p.asked(t, c.method, c.path)
 		if got := p.why(t, id); status != c.status || !contains(got, c.says) {
 			t.Errorf("%s %s: %d\n%s\nwants %d, %q", c.method, c.path, status, got, c.status, c.says)
 		}
 	}
-	for _, series := range []string{`upstream_fail_total{symptom="declined",upstream="bad"} 3`, `upstream_requests_total{outcome="declined",upstream="bad"} 2`} {
+	for _, series := range []string{`upstream_fail_total{symptom="stream_refused",upstream="bad"} 3`, `upstream_requests_total{outcome="stream_refused",upstream="bad"} 2`} {
 		if text := p.asks(t, "/metrics"); !strings.Contains(text, "\n"+series+"\n") {
 			t.Errorf("it is not so that %s", series)
 		}

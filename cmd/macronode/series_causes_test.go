@@ -89,7 +89,7 @@ func withDecision(others moves) moves {
 func legThat(upstream, outcome string) proxy.Leg {
 	l := proxy.Leg{Upstream: upstream}
 	switch {
-	case outcome == "whole":
+	case outcome == "ok":
 		l.Tries = []proxy.Try{{Ending: event.AttemptCompleted}}
 	case slices.Contains(registry.Symptoms, outcome):
 		l.Tries = []proxy.Try{{Ending: event.AttemptFailed, Symptom: proxy.Symptom(outcome)}}
@@ -104,7 +104,7 @@ func legThat(upstream, outcome string) proxy.Leg {
 }
 
 func answeredBy(upstream string) string {
-	return seriesOf("upstream_requests_total", "upstream", upstream, "outcome", "whole")
+	return seriesOf("upstream_requests_total", "upstream", upstream, "outcome", "ok")
 }
 
 func failedTry(upstream, symptom string) string {
@@ -170,7 +170,7 @@ var causes = map[string]cause{
 			m.hooks().PeerRefused()
 		case l[1] == "framing":
 			m.hooks().Smuggle()
-		case l[0] == "beyond":
+		case l[0] == "proxy":
 			m.meter.Refused(types.FacetProxy, problemOf(l[1]))
 		default:
 			m.meter.Refused(types.FacetWallet, problemOf(l[1]))
@@ -198,11 +198,11 @@ var causes = map[string]cause{
 	},
 	"fq_inflight": func(m *metered, l []string) (float64, moves) {
 		m.desk.Gate.Enter(event.Admit{Class: classOf(l[0])})
-		return 1, moves{queueSeries("passes"): 1, queueSeries("work_" + l[0]): 1}
+		return 1, moves{queueSeries("admission_slots"): 1, queueSeries("work_" + l[0]): 1}
 	},
 	"fq_queued": func(m *metered, l []string) (float64, moves) {
 		m.core.status.Queued[facetOf(l[0])][classOf(l[1])] += 7
-		return 7, moves{queueSeries("waits_" + l[0]): 7}
+		return 7, moves{queueSeries("admission_queue_" + l[0]): 7}
 	},
 	"fq_tokens": func(m *metered, l []string) (float64, moves) {
 		m.core.status.Deficits[classOf(l[0])] += 9
@@ -212,7 +212,7 @@ var causes = map[string]cause{
 		m.core.status.Permits[facetOf(l[0])] += 5
 		return 5, nil
 	},
-	"permits_taken_total":       status(6, func(s *event.Status) { s.PermitsRevoked += 6 }),
+	"permits_revoked_total":     status(6, func(s *event.Status) { s.PermitsRevoked += 6 }),
 	"idempotency_replays_total": func(m *metered, _ []string) (float64, moves) { m.meter.Replayed(); return 1, nil },
 	"worker_inflight": func(m *metered, _ []string) (float64, moves) {
 		m.submits(types.ClassAuthed)
@@ -289,7 +289,7 @@ var causes = map[string]cause{
 		}
 		return 1, nil
 	},
-	"certificate_end_seconds": func(m *metered, _ []string) (float64, moves) {
+	"tls_certificate_not_after_timestamp_seconds": func(m *metered, _ []string) (float64, moves) {
 		dir := m.t.TempDir()
 		certifies(m.t, dir, time.Now().Add(30*24*time.Hour))
 		read, err := httpserver.ReadCertificate(dir+"/cert", dir+"/key", time.Now())
@@ -313,13 +313,13 @@ var causes = map[string]cause{
 		return 2, withDecision(moves{answeredBy(l[0]): 1})
 	},
 	"downstream_latency_seconds": func(m *metered, l []string) (float64, moves) {
-		c := m.ofCourse(legThat(l[0], "whole"))
+		c := m.ofCourse(legThat(l[0], "ok"))
 		c.First = 2 * time.Second
 		m.keep(httpapi.Decision{Course: c})
 		return 1, withDecision(moves{answeredBy(l[0]): 1, seriesOf("downstream_latency_seconds_sum", "upstream", l[0]): 2})
 	},
 	"upstream_bytes_total": func(m *metered, l []string) (float64, moves) {
-		c := m.ofCourse(legThat(l[0], "whole"))
+		c := m.ofCourse(legThat(l[0], "ok"))
 		if l[1] == "up" {
 			c.Up.Store(11)
 		} else {
@@ -331,7 +331,7 @@ var causes = map[string]cause{
 	"upstream_inflight": standing(func(s *event.UpstreamStats) { s.InFlight = 3 }),
 	"upstream_endpoints": func(m *metered, l []string) (float64, moves) {
 		s := m.upstreams[l[0]]
-		*map[string]*uint8{"well": &s.Healthy, "ejected": &s.Ejected, "sick": &s.Unhealthy}[l[1]] += 3
+		*map[string]*uint8{"healthy": &s.Healthy, "ejected": &s.Ejected, "unhealthy": &s.Unhealthy}[l[1]] += 3
 		return 3, nil
 	},
 	"upstream_retries_total":         standing(func(s *event.UpstreamStats) { s.Retries = 3 }),
@@ -387,24 +387,24 @@ var queueCauses = map[string]cause{
 		m.listenerHooks(m.board.adminListener()).Stream(2)
 		return 2, nil
 	},
-	"passes": func(m *metered, _ []string) (float64, moves) {
+	"admission_slots": func(m *metered, _ []string) (float64, moves) {
 		m.desk.Gate.Enter(event.Admit{Class: types.ClassAnon})
 		return 1, moves{seriesOf("fq_inflight", "class", "anon"): 1, queueSeries("work_anon"): 1}
 	},
-	"settled": func(m *metered, _ []string) (float64, moves) {
+	"admission_updates": func(m *metered, _ []string) (float64, moves) {
 		at, _ := m.desk.Gate.Enter(event.Admit{Class: types.ClassAuthed})
 		ticket := types.NewTicket(at, 1)
 		m.desk.Gate.Deliver(event.Decision{Ticket: ticket})
 		m.desk.Gate.Settle(ticket, 0, event.Completion(0))
-		return 1, moves{queueSeries("passes"): 1, seriesOf("fq_inflight", "class", "authed"): 1, queueSeries("work_authed"): 1}
+		return 1, moves{queueSeries("admission_slots"): 1, seriesOf("fq_inflight", "class", "authed"): 1, queueSeries("work_authed"): 1}
 	},
-	"waits_parts":   status(4, func(s *event.Status) { s.PacedParts += 4 }),
-	"waits_money":   waiting(types.FacetWallet),
-	"waits_lists":   waiting(types.FacetQuery),
-	"waits_beyond":  waiting(types.FacetProxy),
-	"waits_streams": waiting(types.Streams),
-	"decisions":     func(m *metered, _ []string) (float64, moves) { m.keep(httpapi.Decision{}); return 1, nil },
-	"asks":          func(m *metered, _ []string) (float64, moves) { m.desk.Asks.Tell(event.AttemptResult{}); return 1, nil },
+	"admission_queue_parts":   status(4, func(s *event.Status) { s.PacedParts += 4 }),
+	"admission_queue_wallet":  waiting(types.FacetWallet),
+	"admission_queue_query":   waiting(types.FacetQuery),
+	"admission_queue_proxy":   waiting(types.FacetProxy),
+	"admission_queue_streams": waiting(types.Streams),
+	"decisions":               func(m *metered, _ []string) (float64, moves) { m.keep(httpapi.Decision{}); return 1, nil },
+	"upstream_queries":        func(m *metered, _ []string) (float64, moves) { m.desk.Asks.Tell(event.AttemptResult{}); return 1, nil },
 	"tickets": func(m *metered, _ []string) (float64, moves) {
 		m.submits(types.ClassInternal)
 		return 1, moves{"worker_inflight": 1, queueSeries("work_internal"): 1}
@@ -412,15 +412,15 @@ var queueCauses = map[string]cause{
 	"work_internal": comes(types.ClassInternal),
 	"work_authed":   comes(types.ClassAuthed),
 	"work_anon":     comes(types.ClassAnon),
-	"gone": func(m *metered, _ []string) (float64, moves) {
+	"cancellations": func(m *metered, _ []string) (float64, moves) {
 		m.submits(types.ClassAuthed)()
 		return 1, moves{queueSeries("work_authed"): 1}
 	},
-	"early": func(m *metered, _ []string) (float64, moves) {
+	"startup_events": func(m *metered, _ []string) (float64, moves) {
 		m.ear.early = append(m.ear.early, event.Tick{})
 		return 1, nil
 	},
-	"late": func(m *metered, _ []string) (float64, moves) {
+	"loop_events": func(m *metered, _ []string) (float64, moves) {
 		m.running.Say(m.t.Context(), event.Tick{})
 		return 1, nil
 	},
@@ -466,7 +466,7 @@ func waiting(f types.Facet) cause {
 func comes(c types.Class) cause {
 	return func(m *metered, _ []string) (float64, moves) {
 		m.desk.Gate.Enter(event.Admit{Class: c})
-		return 1, moves{seriesOf("fq_inflight", "class", c.String()): 1, queueSeries("passes"): 1}
+		return 1, moves{seriesOf("fq_inflight", "class", c.String()): 1, queueSeries("admission_slots"): 1}
 	}
 }
 
@@ -519,7 +519,7 @@ func (m *metered) logsRequests(fate string) (own float64, others moves) {
 		case name == fate:
 			own = float64(by)
 		case by > 0:
-			others[seriesOf("access_lines_total", "fate", name)] = float64(by)
+			others[seriesOf("access_lines_total", "outcome", name)] = float64(by)
 		}
 	}
 	if after != before {

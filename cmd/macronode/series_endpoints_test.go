@@ -27,7 +27,7 @@ func endpointPaths(t *testing.T) map[[2]string]string {
 		t.Fatal(err)
 	}
 	all := map[[2]string]string{
-		{"beyond", "GET"}: "/app", {"beyond", "POST"}: "/app", {"beyond", "other"}: "/app",
+		{"proxy", "GET"}: "/app", {"proxy", "POST"}: "/app", {"proxy", "other"}: "/app",
 		{"other", "GET"}: "/v1/nowhere", {"other", "POST"}: "/v1/nowhere", {"other", "other"}: "/v1/nowhere",
 	}
 	parameter := regexp.MustCompile(`\{[^}]*\}`)
@@ -80,15 +80,15 @@ func TestEachEndpointIsCounted(t *testing.T) {
 			t.Errorf("%s %s: %d", asked, path, status)
 		}
 		plane := "wallet"
-		if endpoint == "beyond" {
-			plane = "beyond"
+		if endpoint == "proxy" {
+			plane = "proxy"
 		}
 		want := moves{
 			seriesOf("request_latency_seconds_count", "endpoint", endpoint, "method", method): 1,
 			seriesOf("busy_rejections_total", "endpoint", endpoint):                           1,
-			seriesOf("rejected_total", "plane", plane, "reason", "busy"):                      1,
-			seriesOf("admission_refused_total", "class", "anon", "why", "quota"):              1,
-			seriesOf("quota_refused_total", "quota", "none", "fate", "refused"):               1,
+			seriesOf("rejected_total", "plane", plane, "reason", "rate_limited"):              1,
+			seriesOf("admission_refused_total", "class", "anon", "reason", "quota_exceeded"):  1,
+			seriesOf("quota_refused_total", "quota", "none", "outcome", "refused"):            1,
 		}
 		var got moves
 		for range 200 { // what is counted when the answer has left may come after it

@@ -19,7 +19,7 @@ import (
 // TestSeriesOfTheIndex: each series of the index is what the index says of itself, while no two of
 // them are the same.
 func TestSeriesOfTheIndex(t *testing.T) {
-	m := newMetered(t, "index.frames=100")
+	m := newMetered(t, "index.memtable_frames=100")
 	m.index.Rebuild()
 	ctx, stop := context.WithCancel(t.Context())
 	over := make(chan error, 1)

@@ -94,7 +94,7 @@ func (l *life) live(ctx context.Context, o options) error {
 	go o.signals.Run(ctx, l.log, os.Stderr, func(e event.Event) { l.ear.say(ctx, e) }, l.changes.want) //nolint:errcheck // it ends with ctx
 	st, found, err := l.recover()
 	if errors.Is(err, errEnded) {
-		l.log.Info("ended", "why", err)
+		l.log.Info("ended", "reason", err)
 		return nil
 	}
 	if errors.Is(err, syscall.ENOSPC) {
@@ -146,14 +146,14 @@ func (l *life) end() {
 	soon, enough := context.WithTimeout(ctx, time.Second)
 	defer enough()
 	if err := l.children.Wait(soon, beside...); err != nil {
-		l.log.Warn("a part beside the ledger does not end: what it has not written it makes again", "err", err)
+		l.log.Warn("background service did not stop: unwritten index data is rebuilt at the next start", "err", err)
 	}
 	if err := nodedir.Remove(string(l.dir), l.run); err != nil {
-		l.log.Error("run.json stays", "err", err)
+		l.log.Error("run.json not removed", "err", err)
 	}
 	l.children.Do(event.ServiceCommand{Service: types.ServiceAdmin, Verb: event.StopService})
 	if err := l.children.Wait(ctx); err != nil {
-		l.log.Error("a child does not end", "err", err)
+		l.log.Error("service did not stop in time", "err", err)
 	}
 }
 

@@ -32,7 +32,7 @@ var derivedSetting = regexp.MustCompile(`^(reload\.(memory|face\.Version|gate\.V
 // startOnly are settings of a start that keys change which a reload may change. A reload leaves
 // them as they are.
 var startOnly = map[string]string{
-	"start.core.Awaited": "only a start waits for upstreams",
+	"start.core.AwaitedUpstreams": "only a start waits for upstreams",
 }
 
 // TestSettingsOfEachKey sets each key of the schema alone to another value. The settings of the
@@ -151,7 +151,7 @@ func TestEveryKeyHasAChange(t *testing.T) {
 	}
 	for _, why := range slices.Sorted(maps.Keys(severalFields)) {
 		if !slices.ContainsFunc(keyChanges, func(k keyChange) bool { return k.key == why }) {
-			t.Errorf("severalFields has %s, which is no key", why)
+			t.Errorf("severalFields has %s, which is not a configuration key", why)
 		}
 	}
 }

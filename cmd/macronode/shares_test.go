@@ -59,7 +59,7 @@ func tunnels(t *testing.T) string {
 // TestOneStrangerLeavesRoomForOthers: a caller without a key that opens tunnels and reads no
 // answers has no more permits than its share, and keys are served as if it were not there.
 func TestOneStrangerLeavesRoomForOthers(t *testing.T) {
-	p := serves(t, "log.level=error", "permits.beyond=16", "permits.streams=16", "queue.beyond=16", "node.drain=0s",
+	p := serves(t, "log.level=error", "permits.proxy=16", "permits.streams=16", "queue.proxy=16", "node.drain=0s",
 		fmt.Sprintf(`upstreams={"app":{"url":%q}}`, tunnels(t)), `routes=[{"path":"/","upstream":"app","auth":"none"}]`)
 	raw, err := os.ReadFile(filepath.Join(p.dir, "bootstrap.key"))
 	must(t, err)
@@ -97,14 +97,14 @@ func TestTunnelsHoldTheirOwnPermits(t *testing.T) {
 	until(func() bool {
 		text := p.asks(t, "/metrics")
 		return strings.Contains(text, "\n"+seriesOf("semaphore_inflight", "facet", "streams")+" 2\n") &&
-			strings.Contains(text, "\n"+seriesOf("semaphore_inflight", "facet", "beyond")+" 0\n")
+			strings.Contains(text, "\n"+seriesOf("semaphore_inflight", "facet", "proxy")+" 0\n")
 	})
 }
 
 // TestLongPollsKeepNobodyFromLists: one key has no more waiting requests than its share, and no
 // waiting request keeps a permit from lists, its own or those of others.
 func TestLongPollsKeepNobodyFromLists(t *testing.T) {
-	p := serves(t, "log.level=error", "permits.lists=4", "permits.streams=16", "node.drain=0s", "http.request_deadline=1m", "http.write_timeout=2m")
+	p := serves(t, "log.level=error", "permits.query=4", "permits.streams=16", "node.drain=0s", "http.request_deadline=1m", "http.write_timeout=2m")
 	raw, err := os.ReadFile(filepath.Join(p.dir, "bootstrap.key"))
 	must(t, err)
 	own := strings.TrimSpace(string(raw))

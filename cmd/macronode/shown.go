@@ -99,9 +99,9 @@ func (l *life) showDoor(s *signals) {
 	}
 	l.show("tickets", func() (int, int) { return in(), l.desk.Size() })
 	l.metrics.Sample("worker_inflight", func() float64 { return float64(in()) })
-	l.show("gone", l.desk.Gone)
+	l.show("cancellations", l.desk.Gone)
 	l.showGate()
-	l.show("early", l.ear.waiting)
+	l.show("startup_events", l.ear.waiting)
 	l.show("signals", func() (int, int) { return len(s.heard), cap(s.heard) })
 	l.show("reloads", l.changes.waiting)
 	l.show("connections_http", func() (int, int) { return int(l.board.http.Load()), l.publicServer().MaxConns })
@@ -123,7 +123,7 @@ func (l *life) showDoor(s *signals) {
 	l.metrics.Sample("audit_lines_total", func() float64 { return float64(l.audit.Counts().Written) })
 	l.metrics.Sample("audit_lost_total", func() float64 { return float64(l.audit.Counts().Lost) })
 	l.metrics.Sample("audit_errors_total", func() float64 { return float64(l.audit.Counts().Failed) })
-	l.metrics.Sample("certificate_end_seconds", func() float64 {
+	l.metrics.Sample("tls_certificate_not_after_timestamp_seconds", func() float64 {
 		if l.tls == nil {
 			return 0
 		}
@@ -141,7 +141,7 @@ func (l *life) showDoor(s *signals) {
 func (l *life) showBooks(running *loop.Loop) {
 	journal, index, kept := l.journal, l.index, fs.Dir(l.snapshots())
 	l.desk.Again = func() { l.metrics.Retried("look") }
-	l.show("late", running.Late)
+	l.show("loop_events", running.Late)
 	l.show("folds", running.Folds)
 	l.show("recent_frames", l.follower.Recent)
 	l.show("await_seq", l.follower.Waiting)

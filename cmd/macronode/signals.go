@@ -38,10 +38,10 @@ func (s *signals) Run(ctx context.Context, log *slog.Logger, dump io.Writer, say
 				reload()
 			case syscall.SIGQUIT:
 				if err := pprof.Lookup("goroutine").WriteTo(dump, 2); err != nil {
-					log.Error("goroutines are not written", "err", err)
+					log.Error("goroutine dump failed", "err", err)
 				}
 			default:
-				log.Info("told to end", "signal", got.String(), "again", wish == event.Abort)
+				log.Info("signal received", "signal", got.String(), "again", wish == event.Abort)
 				say(event.Signal{Kind: wish})
 				wish = event.Abort
 			}

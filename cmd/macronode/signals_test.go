@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"macronode/core/event"
 )
@@ -22,15 +24,23 @@ type written struct {
 
 func expect(want string) *written { return &written{want: want, done: make(chan struct{})} }
 
-// await is closed when it has been written.
+// await returns a channel that is closed when want has been written. It panics with what was
+// written instead if that takes a minute: a wrong text must not hang the test.
 func (w *written) await(want string) <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.want, w.done = want, make(chan struct{})
 	if strings.Contains(w.all.String(), want) {
 		close(w.done)
+		return w.done
 	}
-	return w.done
+	done := w.done
+	timer := time.AfterFunc(time.Minute, func() { panic(fmt.Sprintf("%q was not written within a minute:\n%s", want, w)) })
+	go func() {
+		<-done
+		timer.Stop()
+	}()
+	return done
 }
 
 func (w *written) Write(p []byte) (int, error) {

@@ -50,7 +50,7 @@ func (c *console) entryRow(e client.Entry, n int) error {
 		}
 	}
 	sign := map[string]string{"credit": "+", "debit": "-"}[string(e.Direction)]
-	return c.row(entryColumns, fmt.Sprint(e.Seq), e.TS.Format(stampLayout), string(e.Op), sign+e.AmountMinor, e.Asset, e.BalanceMinor, e.HeldMinor, e.Other, e.Memo)
+	return c.row(entryColumns, fmt.Sprint(e.Seq), e.TS.Format(stampLayout), string(e.Op), sign+e.AmountMinor, e.Asset, e.BalanceMinor, e.HeldMinor, e.Counterparty, e.Memo)
 }
 
 // entryItem is one of an array, entryLine one of NDJSON: as the node said it.
@@ -73,7 +73,7 @@ func (c *console) entryCSV(e client.Entry, n int) error {
 		nonce = strconv.FormatInt(e.Nonce, 10)
 	}
 	b.WriteString(strings.Join([]string{strconv.FormatInt(e.Seq, 10), e.Txid, e.TS.UTC().Format(stampLayout), string(e.Op), string(e.Direction),
-		cell(e.Asset), e.AmountMinor, e.BalanceMinor, e.HeldMinor, cell(e.Other), e.HoldID, nonce, cell(e.Ref), cell(e.Memo)}, ","))
+		cell(e.Asset), e.AmountMinor, e.BalanceMinor, e.HeldMinor, cell(e.Counterparty), e.HoldID, nonce, cell(e.Ref), cell(e.Memo)}, ","))
 	return c.raw(b.String() + "\r\n")
 }
 

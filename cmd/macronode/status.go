@@ -45,8 +45,8 @@ type readyz struct {
 	Phase   string   `json:"phase"`
 	Reads   bool     `json:"reads"`
 	Writes  bool     `json:"writes"`
-	Unmet   []string `json:"unmet"`
-	Ailing  []string `json:"ailing"`
+	Unmet   []string `json:"waiting_for"`
+	Ailing  []string `json:"degraded_by"`
 	LSN     uint64   `json:"lsn"`
 	Durable uint64   `json:"durable_lsn"`
 	Fault   string   `json:"journal_fault"`
@@ -101,7 +101,7 @@ func (c *console) sayStatus(is nodedir.Run, got told) error {
 	for _, more := range [...]struct {
 		word  string
 		names []string
-	}{{"waits for", s.Unmet}, {"ails of", s.Ailing}} {
+	}{{"waiting for", s.Unmet}, {"degraded by", s.Ailing}} {
 		if len(more.names) > 0 {
 			text += ", " + more.word + " " + s.closer(more.names)
 		}

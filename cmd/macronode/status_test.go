@@ -23,24 +23,24 @@ func TestStatus(t *testing.T) {
 		code          int
 		want          string
 	}{
-		{`200 {"phase":"ready","reads":true,"writes":true,"unmet":[],"ailing":[],"lsn":7,"durable_lsn":6}`, "", 0,
+		{`200 {"phase":"ready","reads":true,"writes":true,"waiting_for":[],"degraded_by":[],"lsn":7,"durable_lsn":6}`, "", 0,
 			"ready: reads yes, writes yes, durable to 6 of 7\nprocess PID, v1, http h:1, admin ADMIN\n"},
-		{`503 {"phase":"degraded","reads":true,"unmet":["http","key"],"ailing":["disk_full"]}`, "", 1,
-			"degraded, waits for http, key, ails of disk_full: reads yes, writes no, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n" +
+		{`503 {"phase":"degraded","reads":true,"waiting_for":["http","key"],"degraded_by":["disk_full"]}`, "", 1,
+			"degraded, waiting for http, key, degraded by disk_full: reads yes, writes no, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n" +
 				"macronode: the node is not ready\n"},
-		{`200 {"phase":"degraded","reads":true,"writes":true,"unmet":[],"ailing":["clock","breaker"],"broken_upstreams":["app","more"]}`, "", 0,
-			"degraded, ails of clock, breaker (app, more): reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n"},
-		{`200 {"phase":"degraded","reads":true,"writes":true,"unmet":[],"ailing":["no_healthy_endpoint"],"unhealthy_upstreams":["app","more"]}`, "", 0,
-			"degraded, ails of no_healthy_endpoint (app, more): reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n"},
-		{`503 {"phase":"starting","unmet":["upstreams","key"],"ailing":["journal_failed"],"awaited_upstreams":["app"],"journal_fault":"damaged"}`, "", 1,
-			"starting, waits for upstreams (app), key, ails of journal_failed (damaged): reads no, writes no, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n" +
+		{`200 {"phase":"degraded","reads":true,"writes":true,"waiting_for":[],"degraded_by":["clock_untrusted","circuit_open"],"broken_upstreams":["app","more"]}`, "", 0,
+			"degraded, degraded by clock_untrusted, circuit_open (app, more): reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n"},
+		{`200 {"phase":"degraded","reads":true,"writes":true,"waiting_for":[],"degraded_by":["no_healthy_endpoint"],"unhealthy_upstreams":["app","more"]}`, "", 0,
+			"degraded, degraded by no_healthy_endpoint (app, more): reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n"},
+		{`503 {"phase":"starting","waiting_for":["upstreams","key"],"degraded_by":["journal_failed"],"awaited_upstreams":["app"],"journal_fault":"damaged"}`, "", 1,
+			"starting, waiting for upstreams (app), key, degraded by journal_failed (damaged): reads no, writes no, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n" +
 				"macronode: the node is not ready\n"},
-		{`200 {"phase":"ready","reads":true,"writes":true,"unmet":[],"ailing":[],"certificate":{"ends":"2026-01-02T03:04:05Z","age":"over"}}`, "", 0,
+		{`200 {"phase":"ready","reads":true,"writes":true,"waiting_for":[],"degraded_by":[],"certificate":{"ends":"2026-01-02T03:04:05Z","age":"over"}}`, "", 0,
 			"ready: reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n" +
 				"the certificate is over since 2026-01-02T03:04:05Z: clients refuse it until there is another\n"},
-		{`200 {"phase":"ready","reads":true,"writes":true,"unmet":[],"ailing":[],"certificate":{"ends":"2026-01-02T03:04:05Z","age":"old"}}`, "", 0,
+		{`200 {"phase":"ready","reads":true,"writes":true,"waiting_for":[],"degraded_by":[],"certificate":{"ends":"2026-01-02T03:04:05Z","age":"old"}}`, "", 0,
 			"ready: reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\nthe certificate ends at 2026-01-02T03:04:05Z\n"},
-		{`200 {"phase":"ready","reads":true,"writes":true,"unmet":[],"ailing":[],"certificate":{"ends":"2026-01-02T03:04:05Z","age":"young"}}`, "", 0,
+		{`200 {"phase":"ready","reads":true,"writes":true,"waiting_for":[],"degraded_by":[],"certificate":{"ends":"2026-01-02T03:04:05Z","age":"young"}}`, "", 0,
 			"ready: reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n"},
 		{"200 ok", "", 1, "macronode: what answers is no node of ours: 200 OK\n"},
 		{`200 {"ready": true}`, "--json", 0, `{"ready":true,"pid":PID,"version":"v1","listen":{"http":"h:1","admin":"ADMIN"},"readyz":{"ready":true}}` + "\n"},
@@ -68,15 +68,9 @@ func TestWhy(t *testing.T) {
 		}
 		return s
 	}
-	for _, c := range []struct {
-		unmet, ailing types.Conditions
-		want          string
-	}{
-		{set(), set(), ""}, {set(types.DependencyKey, types.DependencySampler), set(), "needs key, sampler"}, {set(), set(types.DiskFull), "has disk_full"},
-		{set(types.DependencyKey), set(types.StartTimeout, types.ConfigRejected), "needs key; has late_start, reload"},
-	} {
-		if got := hinders(c.unmet, c.ailing); got != c.want {
-			t.Errorf("%q, wants %q", got, c.want)
+	for want, c := range map[string]types.Conditions{"": set(), "disk_full": set(types.DiskFull), "key,sampler,start_timeout": set(types.StartTimeout, types.DependencyKey, types.DependencySampler)} {
+		if got := listed(c); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (l *life) present(read *httpserver.Certificate) {
 	l.tls.Show(read)
 	if !read.Same(was) {
 		l.told(func(r *nodedir.Run) { r.Listen.TLS.Certificate = read.Print() })
-		l.log.Info("the certificate is another", "ends", read.Ends(), "before", was.Ends())
+		l.log.Info("TLS certificate reloaded", "ends", read.Ends(), "before", was.Ends())
 	}
 }
 
@@ -104,9 +104,9 @@ func (l *life) watchCertificate(now time.Time) {
 	l.aged = is
 	switch is {
 	case over:
-		l.log.Error("the certificate is over: clients refuse it until there is another", "ended", ends, "file", l.settings().listeners.tls.cert)
+		l.log.Error("TLS certificate expired: clients reject it", "ended", ends, "file", l.settings().listeners.tls.cert)
 	case old:
-		l.log.Warn("the certificate ends soon", "ends", ends, "left", ends.Sub(now).Round(time.Second), "file", l.settings().listeners.tls.cert)
+		l.log.Warn("TLS certificate expires soon", "ends", ends, "left", ends.Sub(now).Round(time.Second), "file", l.settings().listeners.tls.cert)
 	case young:
 	}
 }

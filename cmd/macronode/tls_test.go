@@ -133,7 +133,7 @@ func TestACertificateIsWatched(t *testing.T) {
 		before time.Duration
 		says   string
 	}{
-		{soon + time.Second, ""}, {soon - time.Second, "ends soon"}, {time.Hour, ""}, {time.Second, ""}, {0, "is over"}, {-time.Hour, ""},
+		{soon + time.Second, ""}, {soon - time.Second, "expires soon"}, {time.Hour, ""}, {time.Second, ""}, {0, "expired"}, {-time.Hour, ""},
 	} {
 		l.watchCertificate(l.tls.Shown().Ends().Add(-c.before))
 		if (said.Len() > 0) != (c.says != "") || !strings.Contains(said.String(), c.says) {
@@ -158,7 +158,7 @@ func TestACertificateIsWatched(t *testing.T) {
 			}
 			said.Reset()
 			l.watchCertificate(ends.Add(-time.Minute))
-			if strings.Contains(said.String(), "ends soon") != (again == 0) {
+			if strings.Contains(said.String(), "expires soon") != (again == 0) {
 				t.Errorf("of another, %d, read %d times before: %q", n, again, &said)
 			}
 		}
@@ -188,7 +188,7 @@ func TestTheNodeProvesItself(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
-	if end := fmt.Sprintf("\ncertificate_end_seconds %v\n", float64(ends.Unix())); err != nil || !strings.Contains(string(text), end) {
+	if end := fmt.Sprintf("\ntls_certificate_not_after_timestamp_seconds %v\n", float64(ends.Unix())); err != nil || !strings.Contains(string(text), end) {
 		t.Errorf("metrics say not %q (%v)", end, err)
 	}
 
@@ -287,7 +287,7 @@ func TestAnotherCertificateIsAChange(t *testing.T) {
 	}
 }
 
-// TestARenewalIsCounted: where nothing but the certificate is another, and where nothing is.
+// TestARenewalIsCounted: a renewed certificate counts as a change, also if it is the only one.
 func TestARenewalIsCounted(t *testing.T) {
 	dir, far := t.TempDir(), time.Now().Add(30*24*time.Hour)
 	certifies(t, dir, far)

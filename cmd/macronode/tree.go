@@ -11,34 +11,34 @@ import (
 
 // tree is the grammar: verbs and flags. docs/cli.md is generated from it.
 type tree struct {
-	ConfigFile string   `name:"config" placeholder:"FILE" env:"MACRONODE_CONFIG" help:"YAML file of keys; the environment and flags are over it."`
-	Data       string   `placeholder:"DIR" help:"Directory of the node, the key data; ./macronode-data where nobody says."`
-	Set        []string `placeholder:"KEY=VALUE" sep:"none" help:"Set any key of the configuration; may be repeated."`
+	ConfigFile string   `name:"config" placeholder:"FILE" env:"MACRONODE_CONFIG" help:"YAML configuration file. Environment variables and flags take precedence."`
+	Data       string   `placeholder:"DIR" help:"Data directory, the key data. Default: ./macronode-data."`
+	Set        []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a configuration key; may be repeated."`
 	JSON       bool     `help:"Print JSON on standard output."`
-	ShowBuild  bool     `name:"version" help:"Say which macronode this is, as the verb does."`
+	ShowBuild  bool     `name:"version" help:"Print the version, like the command version."`
 
-	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the node (what is done without a verb)."`
-	Dev     devCmd     `cmd:"" help:"Run a node on a directory that is thrown away, and print its key."`
-	Status  statusCmd  `cmd:"" help:"Say how the node that runs on the directory is."`
-	Drain   drainCmd   `cmd:"" help:"End the node that runs on the directory, and wait until it is gone."`
-	Wallet  walletCmd  `cmd:"" help:"Move money, and look at it."`
-	Keys    keysCmd    `cmd:"" help:"Say who may do what."`
-	Verify  verifyCmd  `cmd:"" help:"Check the journal of a directory on which no node runs."`
-	Backup  backupCmd  `cmd:"" help:"Copy the journal, also of a node that runs; again brings the copy up to date."`
-	Restore restoreCmd `cmd:"" help:"Check a copy, or bring it back as another journal."`
-	Config  configCmd  `cmd:"" help:"Look at the configuration."`
-	Explain explainCmd `cmd:"" help:"Say where a number comes from, or why a request was refused."`
-	Version versionCmd `cmd:"" help:"Say which macronode this is."`
+	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run a node. This is the default command."`
+	Dev     devCmd     `cmd:"" help:"Run a node on a temporary directory and print its API key."`
+	Status  statusCmd  `cmd:"" help:"Show the state of the running node."`
+	Drain   drainCmd   `cmd:"" help:"Drain the running node and wait until its process has ended."`
+	Wallet  walletCmd  `cmd:"" help:"Move money and read the ledger."`
+	Keys    keysCmd    `cmd:"" help:"Manage API keys."`
+	Verify  verifyCmd  `cmd:"" help:"Check the journal of a stopped node."`
+	Backup  backupCmd  `cmd:"" help:"Back up the journal of a running or stopped node."`
+	Restore restoreCmd `cmd:"" help:"Check a backup, or restore it as a new journal."`
+	Config  configCmd  `cmd:"" help:"Check, show and reload the configuration."`
+	Explain explainCmd `cmd:"" help:"Explain a decision on a request, or the memory limit."`
+	Version versionCmd `cmd:"" help:"Print the version."`
 
-	Completion completionCmd `cmd:"" help:"Print the lines that teach a shell to complete."`
-	Complete   completeCmd   `cmd:"" hidden:"" help:"Say how a command line goes on, for a shell."`
-	Help       helpCmd       `cmd:"" help:"Say what a verb does."`
+	Completion completionCmd `cmd:"" help:"Print a completion script for a shell."`
+	Complete   completeCmd   `cmd:"" hidden:"" help:"Complete a command line, for a shell."`
+	Help       helpCmd       `cmd:"" help:"Show the help of a command."`
 }
 
 type (
 	listenFlags struct {
-		HTTP  string `placeholder:"ADDR" help:"Public listener, the key listen.http."`
-		Admin string `placeholder:"ADDR" help:"Admin listener, the key listen.admin."`
+		HTTP  string `placeholder:"ADDR" help:"Address of the public listener, the key listen.http."`
+		Admin string `placeholder:"ADDR" help:"Address of the admin listener, the key listen.admin."`
 	}
 	serveCmd struct {
 		listenFlags `embed:""`
@@ -47,23 +47,23 @@ type (
 		listenFlags `embed:""`
 	}
 	verifyCmd struct {
-		Deep     bool `help:"Also fold each snapshot anew, and compare every byte."`
-		Progress bool `help:"Say on standard error how far it is, also where that is no terminal."`
+		Deep     bool `help:"Also rebuild each snapshot and compare every byte."`
+		Progress bool `help:"Show progress on standard error, even if it is no terminal."`
 	}
 
 	statusCmd struct{}
 	drainCmd  struct {
-		Abort   bool          `help:"Give up what does not finish at once."`
-		Timeout time.Duration `placeholder:"DURATION" help:"How long to wait until it is gone; else 10 s longer than its drain may take, and at least 30 s."`
+		Abort   bool          `help:"Abort requests in progress."`
+		Timeout time.Duration `placeholder:"DURATION" help:"Time to wait for the end. Default: 10 s longer than its drain can take, at least 30 s."`
 	}
 
 	configCmd struct {
-		Check     checkCmd     `cmd:"" help:"Say whether it can be used, and how much memory it takes."`
-		Effective effectiveCmd `cmd:"" help:"Print every key with its value and where that came from."`
-		Schema    schemaCmd    `cmd:"" help:"Print the JSON Schema of the file."`
-		Diff      diffCmd      `cmd:"" help:"Say what would change in the node that runs."`
-		Reload    reloadCmd    `cmd:"" help:"Have the node that runs read its configuration again."`
-		Status    appliedCmd   `cmd:"" help:"Say which configuration the node that runs has applied."`
+		Check     checkCmd     `cmd:"" help:"Check the configuration and show how much memory it can use."`
+		Effective effectiveCmd `cmd:"" help:"Print every key with its value and source."`
+		Schema    schemaCmd    `cmd:"" help:"Print the JSON Schema of the configuration file."`
+		Diff      diffCmd      `cmd:"" help:"Show what would change in the running node."`
+		Reload    reloadCmd    `cmd:"" help:"Reload the configuration of the running node."`
+		Status    appliedCmd   `cmd:"" help:"Show the configuration that the running node has applied."`
 	}
 	checkCmd struct {
 		listenFlags `embed:""`
@@ -79,25 +79,25 @@ type (
 	appliedCmd struct{}
 
 	explainCmd struct {
-		Memory   memoryCmd   `cmd:"" help:"Add up the memory that the configuration bounds, part by part."`
-		Decision decisionCmd `cmd:"" default:"withargs" help:"Say what became of a request, and why."`
+		Memory   memoryCmd   `cmd:"" help:"Show how much memory the configuration can use, part by part."`
+		Decision decisionCmd `cmd:"" default:"withargs" help:"Explain what happened to a request, and why."`
 	}
 	memoryCmd   struct{}
 	decisionCmd struct {
-		ID string `arg:"" help:"Of the decision: X-Decision-Id of an answer, decision_id of a problem."`
+		ID string `arg:"" help:"Id of the decision: X-Decision-Id of a response, decision_id of a problem."`
 	}
 
 	versionCmd struct{}
 
 	completionCmd struct {
-		Shell string `arg:"" enum:"bash,zsh,fish" help:"Which: bash, zsh or fish."`
+		Shell string `arg:"" enum:"bash,zsh,fish" help:"Shell: bash, zsh or fish."`
 	}
 	completeCmd struct {
-		Shell string `arg:"" help:"Which asks."`
+		Shell string `arg:"" help:"Shell that completes."`
 		Line  string `arg:"" help:"The command line up to the cursor."`
 	}
 	helpCmd struct {
-		Verb []string `arg:"" optional:"" help:"Which; else all of them, shortly."`
+		Verb []string `arg:"" optional:"" help:"Command. Default: a list of all commands."`
 	}
 )
 
@@ -113,7 +113,7 @@ func (c *console) load(own ...config.Flag) (*config.Config, error) {
 	for _, set := range c.tree.Set {
 		key, text, ok := strings.Cut(set, "=")
 		if !ok {
-			return nil, cannot(fmt.Errorf("--set %s wants KEY=VALUE", set))
+			return nil, cannot(fmt.Errorf("--set %s must be KEY=VALUE", set))
 		}
 		s.Flags = append(s.Flags, config.Flag{Name: "--set " + set, Key: key, Text: text})
 	}

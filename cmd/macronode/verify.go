@@ -75,7 +75,7 @@ func (c *console) verify(ctx context.Context, cfg *config.Config, asked *verifyC
 
 // doubt tells what could not be read of what a directory knows beside its segments.
 func (c *console) doubt(err error) {
-	fmt.Fprintf(c.err, "macronode: how far the journal was durable cannot be read: %v\n", err) //nolint:errcheck // it is no part of the answer
+	fmt.Fprintf(c.err, "macronode: durable mark not readable: %v\n", err) //nolint:errcheck // it is no part of the answer
 }
 
 // verified is what a journal says of itself, and what of it does not check.
@@ -107,7 +107,7 @@ type damage struct {
 	Offset  int64  `json:"offset"`
 	From    uint64 `json:"from_lsn"`
 	To      uint64 `json:"to_lsn"`
-	Why     string `json:"why"`
+	Why     string `json:"reason"`
 }
 
 // summary is a snapshot. One is held against the chain where the chain can be read to it.

@@ -151,7 +151,7 @@ type doubt struct {
 }
 
 func (d *doubt) Error() string {
-	return fmt.Sprintf("nobody knows yet whether it was done (%v): ask again with %s", d.err, d.again)
+	return fmt.Sprintf("outcome unknown (%v): retry with %s", d.err, d.again)
 }
 
 func (d *doubt) Unwrap() error { return d.err }
@@ -220,7 +220,7 @@ func (c *console) moment(flag, text string) (time.Time, error) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return at, cannot(fmt.Errorf("%s %s wants a time such as 2026-01-31T12:00:00Z, or how long from now, such as 48h", flag, text))
+		return at, cannot(fmt.Errorf("%s %s must be a time such as 2026-01-31T12:00:00Z, or a duration from now such as 48h", flag, text))
 	}
 	return at.UTC(), nil
 }

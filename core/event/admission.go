@@ -49,7 +49,7 @@ const (
 )
 
 func (f Completion) String() string {
-	return [...]string{"done", "turned away", "given up", "?"}[min(f, NumCompletions)]
+	return [...]string{"completed", "rejected", "aborted", "?"}[min(f, NumCompletions)]
 }
 
 // A Decision is what became of an Arrive, or of a Stream.
@@ -85,6 +85,18 @@ const (
 	NumRejectReasons
 )
 
+// Problem is the problem that a request rejected for w gets.
+func (w RejectReason) Problem() Problem {
+	switch w {
+	case RejectQuotaExceeded, RejectPacingTimeout:
+		return RateLimited
+	case RejectNotServing:
+		return Unavailable
+	}
+	return Busy
+}
+
 func (w RejectReason) String() string {
-	return [...]string{"admitted", "quota", "pace", "queue", "class", "flow", "weight", "route", "wait", "state", "slots", "?"}[min(w, NumRejectReasons)]
+	return [...]string{"admitted", "quota_exceeded", "pacing_timeout", "queue_full", "class_limit", "flow_limit", "class_disabled",
+		"route_limit", "queue_timeout", "not_serving", "no_slot", "?"}[min(w, NumRejectReasons)]
 }

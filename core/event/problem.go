@@ -1,48 +1,49 @@
 package event
 
-// A Problem is why a request is refused. Its number stands in records: a new one
-// goes to the end, none is ever used again for something else.
+// A Problem is the reason a request is rejected. Records contain its number: a new problem is
+// appended, and no number is ever reused.
 type Problem uint8
 
 const (
 	None                Problem = iota
 	BadRequest                  // malformed
-	Unauthorized                // nobody we know
-	Forbidden                   // somebody who may not
-	AmountLimitExceeded         // more than one operation may move
-	SupplyLimitExceeded         // more than there may be of the asset
-	DailyLimitExceeded          // more than may leave in a UTC day
+	Unauthorized                // no valid API key
+	Forbidden                   // the API key lacks the scope
+	AmountLimitExceeded         // above the limit of one operation
+	SupplyLimitExceeded         // above the limit of the asset
+	DailyLimitExceeded          // above the limit of one UTC day
 	CapacityExceeded            // accounts, holdings, assets or holds
 	InsufficientFunds           //
 	NonceUsed                   // at or below the last
-	NonceAhead                  // beyond the next: it may become right
-	IdempotencyConflict         // the key asked for something else before
-	InProgress                  // the key's first request is still at it
-	IdempotencyCapacity         // no room for another key
+	NonceAhead                  // above the next nonce: a retry may succeed
+	IdempotencyConflict         // the key was used for a different request
+	InProgress                  // the first request with the key has no outcome yet
+	IdempotencyCapacity         // the idempotency window is full
 	PayloadTooLarge             //
 	UnsupportedMedia            //
 	NotFound                    //
 	MethodNotAllowed            //
-	Busy                        // a queue is full
+	Busy                        // no capacity: a queue or a permit limit is full
 	Unavailable                 // degraded, draining, starting
-	Timeout                     // a read did not see in time what it waited for
+	Timeout                     // the deadline passed before a condition was met
 	OutcomeUnknown              // the outcome is not known yet
 	Internal                    // a bug of ours
-	AccountFrozen               // nothing may leave it
+	AccountFrozen               // debits are rejected
 	RefUsed                     // by an earlier operation
 	HoldNotActive               // captured, released or expired
-	HoldAmountExceeded          // more than the hold has
-	BadExpiry                   // over, or too far ahead
-	StaleIndexRead              // the index was asked too long ago; never told outside
-	BadGateway                  // an upstream gave no answer, or none of HTTP
-	NotBeneficiary              // the hold names an account, and another was to be paid
-	numProblems                 // how many there are
+	HoldAmountExceeded          // above the remaining amount of the hold
+	BadExpiry                   // the expiry is in the past or too far ahead
+	StaleIndexRead              // the index lookup is outdated; internal, reported as unavailable
+	BadGateway                  // an upstream gave no valid HTTP response
+	NotBeneficiary              // the hold names a beneficiary, and the capture another account
+	RateLimited                 // a quota is used up
+	numProblems                 // the number of problems
 )
 
-// Known reports that p is a problem of this version.
+// Known reports whether p is a problem of this version.
 func (p Problem) Known() bool { return p > None && p < numProblems }
 
-// problemRule is what the contract says of a problem.
+// problemRule is the contract of a problem.
 type problemRule struct {
 	code   string // on the wire
 	status int    // of HTTP
@@ -52,9 +53,9 @@ type problemRule struct {
 type problemTraits uint8
 
 const (
-	retryable         problemTraits = 1 << iota // the same request may fare better later
-	stored                                      // the key shows it again
-	needsNoDurability                           // tells nothing of what the node knows, so it need not wait for the disk
+	retryable         problemTraits = 1 << iota // a later retry may succeed
+	stored                                      // stored as the outcome of the idempotency key
+	needsNoDurability                           // reveals no state, so the reply need not wait for the disk
 )
 
 func (p Problem) rule() problemRule {
@@ -72,42 +73,43 @@ func (p Problem) rule() problemRule {
 		NonceAhead:          {"nonce_conflict", 409, retryable},
 		IdempotencyConflict: {"idempotency_conflict", 422, 0},
 		InProgress:          {"in_progress", 409, retryable | needsNoDurability},
-		IdempotencyCapacity: {"idempotency_full", 429, retryable | needsNoDurability},
+		IdempotencyCapacity: {"idempotency_capacity", 429, retryable | needsNoDurability},
 		PayloadTooLarge:     {"payload_too_large", 413, needsNoDurability},
 		UnsupportedMedia:    {"unsupported_media_type", 415, needsNoDurability},
 		NotFound:            {"not_found", 404, needsNoDurability},
 		MethodNotAllowed:    {"method_not_allowed", 405, needsNoDurability},
 		Busy:                {"busy", 429, retryable | needsNoDurability},
 		Unavailable:         {"unavailable", 503, retryable | needsNoDurability},
-		Timeout:             {"deadline", 504, retryable | needsNoDurability},
-		OutcomeUnknown:      {"unknown", 504, retryable | needsNoDurability},
+		Timeout:             {"timeout", 504, retryable | needsNoDurability},
+		OutcomeUnknown:      {"outcome_unknown", 504, retryable | needsNoDurability},
 		Internal:            {"internal", 500, retryable | needsNoDurability},
 		AccountFrozen:       {"account_frozen", 403, 0},
 		RefUsed:             {"ref_used", 409, stored},
-		HoldNotActive:       {"hold_state", 409, stored},
+		HoldNotActive:       {"hold_not_active", 409, stored},
 		HoldAmountExceeded:  {"insufficient_funds", 409, stored},
 		BadExpiry:           {"bad_request", 400, 0},
 		StaleIndexRead:      {"unavailable", 503, retryable | needsNoDurability},
 		BadGateway:          {"bad_gateway", 502, retryable | needsNoDurability},
 		NotBeneficiary:      {"not_beneficiary", 409, stored},
+		RateLimited:         {"rate_limited", 429, retryable | needsNoDurability},
 	}[p]
 }
 
-// Code is what p is called on the wire; several problems may share one.
+// Code is the name of p in responses; several problems may share one.
 func (p Problem) Code() string { return p.rule().code }
 
-// Status is p's HTTP status.
+// Status is the HTTP status of p.
 func (p Problem) Status() int { return p.rule().status }
 
-// Retryable reports that the same request, with the same key, may fare better.
+// Retryable reports whether a retry with the same idempotency key may succeed.
 func (p Problem) Retryable() bool { return p.rule().traits&retryable != 0 }
 
-// Stored reports that the key keeps p as its outcome, because deciding again would
-// not be kinder to this very request.
+// Stored reports whether p is stored as the outcome of the idempotency key: deciding the same
+// request again could not give a better result.
 func (p Problem) Stored() bool { return p.rule().traits&stored != 0 }
 
-// NeedsNoDurability reports that p tells nothing of what the node knows: its answer does not
-// wait for the disk, or a failed journal would never answer.
+// NeedsNoDurability reports whether p reveals no state. Its reply does not wait for the disk;
+// otherwise a failed journal would leave requests unanswered.
 func (p Problem) NeedsNoDurability() bool { return p.rule().traits&needsNoDurability != 0 }
 
 // Detail says p in a sentence.
@@ -115,35 +117,36 @@ func (p Problem) Detail() string {
 	return [numProblems]string{
 		None:                "",
 		BadRequest:          "The request is malformed.",
-		Unauthorized:        "The request carries no API key that this node knows.",
-		Forbidden:           "The API key does not cover this operation.",
-		AmountLimitExceeded: "The amount is more than one operation may move.",
-		SupplyLimitExceeded: "There would be more of the asset than there may be.",
-		DailyLimitExceeded:  "More of the asset would leave the account, or be issued, than may in one UTC day.",
-		CapacityExceeded:    "There is no room for another account, holding, asset or hold.",
-		InsufficientFunds:   "The account has less than the amount available.",
-		NonceUsed:           "The account has used this nonce.",
-		NonceAhead:          "The nonce is ahead of the one that the account must use next.",
-		IdempotencyConflict: "The idempotency key was used for a different request.",
-		InProgress:          "The first request with this idempotency key has no outcome yet.",
-		IdempotencyCapacity: "There is no room for another idempotency key until older ones expire.",
-		PayloadTooLarge:     "The body is larger than allowed.",
-		UnsupportedMedia:    "The body is not of a media type that this operation takes.",
-		NotFound:            "There is nothing here.",
-		MethodNotAllowed:    "The resource does not know this method.",
-		Busy:                "The node has as much work as it takes on; nothing was decided.",
-		Unavailable:         "The node does not take this work now; nothing was decided.",
-		Timeout:             "What was waited for did not happen in time.",
-		OutcomeUnknown:      "The outcome is not known yet: ask again with the same idempotency key.",
-		Internal:            "The node met a fault of its own.",
-		AccountFrozen:       "The account is frozen: nothing may leave it.",
-		RefUsed:             "The ref was used by an earlier operation.",
-		HoldNotActive:       "The hold has been captured or released, or its time is over.",
-		HoldAmountExceeded:  "The hold has less than the amount.",
-		BadExpiry:           "A hold expires later than now, and at most 31 days ahead.",
-		StaleIndexRead:      "The index of earlier keys is behind; nothing was decided.",
-		BadGateway:          "The service behind this one gave no answer.",
-		NotBeneficiary:      "The hold names a beneficiary: no other account can be paid from it.",
+		Unauthorized:        "The request has no valid API key.",
+		Forbidden:           "The API key does not permit this operation.",
+		AmountLimitExceeded: "The amount exceeds the limit for one operation.",
+		SupplyLimitExceeded: "The issued amount of the asset would exceed its limit.",
+		DailyLimitExceeded:  "The limit for one UTC day would be exceeded: debits of the account, or issues of the asset.",
+		CapacityExceeded:    "The limit on accounts, holdings, assets or holds is reached.",
+		InsufficientFunds:   "The available balance of the account is less than the amount.",
+		NonceUsed:           "The account has already used this nonce.",
+		NonceAhead:          "The nonce is higher than the next nonce of the account.",
+		IdempotencyConflict: "The idempotency key was already used for a different request.",
+		InProgress:          "The first request with this idempotency key is still in progress.",
+		IdempotencyCapacity: "The idempotency window is full until older keys expire.",
+		PayloadTooLarge:     "The request body exceeds the size limit.",
+		UnsupportedMedia:    "The media type of the request body is not supported.",
+		NotFound:            "The resource was not found.",
+		MethodNotAllowed:    "The resource does not support this method.",
+		Busy:                "The node is at capacity. The request was not processed.",
+		Unavailable:         "The node cannot process this request now. The request was not processed.",
+		Timeout:             "The deadline passed before the condition was met.",
+		OutcomeUnknown:      "The outcome is not known yet. Retry with the same idempotency key.",
+		Internal:            "An internal error occurred.",
+		AccountFrozen:       "The account is frozen: debits are rejected.",
+		RefUsed:             "The ref was already used by an earlier operation.",
+		HoldNotActive:       "The hold was captured or released, or it has expired.",
+		HoldAmountExceeded:  "The amount exceeds the remaining amount of the hold.",
+		BadExpiry:           "The expiry of a hold must be in the future and at most 31 days ahead.",
+		StaleIndexRead:      "The index of earlier keys is behind. The request was not processed.",
+		BadGateway:          "The upstream service gave no valid response.",
+		RateLimited:         "A quota is used up. The request was not processed.",
+		NotBeneficiary:      "The hold names another beneficiary. Only that account can receive the capture.",
 	}[p]
 }
 

@@ -11,13 +11,13 @@ import (
 // Why a request is no operation. Each is the caller's mistake.
 var (
 	ErrOp     = errors.New("operation: unknown")
-	ErrAmount = errors.New("amount: wants more than 0, and none for a release or a freeze")
-	ErrNonce  = errors.New("nonce: wants 1..2^53-1 where an account pays, and none elsewhere")
+	ErrAmount = errors.New("amount: must be more than 0; not accepted for a release or a freeze")
+	ErrNonce  = errors.New("nonce: must be 1..2^53-1 for a debit; not accepted elsewhere")
 	ErrSide   = errors.New("account: an operation has a side that it does not know")
 	ErrSelf   = errors.New("account: from and to are the same")
-	ErrHold   = errors.New("hold: wants one for a capture or a release, and none elsewhere")
-	ErrExpiry = errors.New("expires_at: wants a time for a hold, and none elsewhere")
-	ErrItems  = errors.New("batch: wants 1..1000 items of one operation each")
+	ErrHold   = errors.New("hold: required for a capture or a release, not accepted elsewhere")
+	ErrExpiry = errors.New("expires_at: required for a hold, not accepted elsewhere")
+	ErrItems  = errors.New("batch: must be 1..1000 items of one operation each")
 )
 
 // An Op is what is done to money. Its number stands in records.

@@ -59,7 +59,7 @@ const (
 )
 
 func (h NoRetryReason) String() string {
-	return [...]string{"", "method", "body", "said", "tries", "breaker", "time", "budget", "?"}[min(h, NumNoRetryReasons)]
+	return [...]string{"", "method_not_idempotent", "body_consumed", "response_started", "max_attempts", "circuit_open", "deadline", "retry_budget", "?"}[min(h, NumNoRetryReasons)]
 }
 
 // HealthChecked is what a health check saw of an endpoint.
@@ -85,7 +85,7 @@ const (
 )
 
 func (e AttemptOutcome) String() string {
-	return [...]string{"answered", "turned", "unsent", "failed", "late", "left", "whole", "cut", "?"}[min(e, NumAttemptOutcomes)]
+	return [...]string{"answered", "answered_5xx", "unsent", "failed", "timed_out", "abandoned", "completed", "truncated", "?"}[min(e, NumAttemptOutcomes)]
 }
 
 // A NoEndpointReason is why a request goes to no endpoint.
@@ -101,7 +101,7 @@ const (
 )
 
 func (s NoEndpointReason) String() string {
-	return [...]string{"through", "broken", "sick", "full", "stale", "?"}[min(s, NumNoEndpointReasons)]
+	return [...]string{"picked", "circuit_open", "no_healthy_endpoint", "overflow", "ticket_expired", "?"}[min(s, NumNoEndpointReasons)]
 }
 
 // Problem is what a client is told of s.

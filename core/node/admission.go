@@ -114,12 +114,11 @@ func (n *Node) chargeQuotas(now types.Instant, in *event.Admit, v *event.Decisio
 	}
 }
 
-// rejectAdmission tells one who may not come in. What it tells of is nothing durable, so it waits
-// for nothing.
+// rejectAdmission rejects a request. The decision reveals no durable state, so it does not wait
+// for the disk.
 func (n *Node) rejectAdmission(v event.Decision, out *event.Effects) {
-	v.Problem = event.Busy
+	v.Problem = v.Reason.Problem()
 	if v.Reason == event.RejectNotServing {
-		v.Problem = event.Unavailable
 		n.countCompletion(event.CompletionRejected)
 	}
 	out.Decisions = append(out.Decisions, v)

@@ -117,7 +117,9 @@ func (s *stage) ask(w []string) string {
 	case "tried":
 		in.Kind, in.Result = event.QueryReport, event.AttemptResult{Ticket: s.trip, TimeLeft: time.Second}
 		for in.Result.Outcome.String() != w[1] {
-			in.Result.Outcome++
+			if in.Result.Outcome++; in.Result.Outcome == event.NumAttemptOutcomes {
+				s.t.Fatalf("unknown outcome %q", w[1])
+			}
 		}
 	}
 	return s.step(in)

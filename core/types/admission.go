@@ -28,7 +28,7 @@ const (
 )
 
 func (f Facet) String() string {
-	return [...]string{"money", "lists", "beyond", "streams", "?"}[min(f, NumFacets)]
+	return [...]string{"wallet", "query", "proxy", "streams", "?"}[min(f, NumFacets)]
 }
 
 // A Flow is who takes turns within a class: a tenant, or a peer of those who have shown

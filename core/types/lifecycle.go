@@ -16,7 +16,7 @@ const (
 )
 
 func (p Phase) String() string {
-	return [...]string{"starting", "ready", "degraded", "lame duck", "draining", "aborting", "stopped"}[p]
+	return [...]string{"starting", "ready", "degraded", "lame_duck", "draining", "aborting", "stopped"}[p]
 }
 
 // A Condition is a named reason for or against being ready.
@@ -47,7 +47,7 @@ const (
 
 func (c Condition) String() string {
 	return [numConditions]string{"journal", "key", "http", "admin", "sampler", "upstreams",
-		"journal_stalled", "journal_failed", "disk_full", "clock", "restarts", "late_start", "index_behind", "breaker", "reload", "no_healthy_endpoint"}[c]
+		"journal_stalled", "journal_failed", "disk_full", "clock_untrusted", "crash_loop", "start_timeout", "index_behind", "circuit_open", "config_rejected", "no_healthy_endpoint"}[c]
 }
 
 // Conditions is a set of them.

@@ -7,13 +7,13 @@ import (
 
 // Why a text is not a name. Each is the caller's mistake.
 var (
-	ErrAccount  = errors.New("account: wants 1..256 of A-Z a-z 0-9 : / _ -")
+	ErrAccount  = errors.New("account: must be 1..256 of A-Z a-z 0-9 : / _ -")
 	ErrReserved = errors.New("account: issuance: and burned: are the ledger's own")
-	ErrAsset    = errors.New("asset: wants 1..32 of A-Z a-z 0-9 / _ -")
-	ErrKey      = errors.New("idempotency key: wants 1..64 of A-Z a-z 0-9 _ : . -")
-	ErrRef      = errors.New("ref: wants 1..64 of A-Z a-z 0-9 _ : . -")
-	ErrLabel    = errors.New("name: wants 1..64 of A-Z a-z 0-9 _ : . -")
-	ErrMemo     = errors.New("memo: wants at most 256 bytes of UTF-8 without control characters")
+	ErrAsset    = errors.New("asset: must be 1..32 of A-Z a-z 0-9 / _ -")
+	ErrKey      = errors.New("idempotency key: must be 1..64 of A-Z a-z 0-9 _ : . -")
+	ErrRef      = errors.New("ref: must be 1..64 of A-Z a-z 0-9 _ : . -")
+	ErrLabel    = errors.New("name: must be 1..64 of A-Z a-z 0-9 _ : . -")
+	ErrMemo     = errors.New("memo: must be at most 256 bytes of UTF-8 without control characters")
 )
 
 // The ledger's own accounts, one of each an asset: money comes from the one and

@@ -6,7 +6,7 @@ import (
 )
 
 // ErrPatterns says that a text is no list of patterns.
-var ErrPatterns = errors.New("patterns: wants at most 255 bytes of names, each perhaps ending in *, with commas between")
+var ErrPatterns = errors.New("patterns: must be at most 255 bytes of names, each perhaps ending in *, with commas between")
 
 // Patterns says which names an API key covers: exact ones, and with a * at the end
 // all that begin so. An empty list covers every name.

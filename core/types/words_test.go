@@ -51,7 +51,7 @@ func TestTxID(t *testing.T) {
 func TestText(t *testing.T) {
 	for want, got := range map[string]fmt.Stringer{
 		"@7": types.LSN(7), "@7.2": types.Position{LSN: 7, Index: 2}, "12": types.MinorUnits(12),
-		"starting": types.Starting, "ready": types.Ready, "degraded": types.Degraded, "lame duck": types.LameDuck,
+		"starting": types.Starting, "ready": types.Ready, "degraded": types.Degraded, "lame_duck": types.LameDuck,
 		"draining": types.Draining, "aborting": types.Aborting, "stopped": types.Stopped,
 	} {
 		if got.String() != want {
@@ -79,7 +79,7 @@ func TestTime(t *testing.T) {
 // their order.
 func TestConditions(t *testing.T) {
 	names := []string{"journal", "key", "http", "admin", "sampler", "upstreams",
-		"journal_stalled", "journal_failed", "disk_full", "clock", "restarts", "late_start"}
+		"journal_stalled", "journal_failed", "disk_full", "clock_untrusted", "crash_loop", "start_timeout"}
 	var all types.Conditions
 	for c := range types.Condition(len(names)) {
 		if c.String() != names[c] {
@@ -114,7 +114,7 @@ func TestConditions(t *testing.T) {
 func TestEveryWordHasItsName(t *testing.T) {
 	for want, words := range map[string][]fmt.Stringer{
 		"internal authed anon ? ?":           {types.ClassInternal, types.ClassAuthed, types.ClassAnon, types.NumClasses, types.Class(200)},
-		"money lists beyond streams ? ?":     {types.FacetWallet, types.FacetQuery, types.FacetProxy, types.Streams, types.NumFacets, types.Facet(200)},
+		"wallet query proxy streams ? ?":     {types.FacetWallet, types.FacetQuery, types.FacetProxy, types.Streams, types.NumFacets, types.Facet(200)},
 		"instance peer key tenant route ? ?": {types.ScopeInstance, types.ScopePeer, types.ScopeKey, types.ScopeTenant, types.ScopeRoute, types.NumQuotaScopes, types.QuotaScope(200)},
 	} {
 		if got := strings.Trim(fmt.Sprint(words), "[]"); got != want {

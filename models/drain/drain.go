@@ -13,14 +13,14 @@ func (d *Drain) Begin(now int64) {
 	if d.Phase != "" {
 		return
 	}
-	if d.Phase, d.Until = "lame duck", now+d.LameDuck; d.LameDuck == 0 {
+	if d.Phase, d.Until = "lame_duck", now+d.LameDuck; d.LameDuck == 0 {
 		d.Phase, d.Until = "draining", now+d.Drain
 	}
 }
 
 // Give gives up the waiting.
 func (d *Drain) Give(now int64) {
-	if d.Phase == "lame duck" || d.Phase == "draining" {
+	if d.Phase == "lame_duck" || d.Phase == "draining" {
 		d.Phase, d.Until = "aborting", now+d.Abort
 	}
 }
@@ -29,7 +29,7 @@ func (d *Drain) Give(now int64) {
 func (d *Drain) Move(now int64, quiet bool) {
 	over := now >= d.Until
 	switch {
-	case d.Phase == "lame duck" && over:
+	case d.Phase == "lame_duck" && over:
 		d.Phase, d.Until = "draining", now+d.Drain
 	case d.Phase == "draining" && quiet:
 		d.Phase, d.Until = "stopped", now

@@ -120,11 +120,11 @@ func (u *Upstream) Retry(now int64, c *Call) (stop string) {
 	c.Is = "gone"
 	switch {
 	case c.Last:
-		return "sick"
+		return "no_healthy_endpoint"
 	case u.Circuit == "open":
-		return "broken"
+		return "circuit_open"
 	case u.Circuit == "half-open" && u.trials() >= u.Rules.Floor:
-		return "broken"
+		return "circuit_open"
 	}
 	for _, ask := range []func(n int) bool{
 		func(n int) bool { return !u.Endpoints[n].Out && !c.has(n) },
@@ -142,10 +142,10 @@ func (u *Upstream) Retry(now int64, c *Call) (stop string) {
 		if best >= 0 {
 			c.Is, c.At, c.Era, u.Next = "trying", best, u.Era, (best+1)%len(u.Endpoints)
 			c.Tried = append(c.Tried, best)
-			return "through"
+			return "picked"
 		}
 	}
-	return "sick"
+	return "no_healthy_endpoint"
 }
 
 func (c *Call) has(n int) bool {
@@ -176,12 +176,12 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent, said bool, p
 	u.Pass(now)
 	was := c.Is
 	switch ending {
-	case "whole":
+	case "completed":
 		if was == "answered" {
 			c.Is = "gone"
 		}
 		return -1, ""
-	case "cut":
+	case "truncated":
 		if was == "answered" {
 			if !c.Ill {
 				u.ill(now, c)
@@ -189,7 +189,7 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent, said bool, p
 			c.Is = "gone"
 		}
 		return -1, ""
-	case "left":
+	case "abandoned":
 		c.Is = "gone"
 		return -1, ""
 	}
@@ -220,8 +220,8 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent, said bool, p
 		is  bool
 		why string
 	}{
-		{ending == "late", "time"}, {!c.Again, "method"}, {spent, "body"}, {said, "said"}, {len(c.Tried) >= u.Rules.Tries || c.Last, "tries"},
-		{u.Circuit == "open", "breaker"}, {patience <= high, "time"}, {u.Saved < 100, "budget"},
+		{ending == "timed_out", "deadline"}, {!c.Again, "method_not_idempotent"}, {spent, "body_consumed"}, {said, "response_started"}, {len(c.Tried) >= u.Rules.Tries || c.Last, "max_attempts"},
+		{u.Circuit == "open", "circuit_open"}, {patience <= high, "deadline"}, {u.Saved < 100, "retry_budget"},
 	} {
 		if no.is && why == "" {
 			why = no.why
@@ -232,7 +232,7 @@ func (u *Upstream) Report(now int64, c *Call, ending string, spent, said bool, p
 		c.Is, c.Ill = "resting", false
 		return low + int64(u.Dice.Uint64n(uint64(high-low)+1)), ""
 	}
-	if c.Is = "gone"; ending == "turned" {
+	if c.Is = "gone"; ending == "answered_5xx" {
 		c.Is = "answered"
 	}
 	return -1, why

@@ -193,11 +193,10 @@ const (
 	ProblemCodeAccountFrozen        ProblemCode = "account_frozen"
 	ProblemCodeBadRequest           ProblemCode = "bad_request"
 	ProblemCodeBusy                 ProblemCode = "busy"
-	ProblemCodeDeadline             ProblemCode = "deadline"
 	ProblemCodeForbidden            ProblemCode = "forbidden"
-	ProblemCodeHoldState            ProblemCode = "hold_state"
+	ProblemCodeHoldNotActive        ProblemCode = "hold_not_active"
+	ProblemCodeIdempotencyCapacity  ProblemCode = "idempotency_capacity"
 	ProblemCodeIdempotencyConflict  ProblemCode = "idempotency_conflict"
-	ProblemCodeIdempotencyFull      ProblemCode = "idempotency_full"
 	ProblemCodeInProgress           ProblemCode = "in_progress"
 	ProblemCodeInsufficientFunds    ProblemCode = "insufficient_funds"
 	ProblemCodeInternal             ProblemCode = "internal"
@@ -206,11 +205,13 @@ const (
 	ProblemCodeNonceConflict        ProblemCode = "nonce_conflict"
 	ProblemCodeNotBeneficiary       ProblemCode = "not_beneficiary"
 	ProblemCodeNotFound             ProblemCode = "not_found"
+	ProblemCodeOutcomeUnknown       ProblemCode = "outcome_unknown"
 	ProblemCodePayloadTooLarge      ProblemCode = "payload_too_large"
+	ProblemCodeRateLimited          ProblemCode = "rate_limited"
 	ProblemCodeRefUsed              ProblemCode = "ref_used"
+	ProblemCodeTimeout              ProblemCode = "timeout"
 	ProblemCodeUnauthorized         ProblemCode = "unauthorized"
 	ProblemCodeUnavailable          ProblemCode = "unavailable"
-	ProblemCodeUnknown              ProblemCode = "unknown"
 	ProblemCodeUnsupportedMediaType ProblemCode = "unsupported_media_type"
 )
 
@@ -223,15 +224,13 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodeBusy:
 		return true
-	case ProblemCodeDeadline:
-		return true
 	case ProblemCodeForbidden:
 		return true
-	case ProblemCodeHoldState:
+	case ProblemCodeHoldNotActive:
+		return true
+	case ProblemCodeIdempotencyCapacity:
 		return true
 	case ProblemCodeIdempotencyConflict:
-		return true
-	case ProblemCodeIdempotencyFull:
 		return true
 	case ProblemCodeInProgress:
 		return true
@@ -249,15 +248,19 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodeNotFound:
 		return true
+	case ProblemCodeOutcomeUnknown:
+		return true
 	case ProblemCodePayloadTooLarge:
 		return true
+	case ProblemCodeRateLimited:
+		return true
 	case ProblemCodeRefUsed:
+		return true
+	case ProblemCodeTimeout:
 		return true
 	case ProblemCodeUnauthorized:
 		return true
 	case ProblemCodeUnavailable:
-		return true
-	case ProblemCodeUnknown:
 		return true
 	case ProblemCodeUnsupportedMediaType:
 		return true
@@ -582,7 +585,8 @@ type Entry struct {
 	Asset       Asset    `json:"asset,omitempty,omitzero"`
 
 	// BalanceMinor Minor units. Below zero for issuance:ASSET alone.
-	BalanceMinor Signed `json:"balance_minor"`
+	BalanceMinor Signed  `json:"balance_minor"`
+	Counterparty Account `json:"counterparty,omitempty,omitzero"`
 
 	// Direction none: the balance stays as it is.
 	Direction EntryDirection `json:"direction"`
@@ -598,8 +602,7 @@ type Entry struct {
 	Nonce Nonce `json:"nonce,omitempty,omitzero"`
 
 	// Op expire: the time of a hold was over.
-	Op    EntryOp `json:"op"`
-	Other Account `json:"other,omitempty,omitzero"`
+	Op EntryOp `json:"op"`
 
 	// Ref The caller's own name for an operation, once for ever within its tenant.
 	Ref Ref `json:"ref,omitempty,omitzero"`
@@ -1095,8 +1098,8 @@ type AccountsParams struct {
 	// Limit How many at most; 100 where nothing is said.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
-	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
@@ -1128,8 +1131,8 @@ type EntriesParams struct {
 	// Limit How many at most; 100 where nothing is said.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
-	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
 	// Format Goes before the header Accept.
 	Format *EntriesParamsFormat `form:"format,omitempty" json:"format,omitempty"`
@@ -1178,8 +1181,8 @@ type AssetsParams struct {
 	// Limit How many at most; 100 where nothing is said.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
-	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
@@ -1194,8 +1197,8 @@ type BalanceParams struct {
 	Account Account `form:"account" json:"account"`
 	Asset   Asset   `form:"asset" json:"asset"`
 
-	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
-	AtLeast *int64 `form:"at_least,omitempty" json:"at_least,omitempty"`
+	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	MinSeq *int64 `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
@@ -1262,8 +1265,8 @@ type HoldsParams struct {
 	// Limit How many at most; 100 where nothing is said.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
-	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
@@ -1284,10 +1287,10 @@ type HoldParams struct {
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
-// ShowHoldParams defines parameters for ShowHold.
-type ShowHoldParams struct {
-	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
-	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+// GetHoldParams defines parameters for GetHold.
+type GetHoldParams struct {
+	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
@@ -1350,8 +1353,8 @@ type KeysParams struct {
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
-// MakeKeyParams defines parameters for MakeKey.
-type MakeKeyParams struct {
+// CreateKeyParams defines parameters for CreateKey.
+type CreateKeyParams struct {
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
@@ -1380,8 +1383,8 @@ type TransferParams struct {
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
-// FindTxParams defines parameters for FindTx.
-type FindTxParams struct {
+// LookupTxParams defines parameters for LookupTx.
+type LookupTxParams struct {
 	Ref            *Ref            `form:"ref,omitempty" json:"ref,omitempty"`
 	IdempotencyKey *IdempotencyKey `form:"idempotency_key,omitempty" json:"idempotency_key,omitempty"`
 
@@ -1425,8 +1428,8 @@ type ReleaseJSONRequestBody = ReleaseRequest
 // IssueJSONRequestBody defines body for Issue for application/json ContentType.
 type IssueJSONRequestBody = IssueRequest
 
-// MakeKeyJSONRequestBody defines body for MakeKey for application/json ContentType.
-type MakeKeyJSONRequestBody = KeyRequest
+// CreateKeyJSONRequestBody defines body for CreateKey for application/json ContentType.
+type CreateKeyJSONRequestBody = KeyRequest
 
 // TransferJSONRequestBody defines body for Transfer for application/json ContentType.
 type TransferJSONRequestBody = TransferRequest
@@ -1649,12 +1652,12 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/holds (the `Hold` operationId).
 	Hold(ctx context.Context, params *HoldParams, body HoldJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ShowHold A hold, and what became of it
+	// GetHold A hold, and what became of it
 	//
 	// Needs the scope read.
 	//
-	// Corresponds with GET /v1/holds/{hold_id} (the `ShowHold` operationId).
-	ShowHold(ctx context.Context, holdID HoldID, params *ShowHoldParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /v1/holds/{hold_id} (the `GetHold` operationId).
+	GetHold(ctx context.Context, holdID HoldID, params *GetHoldParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CaptureWithBody Pay of a hold
 	//
@@ -1717,23 +1720,23 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/keys (the `Keys` operationId).
 	Keys(ctx context.Context, params *KeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// MakeKeyWithBody A new API key
+	// CreateKeyWithBody A new API key
 	//
 	// Needs the scope admin, and a key without patterns. The secret is shown here, and never again. Asked twice, it makes two.
 	//
 	// Takes any type of body and a specified content type.
 	//
-	// Corresponds with POST /v1/keys (the `MakeKey` operationId).
-	MakeKeyWithBody(ctx context.Context, params *MakeKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with POST /v1/keys (the `CreateKey` operationId).
+	CreateKeyWithBody(ctx context.Context, params *CreateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// MakeKey A new API key
+	// CreateKey A new API key
 	//
 	// Needs the scope admin, and a key without patterns. The secret is shown here, and never again. Asked twice, it makes two.
 	//
 	// Takes a body of the `application/json` content type.
 	//
-	// Corresponds with POST /v1/keys (the `MakeKey` operationId).
-	MakeKey(ctx context.Context, params *MakeKeyParams, body MakeKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with POST /v1/keys (the `CreateKey` operationId).
+	CreateKey(ctx context.Context, params *CreateKeyParams, body CreateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RevokeKey End an API key
 	//
@@ -1760,12 +1763,12 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/transfer (the `Transfer` operationId).
 	Transfer(ctx context.Context, params *TransferParams, body TransferJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// FindTx What became of a ref or of an idempotency key
+	// LookupTx What became of a ref or of an idempotency key
 	//
 	// Needs the scope read. Wants one of the two. The same bytes as the operation was answered with; 504 where its outcome is not durable yet. 404 says that there is nothing yet, and is no licence to ask again under another key.
 	//
-	// Corresponds with GET /v1/tx (the `FindTx` operationId).
-	FindTx(ctx context.Context, params *FindTxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /v1/tx (the `LookupTx` operationId).
+	LookupTx(ctx context.Context, params *LookupTxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Tx The receipt of a transaction
 	//
@@ -2099,13 +2102,13 @@ func (c *Client) Hold(ctx context.Context, params *HoldParams, body HoldJSONRequ
 	return c.Client.Do(req)
 }
 
-// ShowHold A hold, and what became of it
+// GetHold A hold, and what became of it
 //
 // Needs the scope read.
 //
-// Corresponds with GET /v1/holds/{hold_id} (the `ShowHold` operationId).
-func (c *Client) ShowHold(ctx context.Context, holdID HoldID, params *ShowHoldParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewShowHoldRequest(c.Server, holdID, params)
+// Corresponds with GET /v1/holds/{hold_id} (the `GetHold` operationId).
+func (c *Client) GetHold(ctx context.Context, holdID HoldID, params *GetHoldParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetHoldRequest(c.Server, holdID, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2247,15 +2250,15 @@ func (c *Client) Keys(ctx context.Context, params *KeysParams, reqEditors ...Req
 	return c.Client.Do(req)
 }
 
-// MakeKeyWithBody A new API key
+// CreateKeyWithBody A new API key
 //
 // Needs the scope admin, and a key without patterns. The secret is shown here, and never again. Asked twice, it makes two.
 //
 // Takes any type of body and a specified content type.
 //
-// Corresponds with POST /v1/keys (the `MakeKey` operationId).
-func (c *Client) MakeKeyWithBody(ctx context.Context, params *MakeKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewMakeKeyRequestWithBody(c.Server, params, contentType, body)
+// Corresponds with POST /v1/keys (the `CreateKey` operationId).
+func (c *Client) CreateKeyWithBody(ctx context.Context, params *CreateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateKeyRequestWithBody(c.Server, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2266,15 +2269,15 @@ func (c *Client) MakeKeyWithBody(ctx context.Context, params *MakeKeyParams, con
 	return c.Client.Do(req)
 }
 
-// MakeKey A new API key
+// CreateKey A new API key
 //
 // Needs the scope admin, and a key without patterns. The secret is shown here, and never again. Asked twice, it makes two.
 //
 // Takes a body of the `application/json` content type.
 //
-// Corresponds with POST /v1/keys (the `MakeKey` operationId).
-func (c *Client) MakeKey(ctx context.Context, params *MakeKeyParams, body MakeKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewMakeKeyRequest(c.Server, params, body)
+// Corresponds with POST /v1/keys (the `CreateKey` operationId).
+func (c *Client) CreateKey(ctx context.Context, params *CreateKeyParams, body CreateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCreateKeyRequest(c.Server, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -2340,13 +2343,13 @@ func (c *Client) Transfer(ctx context.Context, params *TransferParams, body Tran
 	return c.Client.Do(req)
 }
 
-// FindTx What became of a ref or of an idempotency key
+// LookupTx What became of a ref or of an idempotency key
 //
 // Needs the scope read. Wants one of the two. The same bytes as the operation was answered with; 504 where its outcome is not durable yet. 404 says that there is nothing yet, and is no licence to ask again under another key.
 //
-// Corresponds with GET /v1/tx (the `FindTx` operationId).
-func (c *Client) FindTx(ctx context.Context, params *FindTxParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewFindTxRequest(c.Server, params)
+// Corresponds with GET /v1/tx (the `LookupTx` operationId).
+func (c *Client) LookupTx(ctx context.Context, params *LookupTxParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewLookupTxRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2491,9 +2494,9 @@ func NewAccountsRequest(server string, params *AccountsParams) (*http.Request, e
 
 		}
 
-		if params.AtLeast != nil {
+		if params.MinSeq != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at_least", *params.AtLeast, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_seq", *params.MinSeq, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -2709,9 +2712,9 @@ func NewEntriesRequest(server string, account Account, params *EntriesParams) (*
 
 		}
 
-		if params.AtLeast != nil {
+		if params.MinSeq != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at_least", *params.AtLeast, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_seq", *params.MinSeq, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -3001,9 +3004,9 @@ func NewAssetsRequest(server string, params *AssetsParams) (*http.Request, error
 
 		}
 
-		if params.AtLeast != nil {
+		if params.MinSeq != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at_least", *params.AtLeast, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_seq", *params.MinSeq, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -3097,9 +3100,9 @@ func NewBalanceRequest(server string, params *BalanceParams) (*http.Request, err
 			}
 		}
 
-		if params.AtLeast != nil {
+		if params.MinSeq != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at_least", *params.AtLeast, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_seq", *params.MinSeq, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -3486,9 +3489,9 @@ func NewHoldsRequest(server string, params *HoldsParams) (*http.Request, error) 
 
 		}
 
-		if params.AtLeast != nil {
+		if params.MinSeq != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at_least", *params.AtLeast, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_seq", *params.MinSeq, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -3613,8 +3616,8 @@ func NewHoldRequestWithBody(server string, params *HoldParams, contentType strin
 	return req, nil
 }
 
-// NewShowHoldRequest constructs an http.Request for the ShowHold method
-func NewShowHoldRequest(server string, holdID HoldID, params *ShowHoldParams) (*http.Request, error) {
+// NewGetHoldRequest constructs an http.Request for the GetHold method
+func NewGetHoldRequest(server string, holdID HoldID, params *GetHoldParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -3648,9 +3651,9 @@ func NewShowHoldRequest(server string, holdID HoldID, params *ShowHoldParams) (*
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
 
-		if params.AtLeast != nil {
+		if params.MinSeq != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at_least", *params.AtLeast, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "min_seq", *params.MinSeq, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -4043,19 +4046,19 @@ func NewKeysRequest(server string, params *KeysParams) (*http.Request, error) {
 	return req, nil
 }
 
-// NewMakeKeyRequest calls the generic MakeKey builder with application/json body
-func NewMakeKeyRequest(server string, params *MakeKeyParams, body MakeKeyJSONRequestBody) (*http.Request, error) {
+// NewCreateKeyRequest calls the generic CreateKey builder with application/json body
+func NewCreateKeyRequest(server string, params *CreateKeyParams, body CreateKeyJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
 	buf, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	bodyReader = bytes.NewReader(buf)
-	return NewMakeKeyRequestWithBody(server, params, "application/json", bodyReader)
+	return NewCreateKeyRequestWithBody(server, params, "application/json", bodyReader)
 }
 
-// NewMakeKeyRequestWithBody constructs an http.Request for the MakeKey method, with any body, and a specified content type
-func NewMakeKeyRequestWithBody(server string, params *MakeKeyParams, contentType string, body io.Reader) (*http.Request, error) {
+// NewCreateKeyRequestWithBody constructs an http.Request for the CreateKey method, with any body, and a specified content type
+func NewCreateKeyRequestWithBody(server string, params *CreateKeyParams, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)
@@ -4244,8 +4247,8 @@ func NewTransferRequestWithBody(server string, params *TransferParams, contentTy
 	return req, nil
 }
 
-// NewFindTxRequest constructs an http.Request for the FindTx method
-func NewFindTxRequest(server string, params *FindTxParams) (*http.Request, error) {
+// NewLookupTxRequest constructs an http.Request for the LookupTx method
+func NewLookupTxRequest(server string, params *LookupTxParams) (*http.Request, error) {
 	var err error
 
 	serverURL, err := url.Parse(server)

@@ -183,11 +183,10 @@ const (
 	ProblemCodeAccountFrozen        ProblemCode = "account_frozen"
 	ProblemCodeBadRequest           ProblemCode = "bad_request"
 	ProblemCodeBusy                 ProblemCode = "busy"
-	ProblemCodeDeadline             ProblemCode = "deadline"
 	ProblemCodeForbidden            ProblemCode = "forbidden"
-	ProblemCodeHoldState            ProblemCode = "hold_state"
+	ProblemCodeHoldNotActive        ProblemCode = "hold_not_active"
+	ProblemCodeIdempotencyCapacity  ProblemCode = "idempotency_capacity"
 	ProblemCodeIdempotencyConflict  ProblemCode = "idempotency_conflict"
-	ProblemCodeIdempotencyFull      ProblemCode = "idempotency_full"
 	ProblemCodeInProgress           ProblemCode = "in_progress"
 	ProblemCodeInsufficientFunds    ProblemCode = "insufficient_funds"
 	ProblemCodeInternal             ProblemCode = "internal"
@@ -196,11 +195,13 @@ const (
 	ProblemCodeNonceConflict        ProblemCode = "nonce_conflict"
 	ProblemCodeNotBeneficiary       ProblemCode = "not_beneficiary"
 	ProblemCodeNotFound             ProblemCode = "not_found"
+	ProblemCodeOutcomeUnknown       ProblemCode = "outcome_unknown"
 	ProblemCodePayloadTooLarge      ProblemCode = "payload_too_large"
+	ProblemCodeRateLimited          ProblemCode = "rate_limited"
 	ProblemCodeRefUsed              ProblemCode = "ref_used"
+	ProblemCodeTimeout              ProblemCode = "timeout"
 	ProblemCodeUnauthorized         ProblemCode = "unauthorized"
 	ProblemCodeUnavailable          ProblemCode = "unavailable"
-	ProblemCodeUnknown              ProblemCode = "unknown"
 	ProblemCodeUnsupportedMediaType ProblemCode = "unsupported_media_type"
 )
 
@@ -213,15 +214,13 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodeBusy:
 		return true
-	case ProblemCodeDeadline:
-		return true
 	case ProblemCodeForbidden:
 		return true
-	case ProblemCodeHoldState:
+	case ProblemCodeHoldNotActive:
+		return true
+	case ProblemCodeIdempotencyCapacity:
 		return true
 	case ProblemCodeIdempotencyConflict:
-		return true
-	case ProblemCodeIdempotencyFull:
 		return true
 	case ProblemCodeInProgress:
 		return true
@@ -239,15 +238,19 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodeNotFound:
 		return true
+	case ProblemCodeOutcomeUnknown:
+		return true
 	case ProblemCodePayloadTooLarge:
 		return true
+	case ProblemCodeRateLimited:
+		return true
 	case ProblemCodeRefUsed:
+		return true
+	case ProblemCodeTimeout:
 		return true
 	case ProblemCodeUnauthorized:
 		return true
 	case ProblemCodeUnavailable:
-		return true
-	case ProblemCodeUnknown:
 		return true
 	case ProblemCodeUnsupportedMediaType:
 		return true
@@ -576,6 +579,9 @@ type Entry struct {
 	// BalanceMinor After it.
 	BalanceMinor Signed `json:"balance_minor"`
 
+	// Counterparty The account on the other side.
+	Counterparty *Account `json:"counterparty,omitempty"`
+
 	// Direction none: the balance stays as it is.
 	Direction EntryDirection `json:"direction"`
 
@@ -591,9 +597,6 @@ type Entry struct {
 
 	// Op expire: the time of a hold was over.
 	Op EntryOp `json:"op"`
-
-	// Other The account on the other side.
-	Other *Account `json:"other,omitempty"`
 
 	// Ref The caller's own name for an operation, once for ever within its tenant.
 	Ref *Ref `json:"ref,omitempty"`
@@ -1097,8 +1100,8 @@ type AccountsParams struct {
 	// Limit How many at most; 100 where nothing is said.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
-	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
@@ -1130,8 +1133,8 @@ type EntriesParams struct {
 	// Limit How many at most; 100 where nothing is said.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
-	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
 	// Format Goes before the header Accept.
 	Format *EntriesParamsFormat `form:"format,omitempty" json:"format,omitempty"`
@@ -1180,8 +1183,8 @@ type AssetsParams struct {
 	// Limit How many at most; 100 where nothing is said.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
-	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
@@ -1196,8 +1199,8 @@ type BalanceParams struct {
 	Account Account `form:"account" json:"account"`
 	Asset   Asset   `form:"asset" json:"asset"`
 
-	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
-	AtLeast *int64 `form:"at_least,omitempty" json:"at_least,omitempty"`
+	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	MinSeq *int64 `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
@@ -1264,8 +1267,8 @@ type HoldsParams struct {
 	// Limit How many at most; 100 where nothing is said.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
-	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
@@ -1286,10 +1289,10 @@ type HoldParams struct {
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
-// ShowHoldParams defines parameters for ShowHold.
-type ShowHoldParams struct {
-	// AtLeast Wait, within the deadline, until the movement with this seq is counted.
-	AtLeast *AtLeast `form:"at_least,omitempty" json:"at_least,omitempty"`
+// GetHoldParams defines parameters for GetHold.
+type GetHoldParams struct {
+	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
@@ -1352,8 +1355,8 @@ type KeysParams struct {
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
-// MakeKeyParams defines parameters for MakeKey.
-type MakeKeyParams struct {
+// CreateKeyParams defines parameters for CreateKey.
+type CreateKeyParams struct {
 	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
@@ -1382,8 +1385,8 @@ type TransferParams struct {
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
-// FindTxParams defines parameters for FindTx.
-type FindTxParams struct {
+// LookupTxParams defines parameters for LookupTx.
+type LookupTxParams struct {
 	Ref            *Ref            `form:"ref,omitempty" json:"ref,omitempty"`
 	IdempotencyKey *IdempotencyKey `form:"idempotency_key,omitempty" json:"idempotency_key,omitempty"`
 
@@ -1427,8 +1430,8 @@ type ReleaseJSONRequestBody = ReleaseRequest
 // IssueJSONRequestBody defines body for Issue for application/json ContentType.
 type IssueJSONRequestBody = IssueRequest
 
-// MakeKeyJSONRequestBody defines body for MakeKey for application/json ContentType.
-type MakeKeyJSONRequestBody = KeyRequest
+// CreateKeyJSONRequestBody defines body for CreateKey for application/json ContentType.
+type CreateKeyJSONRequestBody = KeyRequest
 
 // TransferJSONRequestBody defines body for Transfer for application/json ContentType.
 type TransferJSONRequestBody = TransferRequest

@@ -147,8 +147,8 @@ wallet:
 log:
   level: warn
 journal:
-  stall: 5s
-  fail: 20s
+  stall_threshold: 5s
+  sync_timeout: 20s
 `, data, accounts, accounts, ttl, keys)
 	for _, m := range more {
 		text += "  " + m + "\n"

@@ -58,7 +58,7 @@ func (b *bench) recovery(ctx context.Context) error {
 	say("in process: read, check every root, fold, copy for the follower, write the tail anew", folded)
 	goal(fmt.Sprintf("recovery of %s frames, in process", sheet.Count(b.frames)), 2, folded)
 	b.say("recovered in process")
-	config, err := b.config(data, fewAccounts+1000, b.frames, "24h", "snapshot_bytes: 64GiB") // none is made meanwhile
+	config, err := b.config(data, fewAccounts+1000, b.frames, "24h", "snapshot_interval_bytes: 64GiB") // none is made meanwhile
 	if err != nil {
 		return err
 	}

@@ -76,13 +76,13 @@ func TestGood(t *testing.T) {
 func TestBad(t *testing.T) {
 	for want, alter := range map[string]func(*event.Policy){
 		"places": func(g *event.Policy) { g.Facets[types.FacetQuery].Queue = 5000 },
-		"anon callers of money would never be let in, even alone: the class has no part of the queue":   func(g *event.Policy) { g.Facets[types.FacetWallet].PerClass[types.ClassAnon] = 0 },
-		"internal callers of lists would never be let in, even alone: a flow has no part of the queue":  func(g *event.Policy) { g.Facets[types.FacetQuery].PerFlow = 0 },
-		"internal callers of beyond would never be let in, even alone: there are no permits":            func(g *event.Policy) { g.Facets[types.FacetProxy].Permits = 0 },
-		"internal callers of beyond would never be let in, even alone: nobody may wait there":           func(g *event.Policy) { g.Facets[types.FacetProxy].Queue = 0 },
-		"anon callers of money would never be let in, even alone: quota 2 lets nobody go":               func(g *event.Policy) { g.Quotas[1].Rate = 0 },
-		"a quota of the instance lets nobody go":                                                        func(g *event.Policy) { g.Quotas[0].Rate = 0 },
-		"internal callers of money, route 2, would never be let in, even alone: quota 5 lets nobody go": func(g *event.Policy) { g.Quotas[4].Rate = 0 },
+		"anon callers of wallet would never be let in, even alone: the class has no part of the queue":   func(g *event.Policy) { g.Facets[types.FacetWallet].PerClass[types.ClassAnon] = 0 },
+		"internal callers of query would never be let in, even alone: a flow has no part of the queue":   func(g *event.Policy) { g.Facets[types.FacetQuery].PerFlow = 0 },
+		"internal callers of proxy would never be let in, even alone: there are no permits":              func(g *event.Policy) { g.Facets[types.FacetProxy].Permits = 0 },
+		"internal callers of proxy would never be let in, even alone: nobody may wait there":             func(g *event.Policy) { g.Facets[types.FacetProxy].Queue = 0 },
+		"anon callers of wallet would never be let in, even alone: quota 2 lets nobody go":               func(g *event.Policy) { g.Quotas[1].Rate = 0 },
+		"a quota of the instance lets nobody go":                                                         func(g *event.Policy) { g.Quotas[0].Rate = 0 },
+		"internal callers of wallet, route 2, would never be let in, even alone: quota 5 lets nobody go": func(g *event.Policy) { g.Quotas[4].Rate = 0 },
 	} {
 		to := gate()
 		alter(&to)

@@ -29,7 +29,7 @@ var (
 	ErrNoSubject       = errors.New("quota: no class that it names can have such a counter")
 	ErrInstanceClasses = errors.New("quota: a rule of the instance is for all classes")
 	ErrRate            = errors.New("quota: rate is more than 2^50")
-	ErrEvery           = errors.New("quota: every wants more than nothing, and at most 31 days")
+	ErrEvery           = errors.New("quota: every must be more than 0, and at most 31 days")
 	ErrNoBurst         = errors.New("quota: a rate without burst admits nothing; say rate 0 where that is meant")
 	ErrSpan            = errors.New("quota: the burst takes more than 366 days to come back")
 )

@@ -40,13 +40,13 @@ func TestAgrees(t *testing.T) {
 		now := types.Instant(rapid.Int64Range(0, 1e11).Draw(t, "now"))
 		var all []held
 		picked := func(t *rapid.T, got event.Picked, c *twin.Call, stop string) {
-			if got.NoEndpoint.String() != stop || stop == "through" && int(got.Endpoint) != c.At {
+			if got.NoEndpoint.String() != stop || stop == "picked" && int(got.Endpoint) != c.At {
 				t.Fatalf("picked %+v, the twin says %s, %d", got, stop, c.At)
 			}
 			if open := got.NoEndpoint == event.NoEndpointCircuitOpen; open != (got.RetryAfter > 0) || open && got.Circuit == event.CircuitClosed {
 				t.Fatalf("picked %+v", got)
 			}
-			if got.NoEndpoint != event.NoEndpointStale && got.Circuit.String() != w.Circuit || stop == "through" && got.Ejected != w.Endpoints[c.At].Out {
+			if got.NoEndpoint != event.NoEndpointStale && got.Circuit.String() != w.Circuit || stop == "picked" && got.Ejected != w.Endpoints[c.At].Out {
 				t.Fatalf("picked %+v, the twin says %s, %+v", got, w.Circuit, w.Endpoints[c.At])
 			}
 		}

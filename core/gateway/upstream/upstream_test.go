@@ -62,13 +62,13 @@ func (s *scene) do(w []string) string {
 		return strings.Join(said, ", ")
 	case "retry":
 		return s.where(s.m.Retry(s.now, event.Retry{Ticket: s.tickets[w[1]]}))
-	case "answered", "turned", "unsent", "failed", "late", "left", "whole", "cut": // names, or spent and a name
+	case "answered", "answered_5xx", "unsent", "failed", "timed_out", "abandoned", "completed", "truncated": // names, or spent and a name
 		return s.report(w[0], w[1:])
 	case "serve": // so many requests, one after the other
 		for range s.number(w[1]) {
 			s.tickets["x"] = s.m.Pick(s.now, event.Pick{}).Ticket
 			s.report("answered", []string{"x"})
-			s.report("whole", []string{"x"})
+			s.report("completed", []string{"x"})
 		}
 		return ""
 	case "well", "ill": // endpoint

@@ -1,19 +1,19 @@
 # Where no time is allowed for giving up, it is done all the same, and counted.
 > with abort 0s
 > ready
-> arrive money 0.1 ann 7
+> arrive wallet 0.1 ann 7
 0.1 goes
 > issue k1 ann 10
 frame @3: moved
 > drain
 stop http
 > after 3s
-reply 2 after @0: unknown
+reply 2 after @0: outcome_unknown
 kill http
 > status
 stopped: ready no, for read no, reads no, writes no [has journal_stalled]
 finished 0, refused 0, aborted 1; replies given up 1
-> settle 0.1 given up
+> settle 0.1 aborted
 > status
 stopped: ready no, for read no, reads no, writes no [has journal_stalled]
 finished 0, refused 0, aborted 1; replies given up 1

@@ -1,6 +1,6 @@
 # A drain that cannot finish gives up at its deadline, and says how much.
 > ready
-> arrive money 0.1 ann 7
+> arrive wallet 0.1 ann 7
 0.1 goes
 > issue k1 ann 10
 frame @3: moved
@@ -10,9 +10,9 @@ stop http
 > due
 in 1s: true
 > after 2s
-reply 2 after @0: unknown
+reply 2 after @0: outcome_unknown
 kill http
-> settle 0.1 given up
+> settle 0.1 aborted
 > status
 aborting: ready no, for read no, reads no, writes no [has journal_stalled]
 finished 0, refused 0, aborted 1; replies given up 1

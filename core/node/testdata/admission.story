@@ -1,56 +1,56 @@
 # Nothing is admitted before the node serves.
-> arrive money 0.1 ann
-0.1: unavailable, for state
+> arrive wallet 0.1 ann
+0.1: unavailable, for not_serving
 > ready
 
 # Two permits a facet. Who comes third waits, no longer than 25 ms, and is told why it was
 # in vain; a facet that is full keeps nothing of another.
-> arrive money 0.2 ann 7
+> arrive wallet 0.2 ann 7
 0.2 goes
-> arrive money 1.1 ann 7
+> arrive wallet 1.1 ann 7
 1.1 goes
-> arrive money 2.1 ann 7
-> arrive lists 3.1 ann 7
+> arrive wallet 2.1 ann 7
+> arrive query 3.1 ann 7
 3.1 goes
 > settle 0.2
 2.1 goes
-> arrive money 0.3 ann 7
+> arrive wallet 0.3 ann 7
 > due
 in 25ms: true
 > after 25ms
-0.3: busy, for wait, after 25ms
+0.3: busy, for queue_timeout, after 25ms
 > settle 0.2
 
 # Classes take turns, each for as many quanta as its weight says; and each caller is told
 # which bound refuses him.
-> arrive money 0.4 bob
-> arrive money 4.1 cy
-> arrive money 5.1 dan
-5.1: busy, for class
-> arrive money 6.1 ann 7
-> arrive money 7.1 ann 7
-> arrive money 8.1 ann 7
-8.1: busy, for queue
+> arrive wallet 0.4 bob
+> arrive wallet 4.1 cy
+> arrive wallet 5.1 dan
+5.1: busy, for class_limit
+> arrive wallet 6.1 ann 7
+> arrive wallet 7.1 ann 7
+> arrive wallet 8.1 ann 7
+8.1: busy, for queue_full
 > settle 1.1
 0.4 goes
 > settle 2.1
 4.1 goes
 
 # A route has as many as it may.
-> arrive lists 9.1 ann 7 /1
+> arrive query 9.1 ann 7 /1
 9.1 goes
-> arrive lists 10.1 ann 7 /1
-10.1: busy, for route
+> arrive query 10.1 ann 7 /1
+10.1: busy, for route_limit
 > settle 9.1
-> arrive lists 10.2 ann 7 /1
+> arrive query 10.2 ann 7 /1
 10.2 goes
 
 # A drain takes nobody in, and lets nobody wait; who is at work goes on.
 > drain
-6.1: unavailable, for state
-7.1: unavailable, for state
+6.1: unavailable, for not_serving
+7.1: unavailable, for not_serving
 stop http
 > after 0s
-> arrive money 11.1 ann 7
-11.1: unavailable, for state
+> arrive wallet 11.1 ann 7
+11.1: unavailable, for not_serving
 > settle 6.1

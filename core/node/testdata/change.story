@@ -1,15 +1,15 @@
 # Fewer permits: who is at work stays, and nobody new goes before there is room. A smaller
 # queue: who waits stays.
 > ready
-> arrive money 0.1 ann 7
+> arrive wallet 0.1 ann 7
 0.1 goes
-> arrive money 1.1 ann 7
+> arrive wallet 1.1 ann 7
 1.1 goes
-> arrive money 2.1 ann 7
-> arrive money 3.1 cy
+> arrive wallet 2.1 ann 7
+> arrive wallet 3.1 cy
 > change permits=1 queue=1
-> arrive money 4.1 ann 7
-4.1: busy, for queue
+> arrive wallet 4.1 ann 7
+4.1: busy, for queue_full
 > settle 0.1
 > settle 1.1
 3.1 goes
@@ -17,26 +17,26 @@
 > settle 3.1
 
 # More permits: who waits goes at once.
-> arrive money 0.2 ann 7
+> arrive wallet 0.2 ann 7
 0.2 goes
-> arrive money 1.2 ann 7
+> arrive wallet 1.2 ann 7
 > change permits=2 queue=3
 1.2 goes
 > settle 0.2
 > settle 1.2
 
 # A class without weight is not served: who waits is told so, at once.
-> arrive money 0.3 ann 7
+> arrive wallet 0.3 ann 7
 0.3 goes
-> arrive money 1.3 ann 7
+> arrive wallet 1.3 ann 7
 1.3 goes
-> arrive money 2.3 cy
-> arrive money 3.3 ann 7
+> arrive wallet 2.3 cy
+> arrive wallet 3.3 ann 7
 > after 5ms
 > change anon=0
-2.3: busy, for weight, after 5ms
-> arrive money 4.3 cy
-4.3: busy, for weight
+2.3: busy, for class_disabled, after 5ms
+> arrive wallet 4.3 cy
+4.3: busy, for class_disabled
 > settle 0.3
 3.3 goes, after 5ms
 > settle 1.3
@@ -46,69 +46,69 @@
 # What was used stays used: of three, two were; of five, three are left, whatever comes back
 # in what time.
 > change 1=key/1/1s/3
-> arrive money 0.4 ann 7
+> arrive wallet 0.4 ann 7
 0.4 goes; rule 1 has 2 left
 > settle 0.4
-> arrive money 0.5 ann 7
+> arrive wallet 0.5 ann 7
 0.5 goes; rule 1 has 1 left
 > settle 0.5
 > change 1=key/1/10s/5
-> arrive money 0.6 ann 7
+> arrive wallet 0.6 ann 7
 0.6 goes; rule 1 has 2 left
 > settle 0.6
 # Of a smaller burst no more is believed: nobody owes for what he was let have.
 > change 1=key/1/1s/1
-> arrive money 0.7 ann 7
-0.7: busy, for quota; rule 1 has 0 left, come in 1s
+> arrive wallet 0.7 ann 7
+0.7: rate_limited, for quota_exceeded; rule 1 has 0 left, come in 1s
 > after 1s
 frame @3:
-> arrive money 0.7 ann 7
+> arrive wallet 0.7 ann 7
 0.7 goes; rule 1 has 0 left
 > settle 0.7
 # A quota that is gone counts nobody.
 > change 1=none
-> arrive money 0.8 ann 7
+> arrive wallet 0.8 ann 7
 0.8 goes
 > settle 0.8
 
 # A route has as many as it may: those that were there before count.
-> arrive money 0.9 ann 7 /4
+> arrive wallet 0.9 ann 7 /4
 0.9 goes
 > change route4=1
-> arrive money 1.9 ann 7 /4
-1.9: busy, for route
+> arrive wallet 1.9 ann 7 /4
+1.9: busy, for route_limit
 > settle 0.9
-> arrive money 1.9 ann 7 /4
+> arrive wallet 1.9 ann 7 /4
 1.9 goes
 > settle 1.9
 
 # What is with an endpoint that is gone is heard out, and tried again elsewhere.
 > pick 0
-7: endpoint 0, through; again false
+7: endpoint 0, picked; again false
 > change up0=2
 > tried failed
-7: endpoint 0, through; again true
+7: endpoint 0, picked; again true
 > retry
-7: endpoint 1, through; again false
+7: endpoint 1, picked; again false
 > tried answered
-7: endpoint 0, through; again false
+7: endpoint 0, picked; again false
 > change up0=0
-> tried whole
-7: endpoint 0, through; again false
+> tried completed
+7: endpoint 0, picked; again false
 > pick 0
-7: endpoint 0, sick; again false
+7: endpoint 0, no_healthy_endpoint; again false
 > pick 9
-7: endpoint 0, sick; again false
+7: endpoint 0, no_healthy_endpoint; again false
 
 # Where no endpoint stays it may be another service: nothing is sent on to it.
 > change up0=1
 > pick 0
-7: endpoint 0, through; again false
+7: endpoint 0, picked; again false
 > change up0=2
 > tried failed
-7: endpoint 0, through; again false
+7: endpoint 0, picked; again false
 > pick 0
-7: endpoint 1, through; again false
+7: endpoint 1, picked; again false
 
 # What the node was not made for it does not take.
 > change permits=4 queue=1

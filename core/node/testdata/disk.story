@@ -39,13 +39,13 @@ frame @4: moved
 frame @5: moved
 > durable 4
 > refused 5
-reply 7 after @0: unknown
+reply 7 after @0: outcome_unknown
 > folded 4
 reply 6 after @4: see @4.0
 > issue k3 ann 1
 reply 8 after @4: see @4.0, replayed
 > issue k4 ann 1
-reply 9 after @0: unknown
+reply 9 after @0: outcome_unknown
 > issue k5 ann 1
 reply 10 after @0: unavailable
 > status
@@ -55,7 +55,7 @@ finished 0, refused 0, aborted 0
 # A configuration that was read and is not applied is told of, and changes nothing else.
 > reloaded failed
 > status
-degraded: ready no, for read yes, reads yes, writes no [has journal_failed has reload]
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed has config_rejected]
 finished 0, refused 0, aborted 0
 > reloaded well
 > status

@@ -11,7 +11,7 @@ reply 2 after @3: see @3.0
 > after 61s
 frame @4:
 > status
-degraded: ready yes, for read yes, reads yes, writes yes [has clock]
+degraded: ready yes, for read yes, reads yes, writes yes [has clock_untrusted]
 finished 0, refused 0, aborted 0
 > issue k1 ann 1
 reply 3 after @3: see @3.0, replayed
@@ -26,7 +26,7 @@ reply 4 after @5: see @5.0
 > after 1s
 frame @6:
 > status
-degraded: ready yes, for read yes, reads yes, writes yes [has clock]
+degraded: ready yes, for read yes, reads yes, writes yes [has clock_untrusted]
 finished 0, refused 0, aborted 0
 > accept
 > after 1s

@@ -1,8 +1,8 @@
 # A drain takes nothing new, finishes what is in, and stops.
 > ready
-> arrive money 0.1 ann 7
+> arrive wallet 0.1 ann 7
 0.1 goes
-> arrive lists 1.1 ann 7
+> arrive query 1.1 ann 7
 1.1 goes
 > issue k1 ann 10
 frame @3: moved
@@ -13,7 +13,7 @@ draining: ready no, for read no, reads no, writes no []
 finished 0, refused 0, aborted 0
 > issue k2 ann 10
 reply 3 after @0: unavailable
-> settle 1.1 turned away
+> settle 1.1 rejected
 > down http
 > status
 draining: ready no, for read no, reads no, writes no [needs http]

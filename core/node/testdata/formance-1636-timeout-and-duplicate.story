@@ -6,7 +6,7 @@ frame @3: moved
 > durable 3
 > after 5s
 frame @4:
-reply 2 after @0: unknown
+reply 2 after @0: outcome_unknown
 > folded 3
 > issue k1 ann 10
 reply 3 after @3: see @3.0, replayed

@@ -34,5 +34,5 @@ frame @5: moved
 > durable 5
 > after 5s
 frame @6:
-reply 11 after @0: unknown
+reply 11 after @0: outcome_unknown
 reply 12 after @0: in_progress

@@ -6,7 +6,7 @@ frame @3: moved
 stop http
 > after 1s
 > give_up
-reply 2 after @0: unknown
+reply 2 after @0: outcome_unknown
 kill http
 > down http
 > durable 3

@@ -16,7 +16,7 @@ reply 3 after @4: see @4.0
 frame @5: refused(insufficient_funds)
 > after 1ms
 > capture k4 @4.0 ann bob 1
-frame @6: lapsed refused(hold_state)
+frame @6: lapsed refused(hold_not_active)
 > hold k5 ann 10 2 1s
 frame @7: held
 > durable 7

@@ -21,9 +21,9 @@ frame @7: moved
 reply 5 after @6: see @6.0
 reply 6 after @7: see @7.0
 > capture k6 @4.0 ann bob 1
-frame @8: refused(hold_state)
+frame @8: refused(hold_not_active)
 > release k7 @4.0 ann
-frame @9: refused(hold_state)
+frame @9: refused(hold_not_active)
 > durable 9
 > folded 9
 reply 7 after @8: see @8.0

@@ -4,6 +4,6 @@
 > issue k1 ann 10
 frame @3: moved
 > refused 3
-reply 2 after @0: unknown
+reply 2 after @0: outcome_unknown
 > issue k1 ann 10
-reply 3 after @0: unknown
+reply 3 after @0: outcome_unknown

@@ -3,25 +3,25 @@
 > with quota peer/1/1s/1
 > with quota tenant/10/1s/2
 > ready
-> arrive money 0.1 ann 7
+> arrive wallet 0.1 ann 7
 0.1 goes; rule 1 has 0 left
-> arrive lists 1.1 ann 7
-1.1: busy, for quota; rule 1 has 0 left, come in 1s
-> arrive lists 1.2 bob 8
+> arrive query 1.1 ann 7
+1.1: rate_limited, for quota_exceeded; rule 1 has 0 left, come in 1s
+> arrive query 1.2 bob 8
 1.2 goes; rule 1 has 0 left
-> arrive lists 2.1 cy 7
+> arrive query 2.1 cy 7
 2.1 goes; rule 1 has 0 left
 > settle 0.1
 > after 1s
 frame @3:
-> arrive money 0.2 ann 7
+> arrive wallet 0.2 ann 7
 0.2 goes; rule 1 has 0 left
 > settle 0.2
 
 # What is refused by one quota is not charged to another: tenant 7 has as much left.
-> arrive money 0.3 ann 7
-0.3: busy, for quota; rule 1 has 0 left, come in 1s
-> arrive money 0.4 dan 7
+> arrive wallet 0.3 ann 7
+0.3: rate_limited, for quota_exceeded; rule 1 has 0 left, come in 1s
+> arrive wallet 0.4 dan 7
 0.4 goes; rule 1 has 0 left
 
 # The quota of the instance refuses nobody at the door: it says when the next may go, and
@@ -29,10 +29,10 @@ frame @3:
 > with quota none
 > with quota instance/1000/1s/1
 > ready
-> arrive money 0.1 eve 7
+> arrive wallet 0.1 eve 7
 0.1 goes
-> arrive money 1.1 fay
-> arrive money 2.1 gus 8
+> arrive wallet 1.1 fay
+> arrive wallet 2.1 gus 8
 > due
 in 1ms: true
 > after 1ms
@@ -47,14 +47,14 @@ in 1ms: true
 # that is refused, and a part of a body.
 > with quota peer/1/1h/1
 > ready
-> arrive money 0.1 eve 7
+> arrive wallet 0.1 eve 7
 0.1 goes; rule 2 has 0 left
-> arrive money 1.1 fay
+> arrive wallet 1.1 fay
 > late 2ms
-> arrive lists 2.1 eve 7
-2.1: busy, for quota; rule 2 has 0 left, come in 59m59.998s
+> arrive query 2.1 eve 7
+2.1: rate_limited, for quota_exceeded; rule 2 has 0 left, come in 59m59.998s
 1.1 goes, after 2ms
-> arrive lists 3.1 gus 8
+> arrive query 3.1 gus 8
 > late 2ms
 > stream 0.1 100
 0.1 goes
@@ -68,14 +68,14 @@ in 1ms: true
 > with quota none
 > with quota instance/150/1s/1
 > ready
-> arrive money 0.1 eve
+> arrive wallet 0.1 eve
 0.1 goes
 > settle 0.1
-> arrive money 1.1 eve
-> arrive money 2.1 eve
-2.1: busy, for pace
-> arrive money 3.1 gus 7
-> arrive money 4.1 gus 7
+> arrive wallet 1.1 eve
+> arrive wallet 2.1 eve
+2.1: rate_limited, for pacing_timeout
+> arrive wallet 3.1 gus 7
+> arrive wallet 4.1 gus 7
 > after 7ms
 3.1 goes, after 7ms
 > after 7ms
@@ -88,34 +88,34 @@ in 1ms: true
 > with quota none
 > with quota key/1/1h/1/shadow
 > ready
-> arrive money 0.1 hal 7
+> arrive wallet 0.1 hal 7
 0.1 goes
 > after 5ms
-> arrive lists 1.1 ida 7
+> arrive query 1.1 ida 7
 1.1 goes; shadows 1
 
 # Who is refused by any other bound is charged nothing.
 > with quota none
 > with quota peer/1/1h/2
 > ready
-> arrive money 0.1 joy 7 /1
+> arrive wallet 0.1 joy 7 /1
 0.1 goes; rule 1 has 1 left
-> arrive money 1.1 joy 7 /1
-1.1: busy, for route
-> arrive money 2.1 joy 7
+> arrive wallet 1.1 joy 7 /1
+1.1: busy, for route_limit
+> arrive wallet 2.1 joy 7
 2.1 goes; rule 1 has 0 left
 
 # What one route's service bears is counted of all who ask for it, and of nothing else.
 > with quota none
 > with quota route/1/1h/2
 > ready
-> arrive money 0.1 kit /1
+> arrive wallet 0.1 kit /1
 0.1 goes; rule 1 has 1 left
 > settle 0.1
-> arrive money 0.2 lea 7 /1
+> arrive wallet 0.2 lea 7 /1
 0.2 goes; rule 1 has 0 left
 > settle 0.2
-> arrive money 0.3 mo 8 /1
-0.3: busy, for quota; rule 1 has 0 left, come in 1h0m0s
-> arrive money 0.4 mo 8
+> arrive wallet 0.3 mo 8 /1
+0.3: rate_limited, for quota_exceeded; rule 1 has 0 left, come in 1h0m0s
+> arrive wallet 0.4 mo 8
 0.4 goes

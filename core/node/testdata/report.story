@@ -1,31 +1,31 @@
 # What is reported of a drain is what became of those who were in, and of those who came: each
 # once, and nobody who ended before.
 > ready
-> arrive money 0.1 ann 7
+> arrive wallet 0.1 ann 7
 0.1 goes
-> arrive money 1.1 ann 7
+> arrive wallet 1.1 ann 7
 1.1 goes
-> arrive money 2.1 ann 7
-> arrive lists 3.1 ann 7
+> arrive wallet 2.1 ann 7
+> arrive query 3.1 ann 7
 3.1 goes
-> settle 3.1 given up
-> arrive lists 3.2 ann 7
+> settle 3.1 aborted
+> arrive query 3.2 ann 7
 3.2 goes
-> arrive lists 4.1 bob
+> arrive query 4.1 bob
 4.1 goes
-> arrive lists 5.1 ann 7
-> settle 5.1 given up
+> arrive query 5.1 ann 7
+> settle 5.1 aborted
 > status
 ready: ready yes, for read yes, reads yes, writes yes []
 finished 0, refused 0, aborted 0
 
 # Who waited is told to go elsewhere, and so is who comes.
 > drain
-2.1: unavailable, for state
+2.1: unavailable, for not_serving
 stop http
 > after 0s
-> arrive money 6.1 ann 7
-6.1: unavailable, for state
+> arrive wallet 6.1 ann 7
+6.1: unavailable, for not_serving
 > status
 draining: ready no, for read no, reads no, writes no []
 finished 0, refused 2, aborted 0
@@ -35,13 +35,13 @@ finished 0, refused 2, aborted 0
 > status
 draining: ready no, for read no, reads no, writes no []
 finished 1, refused 2, aborted 0
-> settle 3.2 turned away
+> settle 3.2 rejected
 > status
 draining: ready no, for read no, reads no, writes no []
 finished 1, refused 3, aborted 0
-> settle 4.1 given up
-> settle 4.1 given up
-> settle 3.1 given up
+> settle 4.1 aborted
+> settle 4.1 aborted
+> settle 3.1 aborted
 > settle 2.1
 > status
 draining: ready no, for read no, reads no, writes no []
@@ -52,7 +52,7 @@ finished 1, refused 3, aborted 1
 > status
 stopped: ready no, for read no, reads no, writes no [needs http]
 finished 1, refused 3, aborted 2
-> settle 1.1 done
+> settle 1.1 completed
 > status
 stopped: ready no, for read no, reads no, writes no [needs http]
 finished 2, refused 3, aborted 1

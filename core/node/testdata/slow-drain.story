@@ -11,7 +11,7 @@ stop http
 draining: ready no, for read no, reads no, writes no [needs http has journal_stalled]
 finished 0, refused 0, aborted 0
 > after 1ms
-reply 2 after @0: unknown
+reply 2 after @0: outcome_unknown
 > status
 stopped: ready no, for read no, reads no, writes no [needs http has journal_stalled has journal_failed]
 finished 0, refused 0, aborted 0

@@ -17,7 +17,7 @@ finished 0, refused 0, aborted 0
 degraded: ready no, for read yes, reads yes, writes no [has journal_stalled]
 finished 0, refused 0, aborted 0
 > after 1ms
-reply 3 after @0: unknown
+reply 3 after @0: outcome_unknown
 > status
 degraded: ready no, for read yes, reads yes, writes no [has journal_stalled has journal_failed]
 finished 0, refused 0, aborted 0
@@ -26,7 +26,7 @@ reply 4 after @0: unavailable
 > issue k1 ann 1
 reply 5 after @3: see @3.0, replayed
 > issue k2 ann 1
-reply 6 after @0: unknown
+reply 6 after @0: outcome_unknown
 > durable 4
 > folded 4
 > issue k2 ann 1

@@ -43,8 +43,8 @@ starting: ready no, for read no, reads no, writes no [needs upstreams]
 finished 0, refused 0, aborted 0
 > issue k0 ann 5
 reply 4 after @0: unavailable
-> arrive money 0.1 ann 7
-0.1: unavailable, for state
+> arrive wallet 0.1 ann 7
+0.1: unavailable, for not_serving
 > probed 0 well
 > probed 1 sick
 > status
@@ -54,7 +54,7 @@ finished 0, refused 0, aborted 0
 > status
 ready: ready yes, for read yes, reads yes, writes yes []
 finished 0, refused 0, aborted 0
-> arrive money 0.2 ann 7
+> arrive wallet 0.2 ann 7
 0.2 goes
 > probed 1 sick
 > probed 1 sick

@@ -3,7 +3,7 @@
 > counts
 > with quota tenant/10000B/1s/10000
 > ready
-> arrive money 0.1 ann 7 +4096
+> arrive wallet 0.1 ann 7 +4096
 0.1 goes with 4096; rule 1 has 5904 left
 > stream 0.1 4096
 0.1 goes with 4096
@@ -13,7 +13,7 @@ in 228.8ms: true
 > change permits=2 queue=3 1=tenant/1000B/1s/10000
 > due
 in 228.8ms: true
-> arrive lists 1.1 bob 7 +1
+> arrive query 1.1 bob 7 +1
 1.1 goes with 1; rule 1 has 0 left
 > after 228800us
 0.1 goes with 4096
@@ -24,13 +24,13 @@ in 228.8ms: true
 > with quota none
 > with quota tenant/10000B/1s/10000
 > ready
-> arrive money 0.1 ann 7 +4096
+> arrive wallet 0.1 ann 7 +4096
 0.1 goes with 4096; rule 1 has 5904 left
 > stream 0.1 4096
 0.1 goes with 4096
 > stream 0.1 4096
 > change permits=2 queue=3 1=none
-> arrive lists 1.1 bob 7 +4096
+> arrive query 1.1 bob 7 +4096
 1.1 goes with 65536
 > after 228800us
 0.1 goes with 4096
@@ -42,20 +42,20 @@ in 228.8ms: true
 > with quota none
 > with quota tenant/10000B/1s/10000
 > ready
-> arrive money 0.1 ann 7 +4096
+> arrive wallet 0.1 ann 7 +4096
 0.1 goes with 4096; rule 1 has 5904 left
 > stream 0.1 4096
 0.1 goes with 4096
 > stream 0.1 4096
 > change permits=2 queue=3 fresh=1
-> arrive lists 1.1 bob 7 +4000
+> arrive query 1.1 bob 7 +4000
 1.1 goes with 4000; rule 1 has 6000 left
-> arrive lists 2.1 bob 7 +4096
+> arrive query 2.1 bob 7 +4096
 2.1 goes with 4096; rule 1 has 1904 left
-> arrive money 3.1 bob 7 +4096
-3.1: busy, for quota; rule 1 has 1904 left, come in 219.2ms
+> arrive wallet 3.1 bob 7 +4096
+3.1: rate_limited, for quota_exceeded; rule 1 has 1904 left, come in 219.2ms
 > settle 0.1 0
-> arrive money 3.1 bob 7 +1000
+> arrive wallet 3.1 bob 7 +1000
 3.1 goes with 1000; rule 1 has 904 left
 > settle 1.1 4000
 > settle 2.1 4096
@@ -66,7 +66,7 @@ in 228.8ms: true
 > with quota none
 > with quota tenant/10000B/1s/10000
 > ready
-> arrive money 0.1 ann 7 +4096
+> arrive wallet 0.1 ann 7 +4096
 0.1 goes with 4096; rule 1 has 5904 left
 > change permits=2 queue=3 fresh=1
 > stream 0.1 4096
@@ -76,8 +76,8 @@ in 228.8ms: true
 > stream 0.1 4096
 > due
 in 228.8ms: true
-> arrive lists 1.1 bob 7 +100
+> arrive query 1.1 bob 7 +100
 1.1 goes with 100; rule 1 has 0 left
 > settle 0.1 4096
-> arrive lists 2.1 bob 7 +100
+> arrive query 2.1 bob 7 +100
 2.1 goes with 100; rule 1 has 9800 left

@@ -2,7 +2,7 @@
 # its flow, and that is all.
 > counts
 > ready
-> arrive money 0.1 ann 7 +5000000000
+> arrive wallet 0.1 ann 7 +5000000000
 0.1 goes with 65536
 > stream 0.1 32768
 0.1 goes with 65536
@@ -18,7 +18,7 @@
 # goes on. What the quota does not have is not refused: it waits until it has.
 > with quota tenant/10000B/1s/10000
 > ready
-> arrive money 0.1 ann 7 +9000
+> arrive wallet 0.1 ann 7 +9000
 0.1 goes with 4096; rule 1 has 5904 left
 > stream 0.1 4904
 0.1 goes with 4096
@@ -31,10 +31,10 @@ in 200ms: true
 # It waits beside what comes: a small request of the same tenant has of what there is as well,
 # and what streams goes on when it was told to. So there may be one part more for each that is in.
 > after 100ms
-> arrive money 1.1 ann 7 +2000
+> arrive wallet 1.1 ann 7 +2000
 1.1 goes with 2000; rule 1 has 0 left
-> arrive lists 2.1 ann 7 +1
-2.1: busy, for quota; rule 1 has 0 left, come in 100µs
+> arrive query 2.1 ann 7 +1
+2.1: rate_limited, for quota_exceeded; rule 1 has 0 left, come in 100µs
 > after 100ms
 0.1 goes with 3000
 > stream 0.1 1000
@@ -48,14 +48,14 @@ in 300ms: true
 # now 1000 have gone.
 > settle 0.1 1000
 > settle 0.1 0
-> arrive lists 2.1 ann 7 +1
+> arrive query 2.1 ann 7 +1
 2.1 goes with 1; rule 1 has 9999 left
 > settle 2.1 1
 
 # Of a body of which nobody knows how long it is nothing is charged when it comes.
 > after 10s
 frame @3:
-> arrive money 0.2 ann 7 +?
+> arrive wallet 0.2 ann 7 +?
 0.2 goes with 0; rule 1 has 10000 left
 > stream 0.2 200000
 0.2 goes with 4096
@@ -69,7 +69,7 @@ frame @3:
 > due
 in 200ms: true
 > settle 0.2 10000
-> arrive money 0.3 ann 7 +?
+> arrive wallet 0.3 ann 7 +?
 0.3 goes with 0; rule 1 has 0 left
 > stream 0.3 1
 > settle 0.3 0
@@ -78,12 +78,12 @@ in 200ms: true
 > with quota none
 > with quota tenant/10000000B/1s/100000
 > ready
-> arrive money 0.1 ann 7 +65536
+> arrive wallet 0.1 ann 7 +65536
 0.1 goes with 65536; rule 1 has 34464 left
-> arrive money 1.1 ann 7 +65536
-1.1: busy, for quota; rule 1 has 34464 left, come in 3.1072ms
+> arrive wallet 1.1 ann 7 +65536
+1.1: rate_limited, for quota_exceeded; rule 1 has 34464 left, come in 3.1072ms
 > settle 0.1 0
-> arrive money 1.2 ann 7 +65536
+> arrive wallet 1.2 ann 7 +65536
 1.2 goes with 65536; rule 1 has 34464 left
 > settle 1.2 65536
 
@@ -92,12 +92,12 @@ in 200ms: true
 > with quota none
 > with quota tenant/1000B/1s/1
 > ready
-> arrive money 0.1 ann 7 +?
+> arrive wallet 0.1 ann 7 +?
 0.1 goes with 0; rule 1 has 1 left
 > stream 0.1 65536
 0.1 goes with 4096
 > stream 0.1 65536
-0.1: busy, for quota; rule 1 has 0 left, come in 4.096s
+0.1: rate_limited, for quota_exceeded; rule 1 has 0 left, come in 4.096s
 > settle 0.1 65536
 
 # A request that waited in vain is given back what it was charged, itself too; so is who
@@ -106,16 +106,16 @@ in 200ms: true
 > with quota tenant/1/1h/4
 > with quota tenant/1000B/1h/4000
 > ready
-> arrive money 0.1 ann 7 +1000
+> arrive wallet 0.1 ann 7 +1000
 0.1 goes with 1000; rule 1 has 3 left
-> arrive money 1.1 ann 7 +1000
+> arrive wallet 1.1 ann 7 +1000
 1.1 goes with 1000; rule 1 has 2 left
-> arrive money 2.1 ann 7 +1000
+> arrive wallet 2.1 ann 7 +1000
 > after 25ms
-2.1: busy, for wait, after 25ms
-> arrive money 2.2 ann 7 +1000
+2.1: busy, for queue_timeout, after 25ms
+> arrive wallet 2.2 ann 7 +1000
 > settle 2.2
-> arrive money 2.3 ann 7 +1000
+> arrive wallet 2.3 ann 7 +1000
 > settle 0.1
 2.3 goes with 1000
 > settle 1.1
@@ -126,13 +126,13 @@ in 200ms: true
 > with quota none
 > with quota instance/4096000B/1s/4096
 > ready
-> arrive money 0.1 ann 7 +5368709120
+> arrive wallet 0.1 ann 7 +5368709120
 0.1 goes with 32768
 > stream 0.1 32768
-> arrive lists 1.1 bob 8 +4096
+> arrive query 1.1 bob 8 +4096
 > after 7ms
 0.1 goes with 32768
-> arrive lists 2.1 cy 9 +100
+> arrive query 2.1 cy 9 +100
 > stream 0.1 32768
 > after 8ms
 1.1 goes with 4096, after 15ms
@@ -145,9 +145,9 @@ in 200ms: true
 
 # Two tenants stream, one of them with two bodies: each has as much as the other.
 > after 20ms
-> arrive money 3.1 ann 7 +?
+> arrive wallet 3.1 ann 7 +?
 3.1 goes with 0
-> arrive lists 4.1 bob 8 +?
+> arrive query 4.1 bob 8 +?
 4.1 goes with 0
 > stream 0.1 32768
 0.1 goes with 32768
@@ -175,16 +175,16 @@ stop http
 > with quota instance/1000B/1s/1
 > with quota tenant/1B/1s/20000
 > ready
-> arrive money 0.1 ann 7 +?
+> arrive wallet 0.1 ann 7 +?
 0.1 goes with 0; rule 2 has 20000 left
 > stream 0.1 4096
 0.1 goes with 4096
 > stream 0.1 4096
 > after 1s
 frame @3:
-0.1: busy, for pace
+0.1: rate_limited, for pacing_timeout
 > after 4s
-> arrive lists 1.1 ann 7 +?
+> arrive query 1.1 ann 7 +?
 1.1 goes with 0; rule 2 has 15909 left
 > settle 1.1
 > settle 0.1 4096
@@ -193,7 +193,7 @@ frame @3:
 > with quota none
 > with quota instance/4096000B/1s/4096
 > ready
-> arrive money 0.1 ann 7 +?
+> arrive wallet 0.1 ann 7 +?
 0.1 goes with 0
 > stream 0.1 8192
 0.1 goes with 8192

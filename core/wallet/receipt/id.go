@@ -10,8 +10,8 @@ import (
 
 // Why a text names nothing.
 var (
-	ErrTxID   = errors.New("txid: wants tx_ and 32 hexadecimal digits")
-	ErrHoldID = errors.New("hold: wants hold_ and 32 hexadecimal digits")
+	ErrTxID   = errors.New("txid: must be tx_ and 32 hexadecimal digits")
+	ErrHoldID = errors.New("hold: must be hold_ and 32 hexadecimal digits")
 )
 
 const (
