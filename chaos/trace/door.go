@@ -290,10 +290,10 @@ func (d *door) arrives(before *View, now types.Instant, in *event.Admit, told []
 // refused is what one is told who may not come in.
 func refused(v event.Decision) event.Decision {
 	v.Problem = event.Busy
-	switch v.Reason {
-	case event.RejectNotServing:
+	switch {
+	case v.Reason == event.RejectNotServing:
 		v.Problem = event.Unavailable
-	case event.RejectQuotaExceeded, event.RejectPacingTimeout:
+	case v.Reason == event.RejectQuotaExceeded, v.Reason == event.RejectPacingTimeout:
 		v.Problem = event.RateLimited
 	}
 	return v

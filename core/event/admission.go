@@ -87,10 +87,10 @@ const (
 
 // Problem is the problem that a request rejected for w gets.
 func (w RejectReason) Problem() Problem {
-	switch w {
-	case RejectQuotaExceeded, RejectPacingTimeout:
+	switch {
+	case w == RejectQuotaExceeded, w == RejectPacingTimeout:
 		return RateLimited
-	case RejectNotServing:
+	case w == RejectNotServing:
 		return Unavailable
 	}
 	return Busy
