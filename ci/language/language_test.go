@@ -1,6 +1,7 @@
 package language_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,5 +49,41 @@ func TestCheckFinds(t *testing.T) {
 		if found := language.Check(text); len(found) != want {
 			t.Errorf("%q: %q, want %d findings", text, found, want)
 		}
+	}
+}
+
+// TestAPIDocument checks the summaries and descriptions of the API document.
+func TestAPIDocument(t *testing.T) {
+	raw, err := os.ReadFile("../../adapters/httpapi/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document any
+	if err := json.Unmarshal(raw, &document); err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	var walk func(any)
+	walk = func(node any) {
+		switch node := node.(type) {
+		case []any:
+			for _, child := range node {
+				walk(child)
+			}
+		case map[string]any:
+			for key, child := range node {
+				if text, ok := child.(string); ok && (key == "summary" || key == "description") {
+					checked++
+					for _, finding := range language.Check(text) {
+						t.Errorf("openapi.json: %s", finding)
+					}
+				}
+				walk(child)
+			}
+		}
+	}
+	walk(document)
+	if checked < 100 {
+		t.Errorf("only %d texts were found", checked)
 	}
 }

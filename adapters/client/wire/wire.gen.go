@@ -326,13 +326,13 @@ func (e EntriesParamsFormat) Valid() bool {
 // Account defines model for Account.
 type Account = string
 
-// AccountReceipt Durable proof that an account was frozen, or is no longer.
+// AccountReceipt Durable proof of a freeze or unfreeze.
 type AccountReceipt struct {
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From Party          `json:"from"`
 	Idem IdempotencyKey `json:"idem"`
 
-	// Index The place in its frame.
+	// Index Position within the frame.
 	Index int `json:"index"`
 	Op    Op  `json:"op"`
 
@@ -345,7 +345,7 @@ type AccountReceipt struct {
 	// Root BLAKE3, in hexadecimal.
 	Root Root `json:"root"`
 
-	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	Seq  Seq       `json:"seq"`
 	TS   time.Time `json:"ts"`
 	Txid TxID      `json:"txid"`
@@ -357,7 +357,7 @@ type AccountView struct {
 	Balances []Holding `json:"balances"`
 	Frozen   bool      `json:"frozen"`
 
-	// NextNonce The number that an account must use next, exactly once; the first is 1.
+	// NextNonce Number of a debit. An account must use each nonce once and in order, from 1.
 	NextNonce Nonce `json:"next_nonce"`
 }
 
@@ -366,10 +366,10 @@ type AccountsPage struct {
 	Accounts []AccountView `json:"accounts"`
 	AsOf     Stamp         `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq `json:"as_of_seq"`
 
-	// NextCursor Where the next page begins. It means nothing to others than this node.
+	// NextCursor Start of the next page; opaque.
 	NextCursor Cursor `json:"next_cursor,omitempty,omitzero"`
 }
 
@@ -379,20 +379,20 @@ type Amount = string
 // Asset defines model for Asset.
 type Asset = string
 
-// AssetView How much there is of an asset.
+// AssetView Amounts of an asset.
 type AssetView struct {
 	Asset Asset `json:"asset"`
 
-	// BurnedMinor Minor units, or none.
+	// BurnedMinor Minor units, or 0.
 	BurnedMinor Quantity `json:"burned_minor"`
 
-	// HeldMinor Minor units, or none.
+	// HeldMinor Minor units, or 0.
 	HeldMinor Quantity `json:"held_minor"`
 
-	// IssuedMinor Minor units, or none.
+	// IssuedMinor Minor units, or 0.
 	IssuedMinor Quantity `json:"issued_minor"`
 
-	// OutstandingMinor Minor units, or none.
+	// OutstandingMinor Minor units, or 0.
 	OutstandingMinor Quantity `json:"outstanding_minor"`
 }
 
@@ -400,130 +400,130 @@ type AssetView struct {
 type AssetsPage struct {
 	AsOf Stamp `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq         `json:"as_of_seq"`
 	Assets  []AssetView `json:"assets"`
 
-	// NextCursor Where the next page begins. It means nothing to others than this node.
+	// NextCursor Start of the next page; opaque.
 	NextCursor Cursor `json:"next_cursor,omitempty,omitzero"`
 }
 
-// Balance What an account has of an asset.
+// Balance The balance of an account in an asset.
 type Balance struct {
 	Account Account `json:"account"`
 
-	// AmountMinor Below zero for issuance:ASSET alone.
+	// AmountMinor Negative only for issuance:ASSET.
 	AmountMinor string    `json:"amount_minor"`
 	AsOf        time.Time `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq   `json:"as_of_seq"`
 	Asset   Asset `json:"asset"`
 
-	// AvailableMinor Below zero for issuance:ASSET alone.
+	// AvailableMinor Negative only for issuance:ASSET.
 	AvailableMinor string `json:"available_minor"`
 
-	// HeldMinor Minor units, or none.
+	// HeldMinor Minor units, or 0.
 	HeldMinor Quantity `json:"held_minor"`
 
-	// NextNonce The number that an account must use next, exactly once; the first is 1.
+	// NextNonce Number of a debit. An account must use each nonce once and in order, from 1.
 	NextNonce Nonce `json:"next_nonce"`
 
-	// StaleMs How old this may be, in milliseconds; 0 where everything that was decided is counted.
+	// StaleMs Maximum age in milliseconds; 0 if every decided operation is included.
 	StaleMs int64 `json:"stale_ms"`
 }
 
-// Batch What became of a batch: of an atomic one the receipts, of an independent one the results, of its items in order.
+// Batch Receipts (atomic batch) or results (independent batch) of the items in order.
 type Batch struct {
 	Receipts []Receipt `json:"receipts,omitempty,omitzero"`
 	Results  []Result  `json:"results,omitempty,omitzero"`
 }
 
-// BatchItem An operation, with the members that it has alone, and the hold_id of a capture or a release.
+// BatchItem An operation with its members; a capture or release also has hold_id.
 type BatchItem struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor,omitempty,omitzero"`
 	Asset       Asset  `json:"asset,omitempty,omitzero"`
 
-	// Beneficiary An account that money may be moved of or to: none of the ledger's own.
+	// Beneficiary An account that can be debited or credited; system accounts are excluded.
 	Beneficiary Party     `json:"beneficiary,omitempty,omitzero"`
 	ExpiresAt   time.Time `json:"expires_at,omitempty,omitzero"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From   Party  `json:"from,omitempty,omitzero"`
 	HoldID HoldID `json:"hold_id,omitempty,omitzero"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty,omitzero"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce  `json:"nonce,omitempty,omitzero"`
 	Op    ItemOp `json:"op"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To Party `json:"to,omitempty,omitzero"`
 }
 
-// BatchRequest Operations in order. No item has an idempotency key of its own: what protects one alone is its ref.
+// BatchRequest Operations in order. Items have no idempotency key; a ref protects a single item.
 type BatchRequest struct {
 	// Atomic All or nothing.
 	Atomic bool        `json:"atomic"`
 	Items  []BatchItem `json:"items"`
 }
 
-// BurnRequest Money goes out of being.
+// BurnRequest Burn money.
 type BurnRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From Party `json:"from"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty,omitzero"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 }
 
-// CaptureRequest Some of a hold is paid.
+// CaptureRequest Capture a hold.
 type CaptureRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To Party `json:"to"`
 }
 
-// Change A movement: its receipt; of a hold whose time was over, what is held after it.
+// Change A movement: its receipt; for an expired hold, the amount held after it.
 type Change struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor,omitempty,omitzero"`
 	Asset       Asset  `json:"asset,omitempty,omitzero"`
 	ExpiresAt   Stamp  `json:"expires_at,omitempty,omitzero"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From Party `json:"from,omitempty,omitzero"`
 
-	// HeldMinor Minor units, or none.
+	// HeldMinor Minor units, or 0.
 	HeldMinor Quantity       `json:"held_minor,omitempty,omitzero"`
 	HoldID    HoldID         `json:"hold_id,omitempty,omitzero"`
 	Idem      IdempotencyKey `json:"idem,omitempty,omitzero"`
 
-	// Index The place in its frame.
+	// Index Position within the frame.
 	Index int `json:"index"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce,omitempty,omitzero"`
 
-	// Op expire: the time of a hold was over.
+	// Op expire: a hold has expired.
 	Op EntryOp `json:"op"`
 
 	// PrevRoot BLAKE3, in hexadecimal.
@@ -532,16 +532,16 @@ type Change struct {
 	// ReceiptHash BLAKE3 over the receipt's canonical JSON (RFC 8785) without this member.
 	ReceiptHash string `json:"receipt_hash"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 
 	// Root BLAKE3, in hexadecimal.
 	Root Root `json:"root"`
 
-	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	Seq Seq `json:"seq"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To   Party     `json:"to,omitempty,omitzero"`
 	TS   time.Time `json:"ts"`
 	Txid TxID      `json:"txid"`
@@ -551,15 +551,15 @@ type Change struct {
 type ChangesPage struct {
 	AsOf Stamp `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq      `json:"as_of_seq"`
 	Changes []Change `json:"changes"`
 
-	// NextAfterSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// NextAfterSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	NextAfterSeq Seq `json:"next_after_seq"`
 }
 
-// Cursor Where the next page begins. It means nothing to others than this node.
+// Cursor Start of the next page; opaque.
 type Cursor = string
 
 // DecisionID defines model for DecisionID.
@@ -570,76 +570,76 @@ type EntriesPage struct {
 	Account Account `json:"account"`
 	AsOf    Stamp   `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq     `json:"as_of_seq"`
 	Entries []Entry `json:"entries"`
 
-	// NextAfterSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// NextAfterSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	NextAfterSeq Seq `json:"next_after_seq,omitempty,omitzero"`
 }
 
-// Entry A movement as its account sees it.
+// Entry An entry of an account.
 type Entry struct {
-	// AmountMinor Minor units, or none.
+	// AmountMinor Minor units, or 0.
 	AmountMinor Quantity `json:"amount_minor"`
 	Asset       Asset    `json:"asset,omitempty,omitzero"`
 
-	// BalanceMinor Minor units. Below zero for issuance:ASSET alone.
+	// BalanceMinor Minor units. Negative only for issuance:ASSET.
 	BalanceMinor Signed  `json:"balance_minor"`
 	Counterparty Account `json:"counterparty,omitempty,omitzero"`
 
-	// Direction none: the balance stays as it is.
+	// Direction none: the balance is unchanged.
 	Direction EntryDirection `json:"direction"`
 
-	// HeldMinor Minor units, or none.
+	// HeldMinor Minor units, or 0.
 	HeldMinor Quantity `json:"held_minor"`
 	HoldID    HoldID   `json:"hold_id,omitempty,omitzero"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty,omitzero"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce,omitempty,omitzero"`
 
-	// Op expire: the time of a hold was over.
+	// Op expire: a hold has expired.
 	Op EntryOp `json:"op"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 
-	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	Seq  Seq   `json:"seq"`
 	TS   Stamp `json:"ts"`
 	Txid TxID  `json:"txid"`
 }
 
-// EntryDirection none: the balance stays as it is.
+// EntryDirection none: the balance is unchanged.
 type EntryDirection string
 
-// EntryOp expire: the time of a hold was over.
+// EntryOp expire: a hold has expired.
 type EntryOp string
 
-// FreezeRequest Why.
+// FreezeRequest The reason.
 type FreezeRequest struct {
-	// Reason 1 to 256 bytes of UTF-8 without control characters. It is kept with the record.
+	// Reason 1 to 256 bytes of UTF-8 without control characters. Stored with the record.
 	Reason string `json:"reason"`
 }
 
-// Hold A hold, and what became of it.
+// Hold A hold and its state.
 type Hold struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// Beneficiary An account that money may be moved of or to: none of the ledger's own.
+	// Beneficiary An account that can be debited or credited; system accounts are excluded.
 	Beneficiary Party `json:"beneficiary,omitempty,omitzero"`
 
-	// CapturedMinor Minor units, or none.
+	// CapturedMinor Minor units, or 0.
 	CapturedMinor Quantity `json:"captured_minor"`
 	EndedTxid     TxID     `json:"ended_txid,omitempty,omitzero"`
 	ExpiresAt     Stamp    `json:"expires_at"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From       Party     `json:"from"`
 	HoldID     HoldID    `json:"hold_id"`
 	OpenedAt   Stamp     `json:"opened_at"`
@@ -650,41 +650,41 @@ type Hold struct {
 // HoldID defines model for HoldID.
 type HoldID = string
 
-// HoldRequest Money is kept for somebody.
+// HoldRequest Create a hold.
 type HoldRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// Beneficiary An account that money may be moved of or to: none of the ledger's own.
+	// Beneficiary An account that can be debited or credited; system accounts are excluded.
 	Beneficiary Party `json:"beneficiary,omitempty,omitzero"`
 
-	// ExpiresAt RFC 3339: later than now, at most 31 days ahead. What is less than a millisecond is lost.
+	// ExpiresAt RFC 3339, in the future, at most 31 days ahead. Rounded down to milliseconds.
 	ExpiresAt time.Time `json:"expires_at"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From Party `json:"from"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty,omitzero"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce"`
 }
 
 // HoldState defines model for HoldState.
 type HoldState string
 
-// Holding What an account has of an asset.
+// Holding The balance of an account in an asset.
 type Holding struct {
-	// AmountMinor Minor units. Below zero for issuance:ASSET alone.
+	// AmountMinor Minor units. Negative only for issuance:ASSET.
 	AmountMinor Signed `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// AvailableMinor Minor units. Below zero for issuance:ASSET alone.
+	// AvailableMinor Minor units. Negative only for issuance:ASSET.
 	AvailableMinor Signed `json:"available_minor"`
 
-	// HeldMinor Minor units, or none.
+	// HeldMinor Minor units, or 0.
 	HeldMinor Quantity `json:"held_minor"`
 }
 
@@ -692,30 +692,30 @@ type Holding struct {
 type HoldsPage struct {
 	AsOf Stamp `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq    `json:"as_of_seq"`
 	Holds   []Hold `json:"holds"`
 
-	// NextCursor Where the next page begins. It means nothing to others than this node.
+	// NextCursor Start of the next page; opaque.
 	NextCursor Cursor `json:"next_cursor,omitempty,omitzero"`
 }
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
-// IssueRequest Money comes into being.
+// IssueRequest Issue money.
 type IssueRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty,omitzero"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To Party `json:"to"`
 }
 
@@ -724,15 +724,15 @@ type ItemOp string
 
 // Key An API key without its secret.
 type Key struct {
-	// Accounts At most 255 bytes, with a byte between two; none: every name.
+	// Accounts At most 255 bytes with one byte between names. Empty: every name.
 	Accounts Patterns `json:"accounts"`
 
-	// Assets At most 255 bytes, with a byte between two; none: every name.
+	// Assets At most 255 bytes with one byte between names. Empty: every name.
 	Assets    Patterns `json:"assets"`
 	ExpiresAt Stamp    `json:"expires_at,omitempty,omitzero"`
 	ID        KeyID    `json:"id"`
 
-	// Name Empty for the one that the node made.
+	// Name Empty for the bootstrap key.
 	Name   string   `json:"name"`
 	Scopes []Scope  `json:"scopes"`
 	State  KeyState `json:"state"`
@@ -744,15 +744,15 @@ type Key struct {
 // KeyID defines model for KeyID.
 type KeyID = string
 
-// KeyRequest What an API key shall be.
+// KeyRequest A request for an API key.
 type KeyRequest struct {
-	// Accounts At most 255 bytes, with a byte between two. Whoever means every name leaves it away.
+	// Accounts At most 255 bytes with one byte between names. Omit it to match every name.
 	Accounts SomePatterns `json:"accounts,omitempty,omitzero"`
 
-	// Assets At most 255 bytes, with a byte between two. Whoever means every name leaves it away.
+	// Assets At most 255 bytes with one byte between names. Omit it to match every name.
 	Assets SomePatterns `json:"assets,omitempty,omitzero"`
 
-	// ExpiresAt RFC 3339. From then on it is nobody's; absent: never.
+	// ExpiresAt Expiry, RFC 3339. Absent: never.
 	ExpiresAt time.Time `json:"expires_at,omitempty,omitzero"`
 	Name      string    `json:"name"`
 	Scopes    []Scope   `json:"scopes"`
@@ -768,27 +768,27 @@ type KeyState string
 type KeysPage struct {
 	Keys []Key `json:"keys"`
 
-	// NextCursor Where the next page begins. It means nothing to others than this node.
+	// NextCursor Start of the next page; opaque.
 	NextCursor Cursor `json:"next_cursor,omitempty,omitzero"`
 }
 
-// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 type Memo = string
 
 // NewKey A new API key.
 type NewKey struct {
-	// Accounts At most 255 bytes, with a byte between two; none: every name.
+	// Accounts At most 255 bytes with one byte between names. Empty: every name.
 	Accounts Patterns `json:"accounts"`
 
-	// Assets At most 255 bytes, with a byte between two; none: every name.
+	// Assets At most 255 bytes with one byte between names. Empty: every name.
 	Assets    Patterns `json:"assets"`
 	ExpiresAt Stamp    `json:"expires_at,omitempty,omitzero"`
 	ID        KeyID    `json:"id"`
 
-	// Key The key with its secret: shown this once.
+	// Key The key with its secret, returned only once.
 	Key string `json:"key"`
 
-	// Name Empty for the one that the node made.
+	// Name Empty for the bootstrap key.
 	Name   string   `json:"name"`
 	Scopes []Scope  `json:"scopes"`
 	State  KeyState `json:"state"`
@@ -797,28 +797,28 @@ type NewKey struct {
 	Tenant Tenant `json:"tenant"`
 }
 
-// Nonce The number that an account must use next, exactly once; the first is 1.
+// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 type Nonce = int64
 
 // Op defines model for Op.
 type Op string
 
-// Outcome A receipt of any operation, or of a batch its receipts or results.
+// Outcome The receipt of an operation, or the receipts or results of a batch.
 type Outcome struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor,omitempty,omitzero"`
 	Asset       Asset  `json:"asset,omitempty,omitzero"`
 	ExpiresAt   Stamp  `json:"expires_at,omitempty,omitzero"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From   Party          `json:"from,omitempty,omitzero"`
 	HoldID HoldID         `json:"hold_id,omitempty,omitzero"`
 	Idem   IdempotencyKey `json:"idem,omitempty,omitzero"`
 
-	// Index The place in its frame.
+	// Index Position within the frame.
 	Index int `json:"index,omitempty,omitzero"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce,omitempty,omitzero"`
 	Op    Op    `json:"op,omitempty,omitzero"`
 
@@ -829,48 +829,48 @@ type Outcome struct {
 	ReceiptHash string    `json:"receipt_hash,omitempty,omitzero"`
 	Receipts    []Receipt `json:"receipts,omitempty,omitzero"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref     Ref      `json:"ref,omitempty,omitzero"`
 	Results []Result `json:"results,omitempty,omitzero"`
 
 	// Root BLAKE3, in hexadecimal.
 	Root Root `json:"root,omitempty,omitzero"`
 
-	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	Seq Seq `json:"seq,omitempty,omitzero"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To   Party     `json:"to,omitempty,omitzero"`
 	TS   time.Time `json:"ts,omitempty,omitzero"`
 	Txid TxID      `json:"txid,omitempty,omitzero"`
 }
 
-// Party An account that money may be moved of or to: none of the ledger's own.
+// Party An account that can be debited or credited; system accounts are excluded.
 type Party = string
 
-// PastBalance What an account had of an asset.
+// PastBalance A past balance.
 type PastBalance struct {
 	Account Account `json:"account"`
 
-	// AmountMinor Minor units. Below zero for issuance:ASSET alone.
+	// AmountMinor Minor units. Negative only for issuance:ASSET.
 	AmountMinor Signed `json:"amount_minor"`
 	AsOf        Stamp  `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq   `json:"as_of_seq"`
 	Asset   Asset `json:"asset"`
 
-	// AvailableMinor Minor units. Below zero for issuance:ASSET alone.
+	// AvailableMinor Minor units. Negative only for issuance:ASSET.
 	AvailableMinor Signed `json:"available_minor"`
 
-	// HeldMinor Minor units, or none.
+	// HeldMinor Minor units, or 0.
 	HeldMinor Quantity `json:"held_minor"`
 }
 
-// Pattern A name, or with a * at the end all names that begin so.
+// Pattern A name, or a prefix followed by *.
 type Pattern = string
 
-// Patterns At most 255 bytes, with a byte between two; none: every name.
+// Patterns At most 255 bytes with one byte between names. Empty: every name.
 type Patterns = []Pattern
 
 // Problem RFC 9457.
@@ -879,13 +879,13 @@ type Problem struct {
 	DecisionID DecisionID  `json:"decision_id"`
 	Detail     string      `json:"detail"`
 
-	// ExpectedNonce The number that an account must use next, exactly once; the first is 1.
+	// ExpectedNonce Number of a debit. An account must use each nonce once and in order, from 1.
 	ExpectedNonce Nonce `json:"expected_nonce,omitempty,omitzero"`
 
-	// Index Of a batch: the item that was in its way.
+	// Index For a batch: the failing item.
 	Index int `json:"index,omitempty,omitzero"`
 
-	// Retryable The same request, with the same key, may fare better.
+	// Retryable A retry with the same idempotency key may succeed.
 	Retryable bool   `json:"retryable"`
 	Status    int    `json:"status"`
 	Title     string `json:"title"`
@@ -896,25 +896,25 @@ type Problem struct {
 // ProblemCode defines model for Problem.Code.
 type ProblemCode string
 
-// Quantity Minor units, or none.
+// Quantity Minor units, or 0.
 type Quantity = string
 
-// Receipt Durable proof that it was done. Of a release, the amount is all of the hold.
+// Receipt Durable proof of the operation. For a release, the amount is that of the hold.
 type Receipt struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 	ExpiresAt   Stamp  `json:"expires_at,omitempty,omitzero"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From   Party          `json:"from,omitempty,omitzero"`
 	HoldID HoldID         `json:"hold_id,omitempty,omitzero"`
 	Idem   IdempotencyKey `json:"idem"`
 
-	// Index The place in its frame.
+	// Index Position within the frame.
 	Index int `json:"index"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce,omitempty,omitzero"`
 	Op    Op    `json:"op"`
 
@@ -924,33 +924,33 @@ type Receipt struct {
 	// ReceiptHash BLAKE3 over the receipt's canonical JSON (RFC 8785) without this member.
 	ReceiptHash string `json:"receipt_hash"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 
 	// Root BLAKE3, in hexadecimal.
 	Root Root `json:"root"`
 
-	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	Seq Seq `json:"seq"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To   Party     `json:"to,omitempty,omitzero"`
 	TS   time.Time `json:"ts"`
 	Txid TxID      `json:"txid"`
 }
 
-// Ref The caller's own name for an operation, once for ever within its tenant.
+// Ref Business reference; it can be used only once within the tenant.
 type Ref = string
 
-// ReleaseRequest Nothing is to be said.
+// ReleaseRequest Empty.
 type ReleaseRequest = map[string]interface{}
 
-// Result What became of an item: a receipt, or a problem.
+// Result A receipt or a problem.
 type Result struct {
 	// Problem RFC 9457.
 	Problem Problem `json:"problem,omitempty,omitzero"`
 
-	// Receipt Durable proof that it was done. Of a release, the amount is all of the hold.
+	// Receipt Durable proof of the operation. For a release, the amount is that of the hold.
 	Receipt Receipt `json:"receipt,omitempty,omitzero"`
 	Status  int     `json:"status"`
 }
@@ -961,13 +961,13 @@ type Root = string
 // Scope defines model for Scope.
 type Scope string
 
-// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 type Seq = int64
 
-// Signed Minor units. Below zero for issuance:ASSET alone.
+// Signed Minor units. Negative only for issuance:ASSET.
 type Signed = string
 
-// SomePatterns At most 255 bytes, with a byte between two. Whoever means every name leaves it away.
+// SomePatterns At most 255 bytes with one byte between names. Omit it to match every name.
 type SomePatterns = []Pattern
 
 // Stamp defines model for Stamp.
@@ -976,35 +976,35 @@ type Stamp = time.Time
 // Tenant default, or the number of another tenant.
 type Tenant = string
 
-// TransferRequest Money moves. The two accounts differ.
+// TransferRequest Transfer money. The two accounts must differ.
 type TransferRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From Party `json:"from"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty,omitzero"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref Ref `json:"ref,omitempty,omitzero"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To Party `json:"to"`
 }
 
 // TxID defines model for TxID.
 type TxID = string
 
-// AfterSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+// AfterSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 type AfterSeq = Seq
 
-// AtLeast The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+// AtLeast Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 type AtLeast = Seq
 
 // CorrID defines model for CorrId.
@@ -1025,7 +1025,7 @@ type Assets = AssetsPage
 // BadRequest RFC 9457.
 type BadRequest = Problem
 
-// BalanceAt What an account had of an asset.
+// BalanceAt A past balance.
 type BalanceAt = PastBalance
 
 // Busy RFC 9457.
@@ -1064,7 +1064,7 @@ type PayloadTooLarge = Problem
 // RevokedKey An API key without its secret.
 type RevokedKey = Key
 
-// TheReceipt A receipt of any operation, or of a batch its receipts or results.
+// TheReceipt The receipt of an operation, or the receipts or results of a batch.
 type TheReceipt = Outcome
 
 // Unauthorized RFC 9457.
@@ -1081,10 +1081,10 @@ type UnsupportedMedia = Problem
 
 // OpenapiParams defines parameters for Openapi.
 type OpenapiParams struct {
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1092,19 +1092,19 @@ type OpenapiParams struct {
 type AccountsParams struct {
 	Prefix *string `form:"prefix,omitempty" json:"prefix,omitempty"`
 
-	// Cursor The next_cursor of the page before.
+	// Cursor The next_cursor of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many at most; 100 where nothing is said.
+	// Limit Maximum number, by default 100.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	// MinSeq Wait, within the deadline, until the response includes the movement with this seq.
 	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1113,34 +1113,34 @@ type BalanceAtParams struct {
 	Asset Asset `form:"asset" json:"asset"`
 	Seq   *Seq  `form:"seq,omitempty" json:"seq,omitempty"`
 
-	// Time RFC 3339, and over.
+	// Time RFC 3339, in the past.
 	Time *time.Time `form:"time,omitempty" json:"time,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // EntriesParams defines parameters for Entries.
 type EntriesParams struct {
-	// AfterSeq What comes after this seq; from the beginning where nothing is said.
+	// AfterSeq List movements after this seq. Default: from the first.
 	AfterSeq *AfterSeq `form:"after_seq,omitempty" json:"after_seq,omitempty"`
 
-	// Limit How many at most; 100 where nothing is said.
+	// Limit Maximum number, by default 100.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	// MinSeq Wait, within the deadline, until the response includes the movement with this seq.
 	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
-	// Format Goes before the header Accept.
+	// Format Takes precedence over the header Accept.
 	Format *EntriesParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1149,25 +1149,25 @@ type EntriesParamsFormat string
 
 // FreezeParams defines parameters for Freeze.
 type FreezeParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // UnfreezeParams defines parameters for Unfreeze.
 type UnfreezeParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1175,80 +1175,80 @@ type UnfreezeParams struct {
 type AssetsParams struct {
 	Prefix *string `form:"prefix,omitempty" json:"prefix,omitempty"`
 
-	// Cursor The next_cursor of the page before.
+	// Cursor The next_cursor of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many at most; 100 where nothing is said.
+	// Limit Maximum number, by default 100.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	// MinSeq Wait, within the deadline, until the response includes the movement with this seq.
 	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // BalanceParams defines parameters for Balance.
 type BalanceParams struct {
-	// Account The ledger's own accounts issuance:ASSET and burned:ASSET can be read too.
+	// Account The system accounts issuance:ASSET and burned:ASSET can be read too.
 	Account Account `form:"account" json:"account"`
 	Asset   Asset   `form:"asset" json:"asset"`
 
-	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	// MinSeq Wait, within the deadline, until the response includes the movement with this seq.
 	MinSeq *int64 `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // BatchParams defines parameters for Batch.
 type BatchParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // BurnParams defines parameters for Burn.
 type BurnParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // ChangesParams defines parameters for Changes.
 type ChangesParams struct {
-	// AfterSeq What comes after this seq; from the beginning where nothing is said.
+	// AfterSeq List movements after this seq. Default: from the first.
 	AfterSeq *AfterSeq `form:"after_seq,omitempty" json:"after_seq,omitempty"`
 
-	// Limit How many at most; 100 where nothing is said.
+	// Limit Maximum number, by default 100.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Wait Milliseconds.
 	Wait *int `form:"wait,omitempty" json:"wait,omitempty"`
 
-	// LastEventID Of a stream: the seq that was seen last.
+	// LastEventID For a stream: the last seq received.
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1256,130 +1256,130 @@ type ChangesParams struct {
 type HoldsParams struct {
 	Account Account `form:"account" json:"account"`
 
-	// State Those in this state alone.
+	// State Only holds in this state.
 	State *HoldState `form:"state,omitempty" json:"state,omitempty"`
 
-	// Cursor The next_cursor of the page before.
+	// Cursor The next_cursor of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many at most; 100 where nothing is said.
+	// Limit Maximum number, by default 100.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	// MinSeq Wait, within the deadline, until the response includes the movement with this seq.
 	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // HoldParams defines parameters for Hold.
 type HoldParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // GetHoldParams defines parameters for GetHold.
 type GetHoldParams struct {
-	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	// MinSeq Wait, within the deadline, until the response includes the movement with this seq.
 	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // CaptureParams defines parameters for Capture.
 type CaptureParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // ReleaseParams defines parameters for Release.
 type ReleaseParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // IssueParams defines parameters for Issue.
 type IssueParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // KeysParams defines parameters for Keys.
 type KeysParams struct {
-	// Tenant Another tenant's: from the tenant default alone.
+	// Tenant Another tenant. Only for keys of the default tenant.
 	Tenant *Tenant `form:"tenant,omitempty" json:"tenant,omitempty"`
 
-	// Cursor The next_cursor of the page before.
+	// Cursor The next_cursor of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many at most; 100 where nothing is said.
+	// Limit Maximum number, by default 100.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // CreateKeyParams defines parameters for CreateKey.
 type CreateKeyParams struct {
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // RevokeKeyParams defines parameters for RevokeKey.
 type RevokeKeyParams struct {
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // TransferParams defines parameters for Transfer.
 type TransferParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1388,19 +1388,19 @@ type LookupTxParams struct {
 	Ref            *Ref            `form:"ref,omitempty" json:"ref,omitempty"`
 	IdempotencyKey *IdempotencyKey `form:"idempotency_key,omitempty" json:"idempotency_key,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // TxParams defines parameters for Tx.
 type TxParams struct {
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1508,194 +1508,194 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// Openapi This document
+	// Openapi Get this document
 	//
 	// Corresponds with GET /openapi.json (the `Openapi` operationId).
 	Openapi(ctx context.Context, params *OpenapiParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Accounts The accounts and what they have
+	// Accounts List accounts and balances
 	//
-	// Needs the scope read. In the order of their names. A key of patterns is shown what it covers: a page may be shorter than its limit, or empty, and have a next one.
+	// Needs the scope read. Ordered by name. A key with patterns sees only what they match: a page can be shorter than its limit, or empty, and still have a next one.
 	//
 	// Corresponds with GET /v1/accounts (the `Accounts` operationId).
 	Accounts(ctx context.Context, params *AccountsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// BalanceAt What an account had of an asset
+	// BalanceAt Get a past balance
 	//
-	// Needs the scope read. Wants one of seq and time: with all movements counted up to it, and none after it.
+	// Needs the scope read and exactly one of seq and time. Includes all movements up to that point.
 	//
 	// Corresponds with GET /v1/accounts/{account}/balance-at (the `BalanceAt` operationId).
 	BalanceAt(ctx context.Context, account Account, params *BalanceAtParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Entries The statement of an account
+	// Entries List the entries of an account
 	//
-	// Needs the scope read. Oldest first. As JSON one page. As lines of JSON or as CSV, by format or by Accept, it is streamed, all of it where no limit is said; one that was cut ends with the connection. With a key of asset patterns, entries of other assets are left out.
+	// Needs the scope read. Oldest first. JSON returns one page. NDJSON and CSV, selected by format or Accept, are streamed, by default to the end; an aborted stream ends with its connection. If the key has asset patterns, other assets are omitted.
 	//
 	// Corresponds with GET /v1/accounts/{account}/entries (the `Entries` operationId).
 	Entries(ctx context.Context, account Account, params *EntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// FreezeWithBody Let nothing leave an account
+	// FreezeWithBody Freeze an account
 	//
-	// Needs the scope admin. Nothing may be sent, burned or held; what comes in does.
+	// Needs the scope admin. Debits and holds are rejected; credits are accepted.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/accounts/{account}/freeze (the `Freeze` operationId).
 	FreezeWithBody(ctx context.Context, account Account, params *FreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Freeze Let nothing leave an account
+	// Freeze Freeze an account
 	//
-	// Needs the scope admin. Nothing may be sent, burned or held; what comes in does.
+	// Needs the scope admin. Debits and holds are rejected; credits are accepted.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/accounts/{account}/freeze (the `Freeze` operationId).
 	Freeze(ctx context.Context, account Account, params *FreezeParams, body FreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// UnfreezeWithBody Let money leave an account again
+	// UnfreezeWithBody Unfreeze an account
 	//
-	// Needs the scope admin. It is as it was before.
+	// Needs the scope admin. Debits are accepted again.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/accounts/{account}/unfreeze (the `Unfreeze` operationId).
 	UnfreezeWithBody(ctx context.Context, account Account, params *UnfreezeParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Unfreeze Let money leave an account again
+	// Unfreeze Unfreeze an account
 	//
-	// Needs the scope admin. It is as it was before.
+	// Needs the scope admin. Debits are accepted again.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/accounts/{account}/unfreeze (the `Unfreeze` operationId).
 	Unfreeze(ctx context.Context, account Account, params *UnfreezeParams, body UnfreezeJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Assets The assets and how much there is of them
+	// Assets List assets
 	//
-	// Needs the scope read. In the order of their names. A key of asset patterns is shown what it covers.
+	// Needs the scope read. Ordered by name. A key with asset patterns sees only what they match.
 	//
 	// Corresponds with GET /v1/assets (the `Assets` operationId).
 	Assets(ctx context.Context, params *AssetsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Balance What an account has of an asset
+	// Balance Get a balance
 	//
-	// Needs the scope read. An account that was never used has nothing, and 1 as its next nonce.
+	// Needs the scope read. An unused account has a balance of 0 and the next nonce 1.
 	//
 	// Corresponds with GET /v1/balance (the `Balance` operationId).
 	Balance(ctx context.Context, params *BalanceParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// BatchWithBody Several operations as one
+	// BatchWithBody Apply a batch
 	//
-	// Needs the scope of each item. The items are done in order, each in sight of those before it, in one frame. An atomic batch is done as a whole or not at all: a problem says in index which item was in its way. Of an independent one each item has a status of its own.
+	// Needs the scopes of all items. The items are applied in order, in one frame. An atomic batch takes effect as a whole or not at all; the member index of a problem names the failing item. In an independent batch each item has its own status.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/batch (the `Batch` operationId).
 	BatchWithBody(ctx context.Context, params *BatchParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Batch Several operations as one
+	// Batch Apply a batch
 	//
-	// Needs the scope of each item. The items are done in order, each in sight of those before it, in one frame. An atomic batch is done as a whole or not at all: a problem says in index which item was in its way. Of an independent one each item has a status of its own.
+	// Needs the scopes of all items. The items are applied in order, in one frame. An atomic batch takes effect as a whole or not at all; the member index of a problem names the failing item. In an independent batch each item has its own status.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/batch (the `Batch` operationId).
 	Batch(ctx context.Context, params *BatchParams, body BatchJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// BurnWithBody Take money out of being
+	// BurnWithBody Burn money
 	//
-	// Needs the scope burn. The nonce is the account's next.
+	// Needs the scope burn. The nonce is the next one of the account.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/burn (the `Burn` operationId).
 	BurnWithBody(ctx context.Context, params *BurnParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Burn Take money out of being
+	// Burn Burn money
 	//
-	// Needs the scope burn. The nonce is the account's next.
+	// Needs the scope burn. The nonce is the next one of the account.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/burn (the `Burn` operationId).
 	Burn(ctx context.Context, params *BurnParams, body BurnJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Changes Every movement of the tenant
+	// Changes List or stream all movements
 	//
-	// Needs the scope read, and a key without patterns. In order, none left out. With wait, an answer without a change comes after so many milliseconds, and no later than the deadline of a request. With Accept: text/event-stream they are sent as they become durable: the id of an event is its seq, and Last-Event-ID goes before after_seq. A stream ends with an event named end, whose data says why.
+	// Needs the scope read and a key without patterns. In order, without gaps. With wait, an empty response is sent after that many milliseconds, at most the request deadline. With Accept: text/event-stream movements are sent when they become durable; the id of an event is its seq, and Last-Event-ID takes precedence over after_seq. A stream ends with an event named end that has the reason.
 	//
 	// Corresponds with GET /v1/changes (the `Changes` operationId).
 	Changes(ctx context.Context, params *ChangesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Holds The holds of an account
+	// Holds List holds
 	//
-	// Needs the scope read. Oldest first. With a key of asset patterns, those of other assets are left out.
+	// Needs the scope read. Oldest first. If the key has asset patterns, other assets are omitted.
 	//
 	// Corresponds with GET /v1/holds (the `Holds` operationId).
 	Holds(ctx context.Context, params *HoldsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// HoldWithBody Keep money for somebody
+	// HoldWithBody Create a hold
 	//
-	// Needs the scope hold. The money stays the account's, and is not available, until the hold is captured or released or its time is over. The nonce is the account's next.
+	// Needs the scope hold. The amount stays in the account but is not available until the hold is captured, released or expired. The nonce is the next one of the account.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/holds (the `Hold` operationId).
 	HoldWithBody(ctx context.Context, params *HoldParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Hold Keep money for somebody
+	// Hold Create a hold
 	//
-	// Needs the scope hold. The money stays the account's, and is not available, until the hold is captured or released or its time is over. The nonce is the account's next.
+	// Needs the scope hold. The amount stays in the account but is not available until the hold is captured, released or expired. The nonce is the next one of the account.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/holds (the `Hold` operationId).
 	Hold(ctx context.Context, params *HoldParams, body HoldJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// GetHold A hold, and what became of it
+	// GetHold Get a hold
 	//
 	// Needs the scope read.
 	//
 	// Corresponds with GET /v1/holds/{hold_id} (the `GetHold` operationId).
 	GetHold(ctx context.Context, holdID HoldID, params *GetHoldParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CaptureWithBody Pay of a hold
+	// CaptureWithBody Capture a hold
 	//
-	// Needs the scope capture. What is not paid is available again at once; the hold is over.
+	// Needs the scope capture. The remainder is available again at once, and the hold ends.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/holds/{hold_id}/capture (the `Capture` operationId).
 	CaptureWithBody(ctx context.Context, holdID HoldID, params *CaptureParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Capture Pay of a hold
+	// Capture Capture a hold
 	//
-	// Needs the scope capture. What is not paid is available again at once; the hold is over.
+	// Needs the scope capture. The remainder is available again at once, and the hold ends.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/holds/{hold_id}/capture (the `Capture` operationId).
 	Capture(ctx context.Context, holdID HoldID, params *CaptureParams, body CaptureJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ReleaseWithBody Let go of a hold
+	// ReleaseWithBody Release a hold
 	//
-	// Needs the scope hold. All of it is available again; the hold is over. There is no body, or an empty object.
+	// Needs the scope hold. The amount is available again, and the hold ends. The body is empty or an empty object.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/holds/{hold_id}/release (the `Release` operationId).
 	ReleaseWithBody(ctx context.Context, holdID HoldID, params *ReleaseParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Release Let go of a hold
+	// Release Release a hold
 	//
-	// Needs the scope hold. All of it is available again; the hold is over. There is no body, or an empty object.
+	// Needs the scope hold. The amount is available again, and the hold ends. The body is empty or an empty object.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/holds/{hold_id}/release (the `Release` operationId).
 	Release(ctx context.Context, holdID HoldID, params *ReleaseParams, body ReleaseJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// IssueWithBody Bring money into being
+	// IssueWithBody Issue money
 	//
 	// Needs the scope issue.
 	//
@@ -1704,7 +1704,7 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/issue (the `Issue` operationId).
 	IssueWithBody(ctx context.Context, params *IssueParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Issue Bring money into being
+	// Issue Issue money
 	//
 	// Needs the scope issue.
 	//
@@ -1713,72 +1713,72 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/issue (the `Issue` operationId).
 	Issue(ctx context.Context, params *IssueParams, body IssueJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Keys The API keys of a tenant
+	// Keys List API keys
 	//
-	// Needs the scope admin, and a key without patterns. Oldest first, without their secrets.
+	// Needs the scope admin and a key without patterns. Oldest first, without secrets.
 	//
 	// Corresponds with GET /v1/keys (the `Keys` operationId).
 	Keys(ctx context.Context, params *KeysParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateKeyWithBody A new API key
+	// CreateKeyWithBody Create an API key
 	//
-	// Needs the scope admin, and a key without patterns. The secret is shown here, and never again. Asked twice, it makes two.
+	// Needs the scope admin and a key without patterns. The secret is returned only here. A repeated request creates a second key.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/keys (the `CreateKey` operationId).
 	CreateKeyWithBody(ctx context.Context, params *CreateKeyParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CreateKey A new API key
+	// CreateKey Create an API key
 	//
-	// Needs the scope admin, and a key without patterns. The secret is shown here, and never again. Asked twice, it makes two.
+	// Needs the scope admin and a key without patterns. The secret is returned only here. A repeated request creates a second key.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/keys (the `CreateKey` operationId).
 	CreateKey(ctx context.Context, params *CreateKeyParams, body CreateKeyJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// RevokeKey End an API key
+	// RevokeKey Revoke an API key
 	//
-	// Needs the scope admin, and a key without patterns. From then on it is nobody's. Asked again, it is revoked still.
+	// Needs the scope admin and a key without patterns. Takes effect when it is acknowledged, and can be repeated.
 	//
 	// Corresponds with DELETE /v1/keys/{key_id} (the `RevokeKey` operationId).
 	RevokeKey(ctx context.Context, keyID KeyID, params *RevokeKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// TransferWithBody Move money between accounts
+	// TransferWithBody Transfer money between accounts
 	//
-	// Needs the scope transfer. The nonce is the paying account's next.
+	// Needs the scope transfer. The nonce is the next one of the debited account.
 	//
 	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /v1/transfer (the `Transfer` operationId).
 	TransferWithBody(ctx context.Context, params *TransferParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Transfer Move money between accounts
+	// Transfer Transfer money between accounts
 	//
-	// Needs the scope transfer. The nonce is the paying account's next.
+	// Needs the scope transfer. The nonce is the next one of the debited account.
 	//
 	// Takes a body of the `application/json` content type.
 	//
 	// Corresponds with POST /v1/transfer (the `Transfer` operationId).
 	Transfer(ctx context.Context, params *TransferParams, body TransferJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// LookupTx What became of a ref or of an idempotency key
+	// LookupTx Look up an operation
 	//
-	// Needs the scope read. Wants one of the two. The same bytes as the operation was answered with; 504 where its outcome is not durable yet. 404 says that there is nothing yet, and is no licence to ask again under another key.
+	// Needs the scope read and exactly one of ref and idempotency_key. Returns the same bytes as the operation, or 504 while its outcome is not durable. 404 means that there is no outcome yet: do not repeat the request under another key.
 	//
 	// Corresponds with GET /v1/tx (the `LookupTx` operationId).
 	LookupTx(ctx context.Context, params *LookupTxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// Tx The receipt of a transaction
+	// Tx Get a receipt
 	//
-	// Needs the scope read. Shows the same bytes as the operation did, also where it was a refusal that its idempotency key keeps: then the status is the refusal's.
+	// Needs the scope read. Returns the same bytes as the operation, also for a rejection stored under its idempotency key; the status is then that of the rejection.
 	//
 	// Corresponds with GET /v1/tx/{txid} (the `Tx` operationId).
 	Tx(ctx context.Context, txid TxID, params *TxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// Openapi This document
+// Openapi Get this document
 //
 // Corresponds with GET /openapi.json (the `Openapi` operationId).
 func (c *Client) Openapi(ctx context.Context, params *OpenapiParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1793,9 +1793,9 @@ func (c *Client) Openapi(ctx context.Context, params *OpenapiParams, reqEditors 
 	return c.Client.Do(req)
 }
 
-// Accounts The accounts and what they have
+// Accounts List accounts and balances
 //
-// Needs the scope read. In the order of their names. A key of patterns is shown what it covers: a page may be shorter than its limit, or empty, and have a next one.
+// Needs the scope read. Ordered by name. A key with patterns sees only what they match: a page can be shorter than its limit, or empty, and still have a next one.
 //
 // Corresponds with GET /v1/accounts (the `Accounts` operationId).
 func (c *Client) Accounts(ctx context.Context, params *AccountsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1810,9 +1810,9 @@ func (c *Client) Accounts(ctx context.Context, params *AccountsParams, reqEditor
 	return c.Client.Do(req)
 }
 
-// BalanceAt What an account had of an asset
+// BalanceAt Get a past balance
 //
-// Needs the scope read. Wants one of seq and time: with all movements counted up to it, and none after it.
+// Needs the scope read and exactly one of seq and time. Includes all movements up to that point.
 //
 // Corresponds with GET /v1/accounts/{account}/balance-at (the `BalanceAt` operationId).
 func (c *Client) BalanceAt(ctx context.Context, account Account, params *BalanceAtParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1827,9 +1827,9 @@ func (c *Client) BalanceAt(ctx context.Context, account Account, params *Balance
 	return c.Client.Do(req)
 }
 
-// Entries The statement of an account
+// Entries List the entries of an account
 //
-// Needs the scope read. Oldest first. As JSON one page. As lines of JSON or as CSV, by format or by Accept, it is streamed, all of it where no limit is said; one that was cut ends with the connection. With a key of asset patterns, entries of other assets are left out.
+// Needs the scope read. Oldest first. JSON returns one page. NDJSON and CSV, selected by format or Accept, are streamed, by default to the end; an aborted stream ends with its connection. If the key has asset patterns, other assets are omitted.
 //
 // Corresponds with GET /v1/accounts/{account}/entries (the `Entries` operationId).
 func (c *Client) Entries(ctx context.Context, account Account, params *EntriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1844,9 +1844,9 @@ func (c *Client) Entries(ctx context.Context, account Account, params *EntriesPa
 	return c.Client.Do(req)
 }
 
-// FreezeWithBody Let nothing leave an account
+// FreezeWithBody Freeze an account
 //
-// Needs the scope admin. Nothing may be sent, burned or held; what comes in does.
+// Needs the scope admin. Debits and holds are rejected; credits are accepted.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1863,9 +1863,9 @@ func (c *Client) FreezeWithBody(ctx context.Context, account Account, params *Fr
 	return c.Client.Do(req)
 }
 
-// Freeze Let nothing leave an account
+// Freeze Freeze an account
 //
-// Needs the scope admin. Nothing may be sent, burned or held; what comes in does.
+// Needs the scope admin. Debits and holds are rejected; credits are accepted.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1882,9 +1882,9 @@ func (c *Client) Freeze(ctx context.Context, account Account, params *FreezePara
 	return c.Client.Do(req)
 }
 
-// UnfreezeWithBody Let money leave an account again
+// UnfreezeWithBody Unfreeze an account
 //
-// Needs the scope admin. It is as it was before.
+// Needs the scope admin. Debits are accepted again.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1901,9 +1901,9 @@ func (c *Client) UnfreezeWithBody(ctx context.Context, account Account, params *
 	return c.Client.Do(req)
 }
 
-// Unfreeze Let money leave an account again
+// Unfreeze Unfreeze an account
 //
-// Needs the scope admin. It is as it was before.
+// Needs the scope admin. Debits are accepted again.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1920,9 +1920,9 @@ func (c *Client) Unfreeze(ctx context.Context, account Account, params *Unfreeze
 	return c.Client.Do(req)
 }
 
-// Assets The assets and how much there is of them
+// Assets List assets
 //
-// Needs the scope read. In the order of their names. A key of asset patterns is shown what it covers.
+// Needs the scope read. Ordered by name. A key with asset patterns sees only what they match.
 //
 // Corresponds with GET /v1/assets (the `Assets` operationId).
 func (c *Client) Assets(ctx context.Context, params *AssetsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1937,9 +1937,9 @@ func (c *Client) Assets(ctx context.Context, params *AssetsParams, reqEditors ..
 	return c.Client.Do(req)
 }
 
-// Balance What an account has of an asset
+// Balance Get a balance
 //
-// Needs the scope read. An account that was never used has nothing, and 1 as its next nonce.
+// Needs the scope read. An unused account has a balance of 0 and the next nonce 1.
 //
 // Corresponds with GET /v1/balance (the `Balance` operationId).
 func (c *Client) Balance(ctx context.Context, params *BalanceParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1954,9 +1954,9 @@ func (c *Client) Balance(ctx context.Context, params *BalanceParams, reqEditors 
 	return c.Client.Do(req)
 }
 
-// BatchWithBody Several operations as one
+// BatchWithBody Apply a batch
 //
-// Needs the scope of each item. The items are done in order, each in sight of those before it, in one frame. An atomic batch is done as a whole or not at all: a problem says in index which item was in its way. Of an independent one each item has a status of its own.
+// Needs the scopes of all items. The items are applied in order, in one frame. An atomic batch takes effect as a whole or not at all; the member index of a problem names the failing item. In an independent batch each item has its own status.
 //
 // Takes any type of body and a specified content type.
 //
@@ -1973,9 +1973,9 @@ func (c *Client) BatchWithBody(ctx context.Context, params *BatchParams, content
 	return c.Client.Do(req)
 }
 
-// Batch Several operations as one
+// Batch Apply a batch
 //
-// Needs the scope of each item. The items are done in order, each in sight of those before it, in one frame. An atomic batch is done as a whole or not at all: a problem says in index which item was in its way. Of an independent one each item has a status of its own.
+// Needs the scopes of all items. The items are applied in order, in one frame. An atomic batch takes effect as a whole or not at all; the member index of a problem names the failing item. In an independent batch each item has its own status.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -1992,9 +1992,9 @@ func (c *Client) Batch(ctx context.Context, params *BatchParams, body BatchJSONR
 	return c.Client.Do(req)
 }
 
-// BurnWithBody Take money out of being
+// BurnWithBody Burn money
 //
-// Needs the scope burn. The nonce is the account's next.
+// Needs the scope burn. The nonce is the next one of the account.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2011,9 +2011,9 @@ func (c *Client) BurnWithBody(ctx context.Context, params *BurnParams, contentTy
 	return c.Client.Do(req)
 }
 
-// Burn Take money out of being
+// Burn Burn money
 //
-// Needs the scope burn. The nonce is the account's next.
+// Needs the scope burn. The nonce is the next one of the account.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2030,9 +2030,9 @@ func (c *Client) Burn(ctx context.Context, params *BurnParams, body BurnJSONRequ
 	return c.Client.Do(req)
 }
 
-// Changes Every movement of the tenant
+// Changes List or stream all movements
 //
-// Needs the scope read, and a key without patterns. In order, none left out. With wait, an answer without a change comes after so many milliseconds, and no later than the deadline of a request. With Accept: text/event-stream they are sent as they become durable: the id of an event is its seq, and Last-Event-ID goes before after_seq. A stream ends with an event named end, whose data says why.
+// Needs the scope read and a key without patterns. In order, without gaps. With wait, an empty response is sent after that many milliseconds, at most the request deadline. With Accept: text/event-stream movements are sent when they become durable; the id of an event is its seq, and Last-Event-ID takes precedence over after_seq. A stream ends with an event named end that has the reason.
 //
 // Corresponds with GET /v1/changes (the `Changes` operationId).
 func (c *Client) Changes(ctx context.Context, params *ChangesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2047,9 +2047,9 @@ func (c *Client) Changes(ctx context.Context, params *ChangesParams, reqEditors 
 	return c.Client.Do(req)
 }
 
-// Holds The holds of an account
+// Holds List holds
 //
-// Needs the scope read. Oldest first. With a key of asset patterns, those of other assets are left out.
+// Needs the scope read. Oldest first. If the key has asset patterns, other assets are omitted.
 //
 // Corresponds with GET /v1/holds (the `Holds` operationId).
 func (c *Client) Holds(ctx context.Context, params *HoldsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2064,9 +2064,9 @@ func (c *Client) Holds(ctx context.Context, params *HoldsParams, reqEditors ...R
 	return c.Client.Do(req)
 }
 
-// HoldWithBody Keep money for somebody
+// HoldWithBody Create a hold
 //
-// Needs the scope hold. The money stays the account's, and is not available, until the hold is captured or released or its time is over. The nonce is the account's next.
+// Needs the scope hold. The amount stays in the account but is not available until the hold is captured, released or expired. The nonce is the next one of the account.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2083,9 +2083,9 @@ func (c *Client) HoldWithBody(ctx context.Context, params *HoldParams, contentTy
 	return c.Client.Do(req)
 }
 
-// Hold Keep money for somebody
+// Hold Create a hold
 //
-// Needs the scope hold. The money stays the account's, and is not available, until the hold is captured or released or its time is over. The nonce is the account's next.
+// Needs the scope hold. The amount stays in the account but is not available until the hold is captured, released or expired. The nonce is the next one of the account.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2102,7 +2102,7 @@ func (c *Client) Hold(ctx context.Context, params *HoldParams, body HoldJSONRequ
 	return c.Client.Do(req)
 }
 
-// GetHold A hold, and what became of it
+// GetHold Get a hold
 //
 // Needs the scope read.
 //
@@ -2119,9 +2119,9 @@ func (c *Client) GetHold(ctx context.Context, holdID HoldID, params *GetHoldPara
 	return c.Client.Do(req)
 }
 
-// CaptureWithBody Pay of a hold
+// CaptureWithBody Capture a hold
 //
-// Needs the scope capture. What is not paid is available again at once; the hold is over.
+// Needs the scope capture. The remainder is available again at once, and the hold ends.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2138,9 +2138,9 @@ func (c *Client) CaptureWithBody(ctx context.Context, holdID HoldID, params *Cap
 	return c.Client.Do(req)
 }
 
-// Capture Pay of a hold
+// Capture Capture a hold
 //
-// Needs the scope capture. What is not paid is available again at once; the hold is over.
+// Needs the scope capture. The remainder is available again at once, and the hold ends.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2157,9 +2157,9 @@ func (c *Client) Capture(ctx context.Context, holdID HoldID, params *CapturePara
 	return c.Client.Do(req)
 }
 
-// ReleaseWithBody Let go of a hold
+// ReleaseWithBody Release a hold
 //
-// Needs the scope hold. All of it is available again; the hold is over. There is no body, or an empty object.
+// Needs the scope hold. The amount is available again, and the hold ends. The body is empty or an empty object.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2176,9 +2176,9 @@ func (c *Client) ReleaseWithBody(ctx context.Context, holdID HoldID, params *Rel
 	return c.Client.Do(req)
 }
 
-// Release Let go of a hold
+// Release Release a hold
 //
-// Needs the scope hold. All of it is available again; the hold is over. There is no body, or an empty object.
+// Needs the scope hold. The amount is available again, and the hold ends. The body is empty or an empty object.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2195,7 +2195,7 @@ func (c *Client) Release(ctx context.Context, holdID HoldID, params *ReleasePara
 	return c.Client.Do(req)
 }
 
-// IssueWithBody Bring money into being
+// IssueWithBody Issue money
 //
 // Needs the scope issue.
 //
@@ -2214,7 +2214,7 @@ func (c *Client) IssueWithBody(ctx context.Context, params *IssueParams, content
 	return c.Client.Do(req)
 }
 
-// Issue Bring money into being
+// Issue Issue money
 //
 // Needs the scope issue.
 //
@@ -2233,9 +2233,9 @@ func (c *Client) Issue(ctx context.Context, params *IssueParams, body IssueJSONR
 	return c.Client.Do(req)
 }
 
-// Keys The API keys of a tenant
+// Keys List API keys
 //
-// Needs the scope admin, and a key without patterns. Oldest first, without their secrets.
+// Needs the scope admin and a key without patterns. Oldest first, without secrets.
 //
 // Corresponds with GET /v1/keys (the `Keys` operationId).
 func (c *Client) Keys(ctx context.Context, params *KeysParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2250,9 +2250,9 @@ func (c *Client) Keys(ctx context.Context, params *KeysParams, reqEditors ...Req
 	return c.Client.Do(req)
 }
 
-// CreateKeyWithBody A new API key
+// CreateKeyWithBody Create an API key
 //
-// Needs the scope admin, and a key without patterns. The secret is shown here, and never again. Asked twice, it makes two.
+// Needs the scope admin and a key without patterns. The secret is returned only here. A repeated request creates a second key.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2269,9 +2269,9 @@ func (c *Client) CreateKeyWithBody(ctx context.Context, params *CreateKeyParams,
 	return c.Client.Do(req)
 }
 
-// CreateKey A new API key
+// CreateKey Create an API key
 //
-// Needs the scope admin, and a key without patterns. The secret is shown here, and never again. Asked twice, it makes two.
+// Needs the scope admin and a key without patterns. The secret is returned only here. A repeated request creates a second key.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2288,9 +2288,9 @@ func (c *Client) CreateKey(ctx context.Context, params *CreateKeyParams, body Cr
 	return c.Client.Do(req)
 }
 
-// RevokeKey End an API key
+// RevokeKey Revoke an API key
 //
-// Needs the scope admin, and a key without patterns. From then on it is nobody's. Asked again, it is revoked still.
+// Needs the scope admin and a key without patterns. Takes effect when it is acknowledged, and can be repeated.
 //
 // Corresponds with DELETE /v1/keys/{key_id} (the `RevokeKey` operationId).
 func (c *Client) RevokeKey(ctx context.Context, keyID KeyID, params *RevokeKeyParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2305,9 +2305,9 @@ func (c *Client) RevokeKey(ctx context.Context, keyID KeyID, params *RevokeKeyPa
 	return c.Client.Do(req)
 }
 
-// TransferWithBody Move money between accounts
+// TransferWithBody Transfer money between accounts
 //
-// Needs the scope transfer. The nonce is the paying account's next.
+// Needs the scope transfer. The nonce is the next one of the debited account.
 //
 // Takes any type of body and a specified content type.
 //
@@ -2324,9 +2324,9 @@ func (c *Client) TransferWithBody(ctx context.Context, params *TransferParams, c
 	return c.Client.Do(req)
 }
 
-// Transfer Move money between accounts
+// Transfer Transfer money between accounts
 //
-// Needs the scope transfer. The nonce is the paying account's next.
+// Needs the scope transfer. The nonce is the next one of the debited account.
 //
 // Takes a body of the `application/json` content type.
 //
@@ -2343,9 +2343,9 @@ func (c *Client) Transfer(ctx context.Context, params *TransferParams, body Tran
 	return c.Client.Do(req)
 }
 
-// LookupTx What became of a ref or of an idempotency key
+// LookupTx Look up an operation
 //
-// Needs the scope read. Wants one of the two. The same bytes as the operation was answered with; 504 where its outcome is not durable yet. 404 says that there is nothing yet, and is no licence to ask again under another key.
+// Needs the scope read and exactly one of ref and idempotency_key. Returns the same bytes as the operation, or 504 while its outcome is not durable. 404 means that there is no outcome yet: do not repeat the request under another key.
 //
 // Corresponds with GET /v1/tx (the `LookupTx` operationId).
 func (c *Client) LookupTx(ctx context.Context, params *LookupTxParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -2360,9 +2360,9 @@ func (c *Client) LookupTx(ctx context.Context, params *LookupTxParams, reqEditor
 	return c.Client.Do(req)
 }
 
-// Tx The receipt of a transaction
+// Tx Get a receipt
 //
-// Needs the scope read. Shows the same bytes as the operation did, also where it was a refusal that its idempotency key keeps: then the status is the refusal's.
+// Needs the scope read. Returns the same bytes as the operation, also for a rejection stored under its idempotency key; the status is then that of the rejection.
 //
 // Corresponds with GET /v1/tx/{txid} (the `Tx` operationId).
 func (c *Client) Tx(ctx context.Context, txid TxID, params *TxParams, reqEditors ...RequestEditorFn) (*http.Response, error) {

@@ -316,13 +316,13 @@ func (e EntriesParamsFormat) Valid() bool {
 // Account defines model for Account.
 type Account = string
 
-// AccountReceipt Durable proof that an account was frozen, or is no longer.
+// AccountReceipt Durable proof of a freeze or unfreeze.
 type AccountReceipt struct {
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From Party          `json:"from"`
 	Idem IdempotencyKey `json:"idem"`
 
-	// Index The place in its frame.
+	// Index Position within the frame.
 	Index int `json:"index"`
 	Op    Op  `json:"op"`
 
@@ -335,7 +335,7 @@ type AccountReceipt struct {
 	// Root BLAKE3, in hexadecimal.
 	Root Root `json:"root"`
 
-	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	Seq  Seq       `json:"seq"`
 	Ts   time.Time `json:"ts"`
 	Txid TxID      `json:"txid"`
@@ -347,7 +347,7 @@ type AccountView struct {
 	Balances []Holding `json:"balances"`
 	Frozen   bool      `json:"frozen"`
 
-	// NextNonce The number that an account must use next, exactly once; the first is 1.
+	// NextNonce Number of a debit. An account must use each nonce once and in order, from 1.
 	NextNonce Nonce `json:"next_nonce"`
 }
 
@@ -356,10 +356,10 @@ type AccountsPage struct {
 	Accounts []AccountView `json:"accounts"`
 	AsOf     Stamp         `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq `json:"as_of_seq"`
 
-	// NextCursor Absent where nothing comes behind.
+	// NextCursor Absent on the last page.
 	NextCursor *Cursor `json:"next_cursor,omitempty"`
 }
 
@@ -369,20 +369,20 @@ type Amount = string
 // Asset defines model for Asset.
 type Asset = string
 
-// AssetView How much there is of an asset.
+// AssetView Amounts of an asset.
 type AssetView struct {
 	Asset Asset `json:"asset"`
 
-	// BurnedMinor Minor units, or none.
+	// BurnedMinor Minor units, or 0.
 	BurnedMinor Quantity `json:"burned_minor"`
 
-	// HeldMinor Minor units, or none.
+	// HeldMinor Minor units, or 0.
 	HeldMinor Quantity `json:"held_minor"`
 
-	// IssuedMinor Minor units, or none.
+	// IssuedMinor Minor units, or 0.
 	IssuedMinor Quantity `json:"issued_minor"`
 
-	// OutstandingMinor Issued and not burned.
+	// OutstandingMinor Issued minus burned.
 	OutstandingMinor Quantity `json:"outstanding_minor"`
 }
 
@@ -390,132 +390,132 @@ type AssetView struct {
 type AssetsPage struct {
 	AsOf Stamp `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq         `json:"as_of_seq"`
 	Assets  []AssetView `json:"assets"`
 
-	// NextCursor Absent where nothing comes behind.
+	// NextCursor Absent on the last page.
 	NextCursor *Cursor `json:"next_cursor,omitempty"`
 }
 
-// Balance What an account has of an asset.
+// Balance The balance of an account in an asset.
 type Balance struct {
 	Account Account `json:"account"`
 
-	// AmountMinor Below zero for issuance:ASSET alone.
+	// AmountMinor Negative only for issuance:ASSET.
 	AmountMinor string    `json:"amount_minor"`
 	AsOf        time.Time `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq   `json:"as_of_seq"`
 	Asset   Asset `json:"asset"`
 
-	// AvailableMinor Below zero for issuance:ASSET alone.
+	// AvailableMinor Negative only for issuance:ASSET.
 	AvailableMinor string `json:"available_minor"`
 
-	// HeldMinor Minor units, or none.
+	// HeldMinor Minor units, or 0.
 	HeldMinor Quantity `json:"held_minor"`
 
-	// NextNonce The number that an account must use next, exactly once; the first is 1.
+	// NextNonce Number of a debit. An account must use each nonce once and in order, from 1.
 	NextNonce Nonce `json:"next_nonce"`
 
-	// StaleMs How old this may be, in milliseconds; 0 where everything that was decided is counted.
+	// StaleMs Maximum age in milliseconds; 0 if every decided operation is included.
 	StaleMs int64 `json:"stale_ms"`
 }
 
-// Batch What became of a batch: of an atomic one the receipts, of an independent one the results, of its items in order.
+// Batch Receipts (atomic batch) or results (independent batch) of the items in order.
 type Batch struct {
 	Receipts *[]Receipt `json:"receipts,omitempty"`
 	Results  *[]Result  `json:"results,omitempty"`
 }
 
-// BatchItem An operation, with the members that it has alone, and the hold_id of a capture or a release.
+// BatchItem An operation with its members; a capture or release also has hold_id.
 type BatchItem struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor *Amount `json:"amount_minor,omitempty"`
 	Asset       *Asset  `json:"asset,omitempty"`
 
-	// Beneficiary An account that money may be moved of or to: none of the ledger's own.
+	// Beneficiary An account that can be debited or credited; system accounts are excluded.
 	Beneficiary *Party     `json:"beneficiary,omitempty"`
 	ExpiresAt   *time.Time `json:"expires_at,omitempty"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From   *Party  `json:"from,omitempty"`
 	HoldId *HoldID `json:"hold_id,omitempty"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce *Nonce `json:"nonce,omitempty"`
 	Op    ItemOp `json:"op"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref *Ref `json:"ref,omitempty"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To *Party `json:"to,omitempty"`
 }
 
-// BatchRequest Operations in order. No item has an idempotency key of its own: what protects one alone is its ref.
+// BatchRequest Operations in order. Items have no idempotency key; a ref protects a single item.
 type BatchRequest struct {
 	// Atomic All or nothing.
 	Atomic bool        `json:"atomic"`
 	Items  []BatchItem `json:"items"`
 }
 
-// BurnRequest Money goes out of being.
+// BurnRequest Burn money.
 type BurnRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From Party `json:"from"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref *Ref `json:"ref,omitempty"`
 }
 
-// CaptureRequest Some of a hold is paid.
+// CaptureRequest Capture a hold.
 type CaptureRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 
-	// To The beneficiary, where one was named.
+	// To Account to credit; the beneficiary if the hold names one.
 	To Party `json:"to"`
 }
 
-// Change A movement: its receipt; of a hold whose time was over, what is held after it.
+// Change A movement: its receipt; for an expired hold, the amount held after it.
 type Change struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor *Amount `json:"amount_minor,omitempty"`
 	Asset       *Asset  `json:"asset,omitempty"`
 
-	// ExpiresAt Of a hold.
+	// ExpiresAt For a hold.
 	ExpiresAt *Stamp `json:"expires_at,omitempty"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From *Party `json:"from,omitempty"`
 
-	// HeldMinor Minor units, or none.
+	// HeldMinor Minor units, or 0.
 	HeldMinor *Quantity       `json:"held_minor,omitempty"`
 	HoldId    *HoldID         `json:"hold_id,omitempty"`
 	Idem      *IdempotencyKey `json:"idem,omitempty"`
 
-	// Index The place in its frame.
+	// Index Position within the frame.
 	Index int `json:"index"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce *Nonce `json:"nonce,omitempty"`
 
-	// Op expire: the time of a hold was over.
+	// Op expire: a hold has expired.
 	Op EntryOp `json:"op"`
 
 	// PrevRoot BLAKE3, in hexadecimal.
@@ -524,16 +524,16 @@ type Change struct {
 	// ReceiptHash BLAKE3 over the receipt's canonical JSON (RFC 8785) without this member.
 	ReceiptHash string `json:"receipt_hash"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref *Ref `json:"ref,omitempty"`
 
 	// Root BLAKE3, in hexadecimal.
 	Root Root `json:"root"`
 
-	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	Seq Seq `json:"seq"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To   *Party    `json:"to,omitempty"`
 	Ts   time.Time `json:"ts"`
 	Txid TxID      `json:"txid"`
@@ -543,15 +543,15 @@ type Change struct {
 type ChangesPage struct {
 	AsOf Stamp `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq      `json:"as_of_seq"`
 	Changes []Change `json:"changes"`
 
-	// NextAfterSeq Where the next page begins.
+	// NextAfterSeq Start of the next page.
 	NextAfterSeq Seq `json:"next_after_seq"`
 }
 
-// Cursor Where the next page begins. It means nothing to others than this node.
+// Cursor Start of the next page; opaque.
 type Cursor = string
 
 // DecisionID defines model for DecisionID.
@@ -562,80 +562,80 @@ type EntriesPage struct {
 	Account Account `json:"account"`
 	AsOf    Stamp   `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq     `json:"as_of_seq"`
 	Entries []Entry `json:"entries"`
 
-	// NextAfterSeq Where the next page begins. Absent where nothing comes behind.
+	// NextAfterSeq Start of the next page. Absent on the last page.
 	NextAfterSeq *Seq `json:"next_after_seq,omitempty"`
 }
 
-// Entry A movement as its account sees it.
+// Entry An entry of an account.
 type Entry struct {
-	// AmountMinor Minor units, or none.
+	// AmountMinor Minor units, or 0.
 	AmountMinor Quantity `json:"amount_minor"`
 	Asset       *Asset   `json:"asset,omitempty"`
 
-	// BalanceMinor After it.
+	// BalanceMinor After the movement.
 	BalanceMinor Signed `json:"balance_minor"`
 
 	// Counterparty The account on the other side.
 	Counterparty *Account `json:"counterparty,omitempty"`
 
-	// Direction none: the balance stays as it is.
+	// Direction none: the balance is unchanged.
 	Direction EntryDirection `json:"direction"`
 
-	// HeldMinor Of that, after it.
+	// HeldMinor Held part after the movement.
 	HeldMinor Quantity `json:"held_minor"`
 	HoldId    *HoldID  `json:"hold_id,omitempty"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce *Nonce `json:"nonce,omitempty"`
 
-	// Op expire: the time of a hold was over.
+	// Op expire: a hold has expired.
 	Op EntryOp `json:"op"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref *Ref `json:"ref,omitempty"`
 
-	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	Seq  Seq   `json:"seq"`
 	Ts   Stamp `json:"ts"`
 	Txid TxID  `json:"txid"`
 }
 
-// EntryDirection none: the balance stays as it is.
+// EntryDirection none: the balance is unchanged.
 type EntryDirection string
 
-// EntryOp expire: the time of a hold was over.
+// EntryOp expire: a hold has expired.
 type EntryOp string
 
-// FreezeRequest Why.
+// FreezeRequest The reason.
 type FreezeRequest struct {
-	// Reason 1 to 256 bytes of UTF-8 without control characters. It is kept with the record.
+	// Reason 1 to 256 bytes of UTF-8 without control characters. Stored with the record.
 	Reason string `json:"reason"`
 }
 
-// Hold A hold, and what became of it.
+// Hold A hold and its state.
 type Hold struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// Beneficiary An account that money may be moved of or to: none of the ledger's own.
+	// Beneficiary An account that can be debited or credited; system accounts are excluded.
 	Beneficiary *Party `json:"beneficiary,omitempty"`
 
-	// CapturedMinor Minor units, or none.
+	// CapturedMinor Minor units, or 0.
 	CapturedMinor Quantity `json:"captured_minor"`
 
-	// EndedTxid The record that ended it.
+	// EndedTxid The operation that ended the hold.
 	EndedTxid *TxID `json:"ended_txid,omitempty"`
 	ExpiresAt Stamp `json:"expires_at"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From       Party     `json:"from"`
 	HoldId     HoldID    `json:"hold_id"`
 	OpenedAt   Stamp     `json:"opened_at"`
@@ -646,41 +646,41 @@ type Hold struct {
 // HoldID defines model for HoldID.
 type HoldID = string
 
-// HoldRequest Money is kept for somebody.
+// HoldRequest Create a hold.
 type HoldRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// Beneficiary To whom alone it may be paid.
+	// Beneficiary The only account that a capture may credit.
 	Beneficiary *Party `json:"beneficiary,omitempty"`
 
-	// ExpiresAt RFC 3339: later than now, at most 31 days ahead. What is less than a millisecond is lost.
+	// ExpiresAt RFC 3339, in the future, at most 31 days ahead. Rounded down to milliseconds.
 	ExpiresAt time.Time `json:"expires_at"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From Party `json:"from"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce"`
 }
 
 // HoldState defines model for HoldState.
 type HoldState string
 
-// Holding What an account has of an asset.
+// Holding The balance of an account in an asset.
 type Holding struct {
-	// AmountMinor Minor units. Below zero for issuance:ASSET alone.
+	// AmountMinor Minor units. Negative only for issuance:ASSET.
 	AmountMinor Signed `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// AvailableMinor Minor units. Below zero for issuance:ASSET alone.
+	// AvailableMinor Minor units. Negative only for issuance:ASSET.
 	AvailableMinor Signed `json:"available_minor"`
 
-	// HeldMinor Minor units, or none.
+	// HeldMinor Minor units, or 0.
 	HeldMinor Quantity `json:"held_minor"`
 }
 
@@ -688,30 +688,30 @@ type Holding struct {
 type HoldsPage struct {
 	AsOf Stamp `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq    `json:"as_of_seq"`
 	Holds   []Hold `json:"holds"`
 
-	// NextCursor Absent where nothing comes behind.
+	// NextCursor Absent on the last page.
 	NextCursor *Cursor `json:"next_cursor,omitempty"`
 }
 
 // IdempotencyKey defines model for IdempotencyKey.
 type IdempotencyKey = string
 
-// IssueRequest Money comes into being.
+// IssueRequest Issue money.
 type IssueRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref *Ref `json:"ref,omitempty"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To Party `json:"to"`
 }
 
@@ -720,15 +720,15 @@ type ItemOp string
 
 // Key An API key without its secret.
 type Key struct {
-	// Accounts At most 255 bytes, with a byte between two; none: every name.
+	// Accounts At most 255 bytes with one byte between names. Empty: every name.
 	Accounts Patterns `json:"accounts"`
 
-	// Assets At most 255 bytes, with a byte between two; none: every name.
+	// Assets At most 255 bytes with one byte between names. Empty: every name.
 	Assets    Patterns `json:"assets"`
 	ExpiresAt *Stamp   `json:"expires_at,omitempty"`
 	Id        KeyID    `json:"id"`
 
-	// Name Empty for the one that the node made.
+	// Name Empty for the bootstrap key.
 	Name   string   `json:"name"`
 	Scopes []Scope  `json:"scopes"`
 	State  KeyState `json:"state"`
@@ -740,20 +740,20 @@ type Key struct {
 // KeyID defines model for KeyID.
 type KeyID = string
 
-// KeyRequest What an API key shall be.
+// KeyRequest A request for an API key.
 type KeyRequest struct {
-	// Accounts At most 255 bytes, with a byte between two. Whoever means every name leaves it away.
+	// Accounts At most 255 bytes with one byte between names. Omit it to match every name.
 	Accounts *SomePatterns `json:"accounts,omitempty"`
 
-	// Assets At most 255 bytes, with a byte between two. Whoever means every name leaves it away.
+	// Assets At most 255 bytes with one byte between names. Omit it to match every name.
 	Assets *SomePatterns `json:"assets,omitempty"`
 
-	// ExpiresAt RFC 3339. From then on it is nobody's; absent: never.
+	// ExpiresAt Expiry, RFC 3339. Absent: never.
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	Name      string     `json:"name"`
 	Scopes    []Scope    `json:"scopes"`
 
-	// Tenant Another tenant than the caller's: from the tenant default alone.
+	// Tenant Another tenant. Only for keys of the default tenant.
 	Tenant *Tenant `json:"tenant,omitempty"`
 }
 
@@ -764,27 +764,27 @@ type KeyState string
 type KeysPage struct {
 	Keys []Key `json:"keys"`
 
-	// NextCursor Absent where nothing comes behind.
+	// NextCursor Absent on the last page.
 	NextCursor *Cursor `json:"next_cursor,omitempty"`
 }
 
-// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 type Memo = string
 
 // NewKey A new API key.
 type NewKey struct {
-	// Accounts At most 255 bytes, with a byte between two; none: every name.
+	// Accounts At most 255 bytes with one byte between names. Empty: every name.
 	Accounts Patterns `json:"accounts"`
 
-	// Assets At most 255 bytes, with a byte between two; none: every name.
+	// Assets At most 255 bytes with one byte between names. Empty: every name.
 	Assets    Patterns `json:"assets"`
 	ExpiresAt *Stamp   `json:"expires_at,omitempty"`
 	Id        KeyID    `json:"id"`
 
-	// Key The key with its secret: shown this once.
+	// Key The key with its secret, returned only once.
 	Key string `json:"key"`
 
-	// Name Empty for the one that the node made.
+	// Name Empty for the bootstrap key.
 	Name   string   `json:"name"`
 	Scopes []Scope  `json:"scopes"`
 	State  KeyState `json:"state"`
@@ -793,30 +793,30 @@ type NewKey struct {
 	Tenant Tenant `json:"tenant"`
 }
 
-// Nonce The number that an account must use next, exactly once; the first is 1.
+// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 type Nonce = int64
 
 // Op defines model for Op.
 type Op string
 
-// Outcome A receipt of any operation, or of a batch its receipts or results.
+// Outcome The receipt of an operation, or the receipts or results of a batch.
 type Outcome struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor *Amount `json:"amount_minor,omitempty"`
 	Asset       *Asset  `json:"asset,omitempty"`
 
-	// ExpiresAt Of a hold.
+	// ExpiresAt For a hold.
 	ExpiresAt *Stamp `json:"expires_at,omitempty"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From   *Party          `json:"from,omitempty"`
 	HoldId *HoldID         `json:"hold_id,omitempty"`
 	Idem   *IdempotencyKey `json:"idem,omitempty"`
 
-	// Index The place in its frame.
+	// Index Position within the frame.
 	Index *int `json:"index,omitempty"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce *Nonce `json:"nonce,omitempty"`
 	Op    *Op    `json:"op,omitempty"`
 
@@ -827,48 +827,48 @@ type Outcome struct {
 	ReceiptHash *string    `json:"receipt_hash,omitempty"`
 	Receipts    *[]Receipt `json:"receipts,omitempty"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref     *Ref      `json:"ref,omitempty"`
 	Results *[]Result `json:"results,omitempty"`
 
 	// Root BLAKE3, in hexadecimal.
 	Root *Root `json:"root,omitempty"`
 
-	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	Seq *Seq `json:"seq,omitempty"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To   *Party     `json:"to,omitempty"`
 	Ts   *time.Time `json:"ts,omitempty"`
 	Txid *TxID      `json:"txid,omitempty"`
 }
 
-// Party An account that money may be moved of or to: none of the ledger's own.
+// Party An account that can be debited or credited; system accounts are excluded.
 type Party = string
 
-// PastBalance What an account had of an asset.
+// PastBalance A past balance.
 type PastBalance struct {
 	Account Account `json:"account"`
 
-	// AmountMinor Minor units. Below zero for issuance:ASSET alone.
+	// AmountMinor Minor units. Negative only for issuance:ASSET.
 	AmountMinor Signed `json:"amount_minor"`
 	AsOf        Stamp  `json:"as_of"`
 
-	// AsOfSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// AsOfSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	AsOfSeq Seq   `json:"as_of_seq"`
 	Asset   Asset `json:"asset"`
 
-	// AvailableMinor Minor units. Below zero for issuance:ASSET alone.
+	// AvailableMinor Minor units. Negative only for issuance:ASSET.
 	AvailableMinor Signed `json:"available_minor"`
 
-	// HeldMinor Minor units, or none.
+	// HeldMinor Minor units, or 0.
 	HeldMinor Quantity `json:"held_minor"`
 }
 
-// Pattern A name, or with a * at the end all names that begin so.
+// Pattern A name, or a prefix followed by *.
 type Pattern = string
 
-// Patterns At most 255 bytes, with a byte between two; none: every name.
+// Patterns At most 255 bytes with one byte between names. Empty: every name.
 type Patterns = []Pattern
 
 // Problem RFC 9457.
@@ -877,18 +877,18 @@ type Problem struct {
 	DecisionId DecisionID  `json:"decision_id"`
 	Detail     string      `json:"detail"`
 
-	// ExpectedNonce The number that an account must use next, exactly once; the first is 1.
+	// ExpectedNonce Number of a debit. An account must use each nonce once and in order, from 1.
 	ExpectedNonce *Nonce `json:"expected_nonce,omitempty"`
 
-	// Index Of a batch: the item that was in its way.
+	// Index For a batch: the failing item.
 	Index *int `json:"index,omitempty"`
 
-	// Retryable The same request, with the same key, may fare better.
+	// Retryable A retry with the same idempotency key may succeed.
 	Retryable bool   `json:"retryable"`
 	Status    int    `json:"status"`
 	Title     string `json:"title"`
 
-	// Txid Of ref_used: who has it.
+	// Txid For ref_used: the operation that used the ref.
 	Txid *TxID  `json:"txid,omitempty"`
 	Type string `json:"type"`
 }
@@ -896,27 +896,27 @@ type Problem struct {
 // ProblemCode defines model for Problem.Code.
 type ProblemCode string
 
-// Quantity Minor units, or none.
+// Quantity Minor units, or 0.
 type Quantity = string
 
-// Receipt Durable proof that it was done. Of a release, the amount is all of the hold.
+// Receipt Durable proof of the operation. For a release, the amount is that of the hold.
 type Receipt struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// ExpiresAt Of a hold.
+	// ExpiresAt For a hold.
 	ExpiresAt *Stamp `json:"expires_at,omitempty"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From   *Party         `json:"from,omitempty"`
 	HoldId *HoldID        `json:"hold_id,omitempty"`
 	Idem   IdempotencyKey `json:"idem"`
 
-	// Index The place in its frame.
+	// Index Position within the frame.
 	Index int `json:"index"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce *Nonce `json:"nonce,omitempty"`
 	Op    Op     `json:"op"`
 
@@ -926,33 +926,33 @@ type Receipt struct {
 	// ReceiptHash BLAKE3 over the receipt's canonical JSON (RFC 8785) without this member.
 	ReceiptHash string `json:"receipt_hash"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref *Ref `json:"ref,omitempty"`
 
 	// Root BLAKE3, in hexadecimal.
 	Root Root `json:"root"`
 
-	// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+	// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 	Seq Seq `json:"seq"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To   *Party    `json:"to,omitempty"`
 	Ts   time.Time `json:"ts"`
 	Txid TxID      `json:"txid"`
 }
 
-// Ref The caller's own name for an operation, once for ever within its tenant.
+// Ref Business reference; it can be used only once within the tenant.
 type Ref = string
 
-// ReleaseRequest Nothing is to be said.
+// ReleaseRequest Empty.
 type ReleaseRequest = map[string]interface{}
 
-// Result What became of an item: a receipt, or a problem.
+// Result A receipt or a problem.
 type Result struct {
 	// Problem RFC 9457.
 	Problem *Problem `json:"problem,omitempty"`
 
-	// Receipt Durable proof that it was done. Of a release, the amount is all of the hold.
+	// Receipt Durable proof of the operation. For a release, the amount is that of the hold.
 	Receipt *Receipt `json:"receipt,omitempty"`
 	Status  int      `json:"status"`
 }
@@ -963,13 +963,13 @@ type Root = string
 // Scope defines model for Scope.
 type Scope string
 
-// Seq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+// Seq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 type Seq = int64
 
-// Signed Minor units. Below zero for issuance:ASSET alone.
+// Signed Minor units. Negative only for issuance:ASSET.
 type Signed = string
 
-// SomePatterns At most 255 bytes, with a byte between two. Whoever means every name leaves it away.
+// SomePatterns At most 255 bytes with one byte between names. Omit it to match every name.
 type SomePatterns = []Pattern
 
 // Stamp defines model for Stamp.
@@ -978,35 +978,35 @@ type Stamp = time.Time
 // Tenant default, or the number of another tenant.
 type Tenant = string
 
-// TransferRequest Money moves. The two accounts differ.
+// TransferRequest Transfer money. The two accounts must differ.
 type TransferRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 	AmountMinor Amount `json:"amount_minor"`
 	Asset       Asset  `json:"asset"`
 
-	// From An account that money may be moved of or to: none of the ledger's own.
+	// From An account that can be debited or credited; system accounts are excluded.
 	From Party `json:"from"`
 
-	// Memo At most 256 bytes of UTF-8 without control characters. It is kept with the movement, not in the receipt.
+	// Memo At most 256 bytes of UTF-8 without control characters. Stored with the movement, not in the receipt.
 	Memo Memo `json:"memo,omitempty"`
 
-	// Nonce The number that an account must use next, exactly once; the first is 1.
+	// Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 	Nonce Nonce `json:"nonce"`
 
-	// Ref The caller's own name for an operation, once for ever within its tenant.
+	// Ref Business reference; it can be used only once within the tenant.
 	Ref *Ref `json:"ref,omitempty"`
 
-	// To An account that money may be moved of or to: none of the ledger's own.
+	// To An account that can be debited or credited; system accounts are excluded.
 	To Party `json:"to"`
 }
 
 // TxID defines model for TxID.
 type TxID = string
 
-// AfterSeq The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+// AfterSeq Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 type AfterSeq = Seq
 
-// AtLeast The place of a movement among its tenant's, from 1, without gaps; 0 where there is none yet.
+// AtLeast Position of a movement within its tenant, from 1, without gaps; 0 if there is none.
 type AtLeast = Seq
 
 // CorrId defines model for CorrId.
@@ -1027,7 +1027,7 @@ type Assets = AssetsPage
 // BadRequest RFC 9457.
 type BadRequest = Problem
 
-// BalanceAt What an account had of an asset.
+// BalanceAt A past balance.
 type BalanceAt = PastBalance
 
 // Busy RFC 9457.
@@ -1066,7 +1066,7 @@ type PayloadTooLarge = Problem
 // RevokedKey An API key without its secret.
 type RevokedKey = Key
 
-// TheReceipt A receipt of any operation, or of a batch its receipts or results.
+// TheReceipt The receipt of an operation, or the receipts or results of a batch.
 type TheReceipt = Outcome
 
 // Unauthorized RFC 9457.
@@ -1083,10 +1083,10 @@ type UnsupportedMedia = Problem
 
 // OpenapiParams defines parameters for Openapi.
 type OpenapiParams struct {
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1094,19 +1094,19 @@ type OpenapiParams struct {
 type AccountsParams struct {
 	Prefix *string `form:"prefix,omitempty" json:"prefix,omitempty"`
 
-	// Cursor The next_cursor of the page before.
+	// Cursor The next_cursor of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many at most; 100 where nothing is said.
+	// Limit Maximum number, by default 100.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	// MinSeq Wait, within the deadline, until the response includes the movement with this seq.
 	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1115,34 +1115,34 @@ type BalanceAtParams struct {
 	Asset Asset `form:"asset" json:"asset"`
 	Seq   *Seq  `form:"seq,omitempty" json:"seq,omitempty"`
 
-	// Time RFC 3339, and over.
+	// Time RFC 3339, in the past.
 	Time *time.Time `form:"time,omitempty" json:"time,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // EntriesParams defines parameters for Entries.
 type EntriesParams struct {
-	// AfterSeq What comes after this seq; from the beginning where nothing is said.
+	// AfterSeq List movements after this seq. Default: from the first.
 	AfterSeq *AfterSeq `form:"after_seq,omitempty" json:"after_seq,omitempty"`
 
-	// Limit How many at most; 100 where nothing is said.
+	// Limit Maximum number, by default 100.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	// MinSeq Wait, within the deadline, until the response includes the movement with this seq.
 	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
-	// Format Goes before the header Accept.
+	// Format Takes precedence over the header Accept.
 	Format *EntriesParamsFormat `form:"format,omitempty" json:"format,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1151,25 +1151,25 @@ type EntriesParamsFormat string
 
 // FreezeParams defines parameters for Freeze.
 type FreezeParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // UnfreezeParams defines parameters for Unfreeze.
 type UnfreezeParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1177,80 +1177,80 @@ type UnfreezeParams struct {
 type AssetsParams struct {
 	Prefix *string `form:"prefix,omitempty" json:"prefix,omitempty"`
 
-	// Cursor The next_cursor of the page before.
+	// Cursor The next_cursor of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many at most; 100 where nothing is said.
+	// Limit Maximum number, by default 100.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	// MinSeq Wait, within the deadline, until the response includes the movement with this seq.
 	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // BalanceParams defines parameters for Balance.
 type BalanceParams struct {
-	// Account The ledger's own accounts issuance:ASSET and burned:ASSET can be read too.
+	// Account The system accounts issuance:ASSET and burned:ASSET can be read too.
 	Account Account `form:"account" json:"account"`
 	Asset   Asset   `form:"asset" json:"asset"`
 
-	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	// MinSeq Wait, within the deadline, until the response includes the movement with this seq.
 	MinSeq *int64 `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // BatchParams defines parameters for Batch.
 type BatchParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // BurnParams defines parameters for Burn.
 type BurnParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // ChangesParams defines parameters for Changes.
 type ChangesParams struct {
-	// AfterSeq What comes after this seq; from the beginning where nothing is said.
+	// AfterSeq List movements after this seq. Default: from the first.
 	AfterSeq *AfterSeq `form:"after_seq,omitempty" json:"after_seq,omitempty"`
 
-	// Limit How many at most; 100 where nothing is said.
+	// Limit Maximum number, by default 100.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Wait Milliseconds.
 	Wait *int `form:"wait,omitempty" json:"wait,omitempty"`
 
-	// LastEventID Of a stream: the seq that was seen last.
+	// LastEventID For a stream: the last seq received.
 	LastEventID *string `json:"Last-Event-ID,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1258,130 +1258,130 @@ type ChangesParams struct {
 type HoldsParams struct {
 	Account Account `form:"account" json:"account"`
 
-	// State Those in this state alone.
+	// State Only holds in this state.
 	State *HoldState `form:"state,omitempty" json:"state,omitempty"`
 
-	// Cursor The next_cursor of the page before.
+	// Cursor The next_cursor of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many at most; 100 where nothing is said.
+	// Limit Maximum number, by default 100.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	// MinSeq Wait, within the deadline, until the response includes the movement with this seq.
 	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // HoldParams defines parameters for Hold.
 type HoldParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // GetHoldParams defines parameters for GetHold.
 type GetHoldParams struct {
-	// MinSeq Wait, within the deadline, until the movement with this seq is counted.
+	// MinSeq Wait, within the deadline, until the response includes the movement with this seq.
 	MinSeq *AtLeast `form:"min_seq,omitempty" json:"min_seq,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // CaptureParams defines parameters for Capture.
 type CaptureParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // ReleaseParams defines parameters for Release.
 type ReleaseParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // IssueParams defines parameters for Issue.
 type IssueParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // KeysParams defines parameters for Keys.
 type KeysParams struct {
-	// Tenant Another tenant's: from the tenant default alone.
+	// Tenant Another tenant. Only for keys of the default tenant.
 	Tenant *Tenant `form:"tenant,omitempty" json:"tenant,omitempty"`
 
-	// Cursor The next_cursor of the page before.
+	// Cursor The next_cursor of the previous page.
 	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
 
-	// Limit How many at most; 100 where nothing is said.
+	// Limit Maximum number, by default 100.
 	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // CreateKeyParams defines parameters for CreateKey.
 type CreateKeyParams struct {
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // RevokeKeyParams defines parameters for RevokeKey.
 type RevokeKeyParams struct {
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // TransferParams defines parameters for Transfer.
 type TransferParams struct {
-	// IdempotencyKey The caller's name for one intention, within its tenant. The same key shows the same outcome again.
+	// IdempotencyKey Name of the request, unique within the tenant. A request with the same key returns the first outcome.
 	IdempotencyKey IdempotencyKey `json:"Idempotency-Key"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
@@ -1390,19 +1390,19 @@ type LookupTxParams struct {
 	Ref            *Ref            `form:"ref,omitempty" json:"ref,omitempty"`
 	IdempotencyKey *IdempotencyKey `form:"idempotency_key,omitempty" json:"idempotency_key,omitempty"`
 
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
 // TxParams defines parameters for Tx.
 type TxParams struct {
-	// XCorrID Echoed, if it is at most 64 printable ASCII characters.
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
 	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
 
-	// Traceparent W3C trace context. The answer goes on with the same trace.
+	// Traceparent W3C trace context. The response continues the trace.
 	Traceparent *Traceparent `json:"traceparent,omitempty"`
 }
 
