@@ -24,7 +24,7 @@ VARIABLES
   started,
   ailing,          \* of "stalled", "failed", "late"
   http,            \* the public listener: "down", "starting", "up", "ending"
-  phase,           \* "none", "lame duck", "draining", "aborting", "stopped"
+  phase,           \* "none", "lame_duck", "draining", "aborting", "stopped"
   left,            \* until the deadline of the phase; before a drain, of the start
   age,             \* of the drain
   last, durable, folded,
@@ -40,7 +40,7 @@ Parts == {"http", "index", "admin"}
 Held  == {r \in Requests : req[r] = "held"}
 Max(S) == CHOOSE n \in S : \A m \in S : m <= n
 
-Rank(p) == CASE p = "none" -> 0 [] p = "lame duck" -> 1 [] p = "draining" -> 2 [] p = "aborting" -> 3 [] p = "stopped" -> 4
+Rank(p) == CASE p = "none" -> 0 [] p = "lame_duck" -> 1 [] p = "draining" -> 2 [] p = "aborting" -> 3 [] p = "stopped" -> 4
 Begun   == phase # "none"
 
 -----------------------------------------------------------------------------
@@ -151,7 +151,7 @@ Aborts == /\ phase' = "aborting" /\ left' = AbortTime /\ http' = Asked /\ Tell(G
 
 Drain ==
   /\ MayBegin /\ phase # "stopped" /\ Spend("signals", MaxSignals)
-  /\ phase' = "lame duck" /\ left' = LameTime
+  /\ phase' = "lame_duck" /\ left' = LameTime
   /\ UNCHANGED <<met, seen, started, ailing, http, age, last, durable, folded, req, after, shell>>
 
 Abort ==
@@ -159,7 +159,7 @@ Abort ==
   /\ UNCHANGED <<met, seen, started, ailing, age, last, durable, folded, after, shell>>
 
 Close ==
-  /\ phase = "lame duck" /\ left = 0
+  /\ phase = "lame_duck" /\ left = 0
   /\ phase' = "draining" /\ left' = DrainTime /\ http' = Asked
   /\ UNCHANGED <<met, seen, started, ailing, age, last, durable, folded, req, after, shell, spent>>
 
@@ -205,7 +205,7 @@ ReadyHonest == Readyz => phase = "none" /\ "http" \in met /\ ailing \cap {"stall
 WritesNeedJournal == [][last' > last => ailing \cap {"stalled", "failed"} = {}]_vars
 
 \* Reads go on until the node takes nothing any more.
-ReadsGoOn == started /\ phase \in {"none", "lame duck"} => Reads
+ReadsGoOn == started /\ phase \in {"none", "lame_duck"} => Reads
 
 \* D2. Nothing is taken from draining on.
 NothingNew == [][Rank(phase) >= 2 => last' = last /\ \A r \in Requests : req'[r] = "held" => req[r] = "held"]_vars

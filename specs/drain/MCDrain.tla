@@ -16,7 +16,7 @@ BugNobody        == {}
 BugAnswers       == "answered"
 BugNoneLost(r)   == FALSE
 BugAgain         == Rank(phase) < 3                    \* asked again, it begins again
-BugRenews        == phase \in {"none", "lame duck"}
+BugRenews        == phase \in {"none", "lame_duck"}
 BugRestarts      == TRUE
 BugWaits         == FALSE                              \* for a listener that never ends
 BugAnyOrder(p)   == TRUE

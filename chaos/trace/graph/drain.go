@@ -62,7 +62,7 @@ func (s DrainState) String() string {
 
 // rank is a phase's place in the life of a node.
 func (s DrainState) rank() int {
-	return slices.Index([]string{"none", "lame duck", "draining", "aborting", "stopped"}, s.phase)
+	return slices.Index([]string{"none", "lame_duck", "draining", "aborting", "stopped"}, s.phase)
 }
 
 func (s DrainState) begun() bool       { return s.phase != "none" }
@@ -205,14 +205,14 @@ func (s DrainState) ending(c DrainSizes, step func(string, DrainState)) {
 		t.signalsSpent++
 		if !s.begun() {
 			d := t
-			d.phase, d.left = "lame duck", c.Lame
+			d.phase, d.left = "lame_duck", c.Lame
 			step("Drain", d)
 		}
 		if s.rank() < 3 {
 			step("Abort", t.aborts(c.Abort))
 		}
 	}
-	if s.phase == "lame duck" && s.left == 0 {
+	if s.phase == "lame_duck" && s.left == 0 {
 		t := s.ends()
 		t.phase, t.left = "draining", c.Drain
 		step("Close", t)
