@@ -7,8 +7,8 @@ import (
 	"macronode/core/types"
 )
 
-// Endpoints are the operations of the public API, by operationId, with their methods;
-// other is what is no operation.
+// Endpoints lists the operations of the public API, by operationId, with their methods. The
+// endpoint other stands for requests that match no operation.
 var Endpoints = [][]string{
 	{"issue", "POST"}, {"transfer", "POST"}, {"burn", "POST"}, {"hold", "POST"}, {"capture", "POST"}, {"release", "POST"},
 	{"freeze", "POST"}, {"unfreeze", "POST"}, {"batch", "POST"},
@@ -19,17 +19,17 @@ var Endpoints = [][]string{
 	{"other", "GET"}, {"other", "POST"}, {"other", "other"},
 }
 
-// notOfEndpoint are the symptoms whose cause is the client, the configuration or this node.
+// notOfEndpoint lists the symptoms that are caused by the client, the configuration or this node.
 var notOfEndpoint = []string{"idle_timeout", "client_deadline", "client_disconnected", "request_body_error", "endpoint_removed", "shutdown", "quota_timeout", "invalid_request", "resource_exhausted"}
 
-// BeforeWork are the problems that a request meets before anything is done for it. The
-// others are answers.
+// BeforeWork lists the problems that reject a request before any work. All other problems are
+// results of the work.
 var BeforeWork = []event.Problem{event.BadRequest, event.Unauthorized, event.Forbidden, event.PayloadTooLarge,
 	event.UnsupportedMedia, event.MethodNotAllowed, event.Busy, event.RateLimited, event.IdempotencyCapacity, event.Unavailable}
 
-// Symptoms are the words for how a try of an upstream ended otherwise than whole, Fails those of
-// them whose cause is the endpoint, Stops those for why a request was sent nowhere. An outcome
-// is one of them, or whole.
+// Symptoms lists how an attempt can fail. Fails lists the symptoms that are caused by the endpoint.
+// Stops lists the reasons why a request is sent to no endpoint. An outcome is ok, a symptom or
+// one of these reasons.
 var (
 	Symptoms = []string{"connection_refused", "connect_timeout", "dns_error", "tls_error", "connection_reset", "protocol_error", "status", "response_stalled", "deadline", "client_deadline",
 		"client_disconnected", "request_body_error", "invalid_part", "endpoint_removed", "shutdown", "quota_timeout", "stream_refused", "idle_timeout", "invalid_request", "resource_exhausted"}
@@ -38,14 +38,14 @@ var (
 	outcomes = slices.Concat([]string{"ok"}, Symptoms, Stops)
 )
 
-// seconds are the buckets of every latency, so that any two can be compared.
+// seconds has the buckets of all latency histograms. They are the same so that histograms can be compared.
 var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-// Metrics are all that is counted, from the requests to the disk.
+// Metrics lists every metric, from the requests to the disk.
 var Metrics = []Metric{
-	{Name: "request_latency_seconds", Type: Histogram, Help: "Time from the request header to the response.",
+	{Name: "request_latency_seconds", Type: Histogram, Help: "Time from the request header to the end of the response.",
 		Labels: []Label{{"endpoint", firsts(Endpoints)}, {"method", []string{"GET", "POST", "DELETE", "other"}}}, Series: Endpoints, Buckets: seconds},
-	{Name: "decision_seconds", Type: Histogram, Help: "Time from handing a request to the node to its reply, durability included.",
+	{Name: "decision_seconds", Type: Histogram, Help: "Time from submitting a request to the core to its reply, including durability.",
 		Labels: []Label{{"plane", []string{"wallet"}}}, Buckets: seconds},
 	{Name: "busy_rejections_total", Type: Counter, Help: "Requests rejected with 429.",
 		Labels: []Label{{"endpoint", firsts(Endpoints)}}},
@@ -59,43 +59,43 @@ var Metrics = []Metric{
 		Labels: []Label{{"quota", nil}, {"outcome", []string{"refused", "shadow"}}}},
 	{Name: "fq_inflight", Type: Gauge, Help: "Requests waiting for admission or in progress.", Labels: []Label{{"class", classes()}}, Sampled: true},
 	{Name: "fq_queued", Type: Gauge, Help: "Requests waiting for a permit.", Labels: []Label{{"facet", facets()}, {"class", classes()}}, Sampled: true},
-	{Name: "fq_tokens", Type: Gauge, Help: "Bytes left of the turn of a class.", Labels: []Label{{"class", classes()}}, Sampled: true},
+	{Name: "fq_tokens", Type: Gauge, Help: "Bytes left in the current turn of a class; 0 while nothing waits.", Labels: []Label{{"class", classes()}}, Sampled: true},
 	{Name: "semaphore_inflight", Type: Gauge, Help: "Permits in use.", Labels: []Label{{"facet", facets()}}, Sampled: true},
-	{Name: "permits_revoked_total", Type: Counter, Help: "Permits revoked from requests that exceeded their deadline.", Sampled: true},
-	{Name: "idempotency_replays_total", Type: Counter, Help: "Responses repeated for an idempotency key."},
-	{Name: "worker_inflight", Type: Gauge, Help: "Requests admitted and not answered.", Sampled: true},
+	{Name: "permits_revoked_total", Type: Counter, Help: "Permits revoked from requests that exceeded their deadline by 1 s.", Sampled: true},
+	{Name: "idempotency_replays_total", Type: Counter, Help: "Stored responses returned for a repeated idempotency key."},
+	{Name: "worker_inflight", Type: Gauge, Help: "Requests submitted to the core and not yet answered.", Sampled: true},
 	{Name: "queue_depth", Type: Gauge, Help: "Number of items in a queue, in its own unit.", Labels: []Label{{"queue", queueNames()}}, Sampled: true},
-	{Name: "queue_dropped_total", Type: Counter, Help: "Items accepted and then dropped by the policy of the queue; requests are never dropped.",
+	{Name: "queue_dropped_total", Type: Counter, Help: "Items dropped from a queue after they were accepted. Requests are never dropped after acceptance.",
 		Labels: []Label{{"queue", []string{"work"}}, {"reason", []string{"oldest"}}}},
 	{Name: "io_errors_total", Type: Counter, Help: "I/O operations that failed.", Labels: []Label{{"op", []string{"journal"}}}},
-	{Name: "io_timeouts_total", Type: Counter, Help: "Waits that reached their deadline: a write for its reply, a read for its position.",
+	{Name: "io_timeouts_total", Type: Counter, Help: "Waits that reached their deadline: of a write for its reply, or of a read for its position.",
 		Labels: []Label{{"op", []string{"reply", "await_seq"}}}},
-	{Name: "backoff_retries_total", Type: Counter, Help: "Operations retried after a backoff.", Labels: []Label{{"op", []string{"enrol", "look"}}}},
+	{Name: "backoff_retries_total", Type: Counter, Help: "Operations retried after a backoff: registering the bootstrap API key (enrol), or deciding a request again with a newer index (look).", Labels: []Label{{"op", []string{"enrol", "look"}}}},
 
 	{Name: "readyz_state", Type: Gauge, Help: "0 unready, 1 degraded, 2 ready.", Labels: []Label{{"service", []string{"node"}}}, Sampled: true},
 	{Name: "ready_dependency_unmet", Type: Gauge, Help: "1 while a dependency is missing.", Labels: []Label{{"dependency", dependencies()}}, Sampled: true},
-	{Name: "service_restarts_total", Type: Counter, Help: "Restarts of a service.", Labels: []Label{{"service", children()}}, Sampled: true},
-	{Name: "tasks_spawned_total", Type: Counter, Help: "Runs of a service started.", Labels: []Label{{"kind", children()}}, Sampled: true},
+	{Name: "service_restarts_total", Type: Counter, Help: "Restarts of a service by the supervisor.", Labels: []Label{{"service", children()}}, Sampled: true},
+	{Name: "tasks_spawned_total", Type: Counter, Help: "Runs of a service that were started.", Labels: []Label{{"kind", children()}}, Sampled: true},
 	{Name: "tasks_completed_total", Type: Counter, Help: "Runs of a service that stopped on request.", Labels: []Label{{"kind", children()}}, Sampled: true},
 	{Name: "tasks_canceled_total", Type: Counter, Help: "Runs of a service that were cancelled.", Labels: []Label{{"kind", children()}}, Sampled: true},
-	{Name: "tasks_aborted_total", Type: Counter, Help: "Runs of a service that ended by themselves, and requests that panicked.",
+	{Name: "tasks_aborted_total", Type: Counter, Help: "Runs of a service that ended without being stopped, and requests that panicked.",
 		Labels: []Label{{"kind", append(children(), "request")}}, Sampled: true},
 
 	{Name: "handshakes_total", Type: Counter, Help: "TLS handshakes, by result.", Labels: []Label{{"result", []string{"done", "timeout", "failed"}}}},
-	{Name: "tls_certificate_not_after_timestamp_seconds", Type: Gauge, Help: "Expiry of the certificate chain of the listeners, in seconds since 1970; 0 without a certificate.", Sampled: true},
+	{Name: "tls_certificate_not_after_timestamp_seconds", Type: Gauge, Help: "Expiry of the certificate chain of the listeners as a Unix timestamp; 0 without a certificate.", Sampled: true},
 
-	{Name: "upstream_requests_total", Type: Counter, Help: "Requests to an upstream, by outcome; with hydrate, each part.",
+	{Name: "upstream_requests_total", Type: Counter, Help: "Requests to an upstream, by outcome. With hydrate, each part counts as a request.",
 		Labels: []Label{{"upstream", nil}, {"outcome", outcomes}}},
-	{Name: "upstream_fail_total", Type: Counter, Help: "Attempts that failed because of their endpoint, by symptom.", Labels: []Label{{"upstream", nil}, {"symptom", Fails}}},
-	{Name: "downstream_latency_seconds", Type: Histogram, Help: "Time from forwarding a request to the header of the response; with hydrate, until the last part.",
+	{Name: "upstream_fail_total", Type: Counter, Help: "Attempts that failed because of the endpoint, by symptom.", Labels: []Label{{"upstream", nil}, {"symptom", Fails}}},
+	{Name: "downstream_latency_seconds", Type: Histogram, Help: "Time from forwarding a request to the header of the response. With hydrate, the time until the last part.",
 		Labels: []Label{{"upstream", nil}}, Buckets: seconds},
-	{Name: "upstream_bytes_total", Type: Counter, Help: "Bytes of bodies and tunnels sent up to the upstream and down from it.",
+	{Name: "upstream_bytes_total", Type: Counter, Help: "Bytes of bodies and tunnels, sent to the upstream (up) or received from it (down).",
 		Labels: []Label{{"upstream", nil}, {"direction", []string{"up", "down"}}}},
 	{Name: "upstream_inflight", Type: Gauge, Help: "Requests in flight to an upstream.", Labels: []Label{{"upstream", nil}}, Sampled: true},
-	{Name: "upstream_endpoints", Type: Gauge, Help: "Endpoints that are healthy, ejected after failures, or unhealthy by health checks; an endpoint can be both ejected and unhealthy.",
+	{Name: "upstream_endpoints", Type: Gauge, Help: "Endpoints that are healthy, ejected after failures, or unhealthy by health checks. An endpoint can be both ejected and unhealthy.",
 		Labels: []Label{{"upstream", nil}, {"state", []string{"healthy", "ejected", "unhealthy"}}}, Sampled: true},
 	{Name: "upstream_retries_total", Type: Counter, Help: "Attempts after the first of a request.", Labels: []Label{{"upstream", nil}}, Sampled: true},
-	{Name: "upstream_retries_refused_total", Type: Counter, Help: "Retries that the retry budget did not permit.", Labels: []Label{{"upstream", nil}}, Sampled: true},
+	{Name: "upstream_retries_refused_total", Type: Counter, Help: "Retries not made because the retry budget was used up.", Labels: []Label{{"upstream", nil}}, Sampled: true},
 	{Name: "circuit_state", Type: Gauge, Help: "0 closed, 1 half-open, 2 open.", Labels: []Label{{"upstream", nil}}, Sampled: true},
 	{Name: "circuit_open_total", Type: Counter, Help: "Times that the circuit breaker of an upstream has opened.", Labels: []Label{{"upstream", nil}}, Sampled: true},
 
@@ -104,7 +104,7 @@ var Metrics = []Metric{
 		Buckets: []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}},
 	{Name: "journal_lsn", Type: Gauge, Help: "LSN of the last durable frame.", Sampled: true},
 	{Name: "follower_lag_lsn", Type: Gauge, Help: "Frames emitted and not yet applied by the read model.", Sampled: true},
-	{Name: "clock_offset_seconds", Type: Gauge, Help: "Offset of the machine's clock from the node's clock.", Sampled: true},
+	{Name: "clock_offset_seconds", Type: Gauge, Help: "Offset of the machine's clock from the node's clock; positive if the machine's clock is ahead.", Sampled: true},
 	{Name: "journal_bytes_total", Type: Counter, Help: "Bytes of journal written since the position from which this start replayed.", Sampled: true},
 	{Name: "snapshot_lsn", Type: Gauge, Help: "LSN of the newest snapshot; 0 without one.", Sampled: true},
 
@@ -113,23 +113,23 @@ var Metrics = []Metric{
 	{Name: "index_disk_bytes", Type: Gauge, Help: "Disk space used by the index.", Sampled: true},
 	{Name: "index_rebuilds_total", Type: Counter, Help: "Rebuilds of the index.", Sampled: true},
 
-	{Name: "access_lines_total", Type: Counter, Help: "Access log lines: written, left out by sampling, or lost because the log was too slow.",
+	{Name: "access_lines_total", Type: Counter, Help: "Access log lines: written, left out by sampling (left_out), or lost because the queue was full.",
 		Labels: []Label{{"outcome", []string{"written", "left_out", "lost"}}}, Sampled: true},
 	{Name: "audit_lines_total", Type: Counter, Help: "Audit lines written.", Sampled: true},
 	{Name: "audit_lost_total", Type: Counter, Help: "Audit lines lost.", Sampled: true},
-	{Name: "audit_errors_total", Type: Counter, Help: "Failed writes of audit lines; they are retried.", Sampled: true},
+	{Name: "audit_errors_total", Type: Counter, Help: "Failed writes to the audit file. They are retried.", Sampled: true},
 }
 
 // Absences lists the metrics that the contract names and this node does not have.
 var Absences = []Absence{
-	{"bus_lagged_total", "there is no bus: a change stream is read from the index"},
-	{"facet_busy_total, shed_total", "admission_refused_total has the reasons"},
+	{"bus_lagged_total", "the node has no bus; a change stream is read from the index"},
+	{"facet_busy_total, shed_total", "admission_refused_total counts them by reason"},
 	{"facet_deadline_timeouts_total", "io_timeouts_total counts them"},
-	{"config_coalesced_total", "a reload requested while another one is pending is served by that one, which reads the newest file"},
+	{"config_coalesced_total", "a reload requested while another one is pending is merged into it; the pending reload reads the newest file"},
 	{"handshake_timeouts_total", "handshakes_total counts them"},
-	{"repair_skipped_total, repair_wait_seconds", "the storage plane"},
-	{"accounting_exports_total, accounting_degraded, accounting_journal_corrupt_total, late_events_total, export_lag_seconds", "the accounting plane"},
-	{"dto_violation_total", "invalid bodies count in rejected_total, reason bad_request"},
+	{"repair_skipped_total, repair_wait_seconds", "belong to the storage plane, which does not exist yet"},
+	{"accounting_exports_total, accounting_degraded, accounting_journal_corrupt_total, late_events_total, export_lag_seconds", "belong to the accounting plane, which does not exist yet"},
+	{"dto_violation_total", "rejected_total counts invalid bodies, with reason bad_request"},
 }
 
 func classes() (all []string) {
@@ -146,7 +146,7 @@ func facets() (all []string) {
 	return all
 }
 
-// whys are the bounds that may refuse.
+// whys returns the reasons for which admission can reject a request.
 func whys() (all []string) {
 	for w := event.Admitted + 1; w < event.NumRejectReasons; w++ {
 		all = append(all, w.String())
@@ -154,7 +154,7 @@ func whys() (all []string) {
 	return all
 }
 
-// stops are why a request is sent nowhere.
+// stops returns the reasons why a request is sent to no endpoint.
 func stops() (all []string) {
 	for s := event.EndpointPicked + 1; s < event.NumNoEndpointReasons; s++ {
 		all = append(all, s.String())
@@ -186,8 +186,8 @@ func rejections() [][]string {
 	return all
 }
 
-// Plane is what a facet is counted under: what is on its way to another service is nothing of
-// the wallet.
+// Plane returns the value of the label plane for a facet: proxy for forwarded requests, wallet for
+// all others.
 func Plane(f types.Facet) string {
 	if f == types.FacetProxy {
 		return f.String()

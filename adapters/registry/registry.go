@@ -1,25 +1,25 @@
-// Package registry declares once everything in the shell that is bounded, shared or
-// timed, and everything that is counted. It is data: it does nothing.
+// Package registry declares every queue, lock, pool, timer, limit and metric of the adapters
+// and of cmd/macronode. It contains only data.
 //
 //	Queues, Wires, Pools ─┐                 ┌─► docs/registry.md
-//	Locks, Timers, Limits ├─► one list each ┼─► the source: nothing is there undeclared
+//	Locks, Timers, Limits ├─► one list each ┼─► a test that compares the lists with the source
 //	Metrics ──────────────┘                 └─► /debug/queues, /metrics of the running node
 //
-// Places in the source are written path.Type.field, path.Type.Method.local or path.name,
-// with the path below the module. A test reads the source and wants every buffered
-// channel, lock, pool, timer and deadline of adapters and cmd/macronode to be claimed here
-// by its place, once, and every claim to be there.
+// A place in the source is written path.Type.field, path.Type.Method.local or path.name,
+// where path is relative to the module. A test parses the source of adapters and
+// cmd/macronode. It requires that each buffered channel, lock, pool, timer and deadline is
+// declared here exactly once, and that each declared place exists.
 package registry
 
 import "slices"
 
-// A Policy states what a full queue does with a new item.
+// A Policy states what happens to a new item when the queue is full.
 type Policy string
 
 // The policies.
 const (
 	Reject   Policy = "reject newest"                // the caller is rejected before any work
-	Lose     Policy = "lose newest, counted"         // the item is dropped and counted
+	Lose     Policy = "drop newest, counted"         // the new item is dropped and counted
 	Coalesce Policy = "coalesce"                     // an equal item is already queued
 	Wait     Policy = "wait"                         // the sender waits
 	Reread   Policy = "read from the journal later"  // the item is durable and read from the journal later
@@ -27,81 +27,83 @@ const (
 	Replace  Policy = "evict oldest, read on demand" // the oldest item is read from the segments when needed
 )
 
-// A Queue is something bounded that something waits in, or a number of permits that are
-// given back. Each is shown by /debug/queues and by queue_depth, under its name.
+// A Queue is a bounded queue, or a fixed number of permits that are returned after use.
+// /debug/queues and the metric queue_depth report each one by name.
 type Queue struct {
 	Name   string
-	What   string   // waits, or is held
-	Where  []string // of which the first is its place, and claimed where a scan sees it
-	Limit  string   // a number, or the key of the configuration that it follows, with what is made of it
+	What   string   // the items that wait, or the holders of the permits
+	Where  []string // places in the source; the first declares the channel that the test finds
+	Limit  string   // a number, or an expression of configuration keys
 	Unit   string
 	Policy Policy
-	Tells  string // the metric that counts what the policy did; empty: it needs none
+	Tells  string // the metric that counts applications of the policy; empty: none
 }
 
-// A Wire is a buffered channel that nothing waits in: what is sent has a reserved place.
+// A Wire is a buffered channel in which each item has a reserved place, so that a send never blocks
+// unless Size states otherwise.
 type Wire struct {
 	Where string
 	What  string
-	Size  string // and why no more is ever sent
+	Size  string // the capacity, and why it is sufficient
 }
 
-// A Pool keeps memory for reuse until the garbage collector frees it.
+// A Pool keeps memory for reuse until the garbage collector frees it. Limit is the size of an item.
 type Pool struct{ Where, What, Limit string }
 
-// A Lock guards fields. While it is held nothing is waited for, but for what Blocks says.
+// A Lock guards fields. While the lock is held, nothing blocks except what Blocks lists.
 type Lock struct {
 	Name   string
 	Where  string
 	Guards string
-	Inside []string // locks that may be held when this one is taken: the whole order there is
-	Blocks string   // what may take long under it; empty: nothing
+	Inside []string // the locks that may be held when this one is taken; these lists define the lock order
+	Blocks string   // the operations that may take long while the lock is held; empty: none
 }
 
 // A Timer is a timer, a ticker or a deadline.
 type Timer struct {
 	Where string
-	What  string // happens then
-	After string // the key of the configuration, or a constant
+	What  string // what happens when it expires
+	After string // a configuration key, or a constant
 }
 
-// A Limit is a ceiling that the configuration or a format sets.
+// A Limit is a maximum that is set by the configuration or by a format.
 type Limit struct {
-	Key  string   // of the configuration, or types.MaxX
-	What string   // is bounded, and what becomes of more
-	By   []string // the code that holds it
-	Test string   // path.TestName: sees it held
+	Key  string   // the configuration key, or types.MaxX
+	What string   // what is limited, and what happens beyond the limit
+	By   []string // the code that enforces the limit
+	Test string   // the test of the limit: path.TestName, or a file of testdata
 }
 
-// A Label has the values that a metric may have under it: no other is possible. Nil are the
-// names in the list of the configuration that is called so, of its upstreams or of its quotas.
+// A Label lists the values that a label of a metric can have. If Values is nil, the values are
+// the names of the configured upstreams or quotas, as Name states.
 type Label struct {
 	Name   string
 	Values []string
 }
 
-// A Type is what a metric is.
+// A Type is the type of a metric.
 type Type string
 
-// The types there are.
+// The types of metrics.
 const (
 	Counter   Type = "counter"
 	Gauge     Type = "gauge"
 	Histogram Type = "histogram"
 )
 
-// A Metric is counted, or asked for at every scrape.
+// A Metric is updated when an event occurs, or sampled at each scrape.
 type Metric struct {
 	Name    string
 	Type    Type
 	Help    string
 	Labels  []Label
-	Series  [][]string // the combinations that there are; nil: each value with each
-	Sampled bool       // cmd gives it, series for series
-	Buckets []float64  // of a histogram
+	Series  [][]string // the combinations of label values that exist; nil: all combinations
+	Sampled bool       // cmd/macronode registers a function for each series
+	Buckets []float64  // only of a histogram
 }
 
-// OfUpstreams reports that m has series for each upstream, OfQuotas that it has for each quota.
+// OfUpstreams reports whether m has series for each upstream. OfQuotas reports whether m has
+// series for each quota.
 func (m *Metric) OfUpstreams() bool { return m.of("upstream") }
 func (m *Metric) OfQuotas() bool    { return m.of("quota") }
 
@@ -109,8 +111,8 @@ func (m *Metric) of(name string) bool {
 	return slices.ContainsFunc(m.Labels, func(l Label) bool { return l.Values == nil && l.Name == name })
 }
 
-// All yields the values of each series of m, in the order of its labels, where these are the
-// names in the list that it is of.
+// All returns the label values of each series of m, in the order of its labels. A label without
+// declared values takes those of names.
 func (m *Metric) All(names ...string) [][]string {
 	if m.Series != nil {
 		return m.Series
@@ -132,6 +134,5 @@ func (m *Metric) All(names ...string) [][]string {
 	return all
 }
 
-// An Absence is a metric that the contract has and this node has not, because what it
-// counts is not there.
+// An Absence lists metrics that the contract names and this node does not have, with the reason.
 type Absence struct{ Names, Why string }
