@@ -17,8 +17,8 @@ import (
 	"macronode/adapters/registry"
 )
 
-// ceilings are the keys of the configuration that are numbers or times, and the constants
-// of the formats.
+// ceilings returns the configuration keys that are numbers or durations, and the constants of the
+// formats.
 func ceilings(t *testing.T) (keys []string) {
 	t.Helper()
 	leaves(reflect.TypeFor[config.Config](), "", &keys)
@@ -54,8 +54,8 @@ func leaves(section reflect.Type, prefix string, to *[]string) {
 	}
 }
 
-// names are all that the files of a package declare: functions, methods and fields as
-// Type.name, types, variables and constants.
+// names returns everything that the matching files of a package declare: functions, types, variables
+// and constants by name, methods and fields as Type.name.
 func names(t *testing.T, dir, like string) map[string]bool {
 	t.Helper()
 	found, within := make(map[string]bool), make(map[string][]string)
@@ -83,7 +83,7 @@ func names(t *testing.T, dir, like string) map[string]bool {
 			}
 		}
 	}
-	for name := range maps.Clone(found) { // what is embedded has its fields where it stands
+	for name := range maps.Clone(found) { // the fields of an embedded type are also fields of the outer type
 		inner, field, _ := strings.Cut(name, ".")
 		for _, outer := range within[inner] {
 			found[outer+"."+field] = true
@@ -113,8 +113,7 @@ func declares(spec ast.Spec, found map[string]bool, within map[string][]string) 
 	}
 }
 
-// there reports that the source has a place: path.name, or a file of testdata that a
-// test reads.
+// there reports whether a place exists in the source: path.name, or a file of testdata.
 func there(t *testing.T, place string) bool {
 	t.Helper()
 	if strings.Contains(place, "/testdata/") {
@@ -130,8 +129,8 @@ func there(t *testing.T, place string) bool {
 	return ok && names(t, place[:slash+1]+dir, like)[name]
 }
 
-// TestEveryLimitIsHeld: no ceiling can be set that nothing holds: each is declared, once,
-// with code that is there and a test that is.
+// TestEveryLimitIsHeld checks that each limit is declared exactly once, and that its code and its
+// test exist.
 func TestEveryLimitIsHeld(t *testing.T) {
 	declared := make(map[string]bool)
 	for _, l := range registry.Limits {
@@ -140,17 +139,17 @@ func TestEveryLimitIsHeld(t *testing.T) {
 		}
 		declared[l.Key] = true
 		if len(l.By) == 0 || l.What == "" {
-			t.Errorf("%s: who holds it?", l.Key)
+			t.Errorf("%s: no description, or no code that enforces it", l.Key)
 		}
 		for _, place := range append(slices.Clone(l.By), l.Test) {
 			if !there(t, place) {
-				t.Errorf("%s: there is no %q", l.Key, place)
+				t.Errorf("%s: the source has no %q", l.Key, place)
 			}
 		}
 	}
 	keys := ceilings(t)
 	if len(keys) < 50 {
-		t.Fatalf("only %d ceilings were seen", len(keys))
+		t.Fatalf("found only %d limits, want at least 50", len(keys))
 	}
 	changes := settingsOfKeys(t)
 	for _, key := range keys {
@@ -163,14 +162,14 @@ func TestEveryLimitIsHeld(t *testing.T) {
 		delete(declared, key)
 	}
 	for key := range declared {
-		t.Errorf("%s is no ceiling", key)
+		t.Errorf("%s is declared but is no limit of the configuration or a format", key)
 	}
 }
 
 const settingsGolden = "cmd/macronode/testdata/settings/golden.txt"
 
-// settingsOfKeys reads which keys change a setting of the core or of an adapter. A key of a list
-// counts for the list. TestSettingsOfEachKey of cmd/macronode compares the file with the code.
+// settingsOfKeys reads which keys change a setting of the core or of an adapter. A key of an entry
+// of a list counts for the list. TestSettingsOfEachKey of cmd/macronode compares the file with the code.
 func settingsOfKeys(t *testing.T) (changes func(key string) bool) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, settingsGolden))
@@ -189,24 +188,24 @@ func settingsOfKeys(t *testing.T) (changes func(key string) bool) {
 	}
 }
 
-// TestPlacesAreThere: what the registry says of the source is so.
+// TestPlacesAreThere checks that the places of all queues exist in the source.
 func TestPlacesAreThere(t *testing.T) {
 	for _, q := range registry.Queues {
 		for _, place := range q.Where {
 			if !there(t, place) {
-				t.Errorf("queue %s: there is no %s", q.Name, place)
+				t.Errorf("queue %s: the source has no %s", q.Name, place)
 			}
 		}
 	}
 	for place, want := range map[string]bool{"core/wallet/ledger.Ledger.checkRoom": true, "core/wallet/ledger.Ledger.holds": true, "core/wallet/ledger.TestMoney": true,
 		"core/wallet/ledger.Ledger.rooms": false, "core/wallet/ledger.TestMoneys": false, "core/wallet/ledger/testdata/no": false, "core/ledgers.Ledger": false, "core/wallet/ledger": false} {
 		if there(t, place) != want {
-			t.Errorf("%s: there is %v", place, !want)
+			t.Errorf("%s: exists is %v, want %v", place, !want, want)
 		}
 	}
 }
 
-// TestNamesAreOnce, and those that one entry uses of another are there.
+// TestNamesAreOnce checks that names are unique, and that each name that an entry refers to exists.
 func TestNamesAreOnce(t *testing.T) {
 	seen := make(map[string]bool)
 	once := func(kind, name string) {
@@ -217,9 +216,9 @@ func TestNamesAreOnce(t *testing.T) {
 		}
 	}
 	for _, l := range registry.Locks {
-		for _, outer := range l.Inside { // those that it is taken in stand before it: so there is an order
+		for _, outer := range l.Inside { // outer locks are declared first, which defines an order
 			if !seen["lock "+outer] {
-				t.Errorf("lock %s is taken inside %s, which does not stand before it", l.Name, outer)
+				t.Errorf("lock %s is taken inside %s, which is not declared before it", l.Name, outer)
 			}
 		}
 		once("lock", l.Name)
@@ -231,18 +230,18 @@ func TestNamesAreOnce(t *testing.T) {
 	for _, q := range registry.Queues {
 		once("queue", q.Name)
 		if q.What == "" || q.Unit == "" || q.Policy == "" || q.Limit == "" {
-			t.Errorf("queue %s: something is not said", q.Name)
+			t.Errorf("queue %s: description, unit, policy or limit is missing", q.Name)
 		}
 		if q.Tells != "" && !seen["metric "+q.Tells] {
-			t.Errorf("queue %s tells %s, which is no metric", q.Name, q.Tells)
+			t.Errorf("queue %s is counted by %s, which is no metric", q.Name, q.Tells)
 		}
 		if q.Policy == registry.Lose && q.Tells == "" {
-			t.Errorf("queue %s loses, and tells nobody", q.Name)
+			t.Errorf("queue %s drops items and no metric counts them", q.Name)
 		}
 	}
 }
 
-// check wants the series of a metric to be of its labels, each once.
+// check requires that each series of a metric is unique and uses declared label values.
 func check(t *testing.T, m *registry.Metric) {
 	t.Helper()
 	seen := make(map[string]bool)
@@ -254,11 +253,11 @@ func check(t *testing.T, m *registry.Metric) {
 		seen[fmt.Sprint(values)] = true
 		for i, v := range values {
 			if l := m.Labels[i]; !slices.Contains(l.Values, v) && (l.Values != nil || v != "app") {
-				t.Errorf("metric %s: %s is no %s", m.Name, v, m.Labels[i].Name)
+				t.Errorf("metric %s: %s is no value of label %s", m.Name, v, m.Labels[i].Name)
 			}
 		}
 	}
 	if len(seen) == 0 || (m.Type == registry.Histogram) != (m.Buckets != nil) || m.Type == registry.Gauge && !m.Sampled {
-		t.Errorf("metric %s: is a %s with %d series and buckets %v", m.Name, m.Type, len(seen), m.Buckets)
+		t.Errorf("metric %s: a %s has %d series and buckets %v", m.Name, m.Type, len(seen), m.Buckets)
 	}
 }

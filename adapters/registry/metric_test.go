@@ -13,8 +13,8 @@ import (
 	"macronode/adapters/registry"
 )
 
-// TestEndpointsAreTheDocuments: each operation of the API is counted under its name, and
-// nothing else is but the streams and what is no operation.
+// TestEndpointsAreTheDocuments checks that the endpoints are the operations of the API document,
+// plus the stream, the proxy and other.
 func TestEndpointsAreTheDocuments(t *testing.T) {
 	var document struct {
 		Paths map[string]map[string]struct {
@@ -37,11 +37,12 @@ func TestEndpointsAreTheDocuments(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Fatalf("declared %q\nof the document %q", got, want)
+		t.Fatalf("declared endpoints %q\nwant those of the document %q", got, want)
 	}
 }
 
-// TestWhatIsCountedCanHappen: an operation that nobody counts would say 0 for ever.
+// TestWhatIsCountedCanHappen checks that the code counts each declared operation. Otherwise its
+// series would stay 0.
 func TestWhatIsCountedCanHappen(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(root, "cmd/macronode/*.go"))
 	if err != nil {
@@ -59,7 +60,7 @@ func TestWhatIsCountedCanHappen(t *testing.T) {
 		i := slices.IndexFunc(registry.Metrics, func(m registry.Metric) bool { return m.Name == metric })
 		for _, values := range registry.Metrics[i].All() {
 			if call := "metrics." + verb + "(\"" + values[0] + "\")"; !strings.Contains(text.String(), call) {
-				t.Errorf("%s: nobody says %s", metric, call)
+				t.Errorf("%s: no code calls %s", metric, call)
 			}
 		}
 	}

@@ -47,7 +47,7 @@ type Wire struct {
 	Size  string // the capacity, and why it is sufficient
 }
 
-// A Pool keeps memory for reuse until the garbage collector frees it. Limit is the size of an item.
+// A Pool keeps memory for reuse until the garbage collector frees it. Limit is the size of one item.
 type Pool struct{ Where, What, Limit string }
 
 // A Lock guards fields. While the lock is held, nothing blocks except what Blocks lists.

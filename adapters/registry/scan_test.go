@@ -15,7 +15,7 @@ import (
 	"macronode/adapters/registry"
 )
 
-// A kind is what the source has that must be declared.
+// A kind is a kind of object that must be declared.
 type kind string
 
 const (
@@ -25,23 +25,23 @@ const (
 	timer   kind = "a timer"
 )
 
-// A sight is one of them, at its place.
+// A sight is one such object and its place.
 type sight struct {
 	kind  kind
 	where string
 	pos   token.Position
 }
 
-// A source is one package as it is read: without types, so that it need not build.
+// A source is one parsed package. It is not type-checked, so it does not have to compile.
 type source struct {
 	path   string
 	set    *token.FileSet
-	fields map[string][]string // which structs have a field of a name
+	fields map[string][]string // the structs that have a field of this name
 	chans  map[string]bool     // named types that are channels
 	seen   []sight
 }
 
-// read looks at all files of a package that are no tests.
+// read parses the given files of a package.
 func read(path string, files map[string]any) (*source, error) {
 	s := &source{path: path, set: token.NewFileSet(), fields: make(map[string][]string), chans: make(map[string]bool)}
 	var all []*ast.File
@@ -74,7 +74,7 @@ func (s *source) saw(k kind, at ast.Node, name ...string) {
 	s.seen = append(s.seen, sight{k, strings.Join(append([]string{s.path}, name...), "."), s.set.Position(at.Pos())})
 }
 
-// types notes the structs, and sees the locks and pools in them.
+// types records the structs with their fields, and the named channel types.
 func (s *source) types(f *ast.File) {
 	ast.Inspect(f, func(n ast.Node) bool {
 		spec, ok := n.(*ast.TypeSpec)
@@ -99,13 +99,13 @@ func fieldNames(f *ast.Field) (names []string) {
 	for _, n := range f.Names {
 		names = append(names, n.Name)
 	}
-	if len(names) == 0 { // embedded: called like its type
+	if len(names) == 0 { // an embedded field has the name of its type
 		names = append(names, last(f.Type))
 	}
 	return names
 }
 
-// last is the last name of a type or an expression.
+// last returns the last name of a type or an expression.
 func last(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -122,7 +122,7 @@ func last(e ast.Expr) string {
 	return ""
 }
 
-// file sees what one file has.
+// file records the objects of one file.
 func (s *source) file(f *ast.File) {
 	used := imports(f)
 	for _, decl := range f.Decls {
@@ -153,13 +153,13 @@ func imports(f *ast.File) map[string]string {
 	return used
 }
 
-// A walk goes through one declaration. To says where the value of an expression goes,
-// vars of which struct a variable is, as far as that is plain.
+// A walk visits one declaration. to maps an expression to the variable or field that it is assigned
+// to. vars maps a variable to its struct type, if the syntax shows it.
 type walk struct {
 	*source
 	imports map[string]string
 	owner   []string
-	of      string // the struct whose fields are walked
+	of      string // the struct whose fields are visited
 	to      map[ast.Expr]string
 	vars    map[string]string
 }
@@ -178,7 +178,7 @@ func (w *walk) params(d *ast.FuncDecl) {
 	}
 }
 
-// made is the struct of a value that is written out.
+// made returns the struct type of a composite literal.
 func made(e ast.Expr) string {
 	if u, ok := e.(*ast.UnaryExpr); ok {
 		e = u.X
@@ -189,14 +189,14 @@ func made(e ast.Expr) string {
 	return ""
 }
 
-// of the standard library: what is made with a call, and what is one by its type.
+// The standard library: calls that create an object, and types that are one.
 var (
 	calls = map[string]kind{"time.NewTimer": timer, "time.NewTicker": timer, "time.AfterFunc": timer, "time.After": timer,
 		"time.Tick": timer, "context.WithTimeout": timer, "context.WithDeadline": timer, "context.WithTimeoutCause": timer, "context.WithDeadlineCause": timer}
 	named = map[string]kind{"sync.Mutex": lock, "sync.RWMutex": lock, "sync.Cond": lock, "sync.Map": lock, "sync.Pool": pool}
 )
 
-// std is a name of the standard library, as it is called there.
+// std returns the full name of an imported identifier, or the empty string.
 func (w *walk) std(e ast.Expr) string {
 	if s, ok := e.(*ast.SelectorExpr); ok {
 		if x, ok := s.X.(*ast.Ident); ok && w.imports[x.Name] != "" {
@@ -243,7 +243,7 @@ func (w *walk) visit(n ast.Node) bool {
 	return true
 }
 
-// bare is a type without what it is a pointer to, or a list of.
+// bare returns the element type of pointers and arrays.
 func bare(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.StarExpr:
@@ -254,8 +254,8 @@ func bare(e ast.Expr) ast.Expr {
 	return e
 }
 
-// positional is the field of a struct that the only one of its values goes to; there is
-// no telling for more.
+// positional returns the field that a positional value is assigned to. It supports only structs
+// with one field.
 func (w *walk) positional(name string, i int) string {
 	for field, owners := range w.fields {
 		if i == 0 && slices.Contains(owners, name) && w.alone(name) {
@@ -275,7 +275,7 @@ func (w *walk) alone(name string) bool {
 	return n == 1
 }
 
-// values sees locks and pools that are variables, and where values of others go.
+// values records locks and pools that are variables, and the variables that other values are assigned to.
 func (w *walk) values(n *ast.ValueSpec) {
 	for i, v := range n.Values {
 		w.to[v] = n.Names[min(i, len(n.Names)-1)].Name
@@ -292,8 +292,8 @@ func (w *walk) values(n *ast.ValueSpec) {
 	}
 }
 
-// place is what a value is assigned to: a field by its struct, where that is plain or one
-// alone has such a field.
+// place returns the name that a value is assigned to. A field is returned as Type.field if its struct
+// is known, or if only one struct has a field of this name.
 func (w *walk) place(to ast.Expr) string {
 	if i, ok := to.(*ast.IndexExpr); ok {
 		to = i.X
@@ -341,7 +341,7 @@ func (w *walk) isChan(e ast.Expr) bool {
 
 const root = "../.."
 
-// seen is all that adapters and the node's command have.
+// seen returns all objects of adapters and cmd/macronode.
 func seen(t *testing.T) (all []sight) {
 	t.Helper()
 	packages := make(map[string]map[string]any)
@@ -376,10 +376,10 @@ func seen(t *testing.T) (all []sight) {
 	return all
 }
 
-// claims are what the registry declares of each kind, by place.
+// claims counts the declarations of the registry by kind and place.
 func claims() map[kind]map[string]int {
 	c := map[kind]map[string]int{channel: {}, lock: {}, pool: {}, timer: {}}
-	queues := make(map[string]bool) // one channel may be several queues
+	queues := make(map[string]bool) // one channel can be several queues
 	for _, q := range registry.Queues {
 		queues[q.Where[0]] = true
 	}
@@ -401,8 +401,8 @@ func claims() map[kind]map[string]int {
 	return c
 }
 
-// differences between what is there and what is declared, one sentence each. Of channels
-// alone more may be declared than is seen: a queue may be a slice.
+// differences returns one message for each difference between the source and the declarations. A
+// declared queue may be missing from the source, because a queue can be a slice instead of a channel.
 func differences(all []sight, declared map[kind]map[string]int) (wrong []string) {
 	there := make(map[kind]map[string]bool)
 	for _, s := range all {
@@ -420,7 +420,7 @@ func differences(all []sight, declared map[kind]map[string]int) (wrong []string)
 				wrong = append(wrong, fmt.Sprintf("%s: %s is declared twice", where, k))
 			}
 			if !there[k][where] && !(k == channel && isQueue(where)) {
-				wrong = append(wrong, fmt.Sprintf("%s: %s is declared and not there", where, k))
+				wrong = append(wrong, fmt.Sprintf("%s: %s is declared but does not exist", where, k))
 			}
 		}
 	}
@@ -431,19 +431,19 @@ func isQueue(where string) bool {
 	return slices.ContainsFunc(registry.Queues, func(q registry.Queue) bool { return q.Where[0] == where })
 }
 
-// TestTheSourceIsDeclared: a queue, lock, pool or timer that nobody declared does not slip
-// in, and none is declared that is not there.
+// TestTheSourceIsDeclared checks that each channel, lock, pool and timer of the source is declared,
+// and that each declared one exists.
 func TestTheSourceIsDeclared(t *testing.T) {
 	all := seen(t)
 	if len(all) < 40 {
-		t.Fatalf("only %d places were seen: this is not the tree", len(all))
+		t.Fatalf("found only %d places, want at least 40: is the root directory wrong?", len(all))
 	}
 	for _, why := range differences(all, claims()) {
 		t.Error(why)
 	}
 }
 
-// TestTheScanSees holds the scan against every form it must know.
+// TestTheScanSees checks that the scan finds every supported form of declaration.
 func TestTheScanSees(t *testing.T) {
 	s, err := read("p", map[string]any{"p.go": `package p
 import ("context"; "sync"; tm "time")
@@ -493,11 +493,11 @@ func (r *room) Run(ctx context.Context) {
 	}
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		t.Fatalf("the scan saw\n%s", strings.Join(got, "\n"))
+		t.Fatalf("the scan found\n%s", strings.Join(got, "\n"))
 	}
 }
 
-// TestTheScanComplains: each difference is said, in both directions.
+// TestTheScanComplains checks that differences are reported in both directions.
 func TestTheScanComplains(t *testing.T) {
 	wrong := differences([]sight{{lock, "p.new.mu", token.Position{}}},
 		map[kind]map[string]int{lock: {"p.old.mu": 1}, timer: {"p.twice.t": 2}})
