@@ -1,10 +1,9 @@
-// Package accesslog writes a line for each request into the log, and has none wait for it.
+// Package accesslog writes one log line for each request. A request never waits for its line.
 //
-//	Note ──► more than so many this second? ──► ring, bounded ──Run──► log
-//	                └── left out, counted          └── full: lost, counted
+//	Note ──► within the limit per second? ──► bounded queue ──Run──► log
+//	                └── no: left out, counted      └── full: lost, counted
 //
-// Whoever is not written is told of by number: the next line says how many are missing
-// before it.
+// Each line has the number of lines that were left out or lost since the line before it.
 package accesslog
 
 import (
@@ -15,55 +14,55 @@ import (
 	"time"
 )
 
-// How much a log takes.
+// The limits of a log.
 const (
-	Room = 1024 // lines that wait; as many again may be on their way out
-	Each = 500  // requests a second that went well, and as many that failed, of which each has its line; of more ever fewer have one
+	Room = 1024 // queued lines; as many again may be in the process of being written
+	Each = 500  // requests per second that all get a line, separately for successful and failed ones; beyond it, lines are sampled
 )
 
-// Counts are what became of requests so far. The rest is on its way.
+// Counts has the number of lines by outcome since the start. Queued lines are not included.
 type Counts struct {
 	Written uint64
-	LeftOut uint64 // there were too many in a second
-	Lost    uint64 // there was no room
+	LeftOut uint64 // left out by sampling
+	Lost    uint64 // the queue was full
 }
 
-// A line is what is said of one request.
+// A line is the log line of one request.
 type line struct {
 	at      time.Time
-	missing uint64 // before it, since the one before
+	missing uint64 // lines left out or lost since the previous line
 	attrs   []slog.Attr
 }
 
-// Log takes lines from anyone, and writes them while it runs. While it is not on it takes
-// none.
+// Log queues lines and writes them while Run is active. It is safe for concurrent use. While it is
+// off, it accepts no lines.
 type Log struct {
 	to   slog.Handler
-	some chan struct{} // there is a line, or it ends
+	some chan struct{} // signals that a line is queued
 
-	mu      sync.Mutex // of all below; nobody waits for anything while it is held
+	mu      sync.Mutex // guards all fields below; nothing blocks while it is held
 	on      bool
 	queue   []line
 	second  int64
-	seen    [2]uint64 // in this second: those that went well, those that failed
+	seen    [2]uint64 // requests of this second: successful, failed
 	missing uint64
 	counts  Counts
 }
 
-// New is a log that is not on. Where lines go, they are written at any level.
+// New returns a log that is off. Lines are passed to the handler regardless of its level.
 func New(to slog.Handler) *Log {
 	return &Log{to: to, some: make(chan struct{}, 1), queue: make([]line, 0, Room)}
 }
 
-// Turn has lines taken, or not, from now on.
+// Turn switches the log on or off.
 func (l *Log) Turn(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.on = on
 }
 
-// Note takes the line of a request that has just ended; failed: by a fault of ours, or of
-// what is behind us. It never waits. What says the line is asked if it will be written.
+// Note queues the line of a request that has just ended. failed states that the node or an upstream
+// caused a failure. Note never blocks. It calls says only if the line passes sampling.
 func (l *Log) Note(failed bool, says func() []slog.Attr) {
 	now := time.Now()
 	if !l.takes(now, failed) {
@@ -88,8 +87,8 @@ func (l *Log) Note(failed bool, says func() []slog.Attr) {
 	}
 }
 
-// takes reports that a request is one of those that are written. In a second the first
-// Each are; from then on one of two, of four …, each for as many as came before.
+// takes reports whether a request passes sampling. In each second the first Each requests pass, then
+// one of two, then one of four, and so on. Each step covers as many requests as all steps before it.
 func (l *Log) takes(now time.Time, failed bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -113,7 +112,7 @@ func (l *Log) takes(now time.Time, failed bool) bool {
 	return false
 }
 
-// Run writes lines until ctx ends, and then those that are there.
+// Run writes lines until ctx ends. Then it writes the queued lines and returns.
 func (l *Log) Run(ctx context.Context) error {
 	spare := make([]line, 0, Room)
 	for {
@@ -127,7 +126,7 @@ func (l *Log) Run(ctx context.Context) error {
 	}
 }
 
-// write writes what waits. Its room is spare for what comes meanwhile.
+// write writes all queued lines. spare becomes the queue for new lines; the old queue is returned.
 func (l *Log) write(spare []line) []line {
 	l.mu.Lock()
 	all := l.queue
@@ -139,7 +138,7 @@ func (l *Log) write(spare []line) []line {
 		if n := all[i].missing; n > 0 {
 			r.AddAttrs(slog.Uint64("left_out", n))
 		}
-		_ = l.to.Handle(context.Background(), r) // where the log cannot be written, nobody can be told
+		_ = l.to.Handle(context.Background(), r) // a failure to write the log cannot be logged
 		all[i] = line{}
 	}
 	l.mu.Lock()
@@ -148,14 +147,14 @@ func (l *Log) write(spare []line) []line {
 	return all
 }
 
-// Counts are what became of requests.
+// Counts returns the number of lines by outcome.
 func (l *Log) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.counts
 }
 
-// Waiting is how many lines wait, and how many may.
+// Waiting returns the number of queued lines, and the maximum.
 func (l *Log) Waiting() (depth, limit int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

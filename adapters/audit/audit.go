@@ -1,12 +1,12 @@
-// Package audit writes down who used an API key to change something, or was refused:
-// who, what, when, and the decision's id. No secret and no body is in it.
+// Package audit records each use of an API key for a change, and each rejection: the key, the
+// operation, the time and the decision id. The file contains no secret and no body.
 //
-//	Note ──► queue, bounded ──Run──► audit.log ──full──► audit.log.1 ──► … ──► gone
-//	  └── no room: lost, counted, and said in the file where they would stand: {"lost":n}
+//	Note ──► bounded queue ──Run──► audit.log ──full──► audit.log.1 ──► … ──► removed
+//	  └── full: lost, counted, and recorded in the file at their position: {"lost":n}
 //
-// It is for people who ask who did it. The durable truth of every change is the
-// journal, whose records have caller and outcome: so no request waits for this file,
-// and it is synced when it is full and when it ends, not with every line.
+// The file is for investigations. The durable record of every change is the journal, whose
+// records have caller and outcome. Therefore no request waits for this file. It is synced when
+// it is full and at shutdown, not with every line.
 package audit
 
 import (
@@ -17,54 +17,55 @@ import (
 	"time"
 )
 
-// Limits are how much a log takes.
+// Limits has the limits of a log.
 type Limits struct {
-	Queue int           // lines that wait; as many again may be on their way to the file
-	Size  int64         // bytes of one file
-	Keep  int           // older files that are kept, at least one
-	Every time.Duration // a line waits no longer, while the disk takes it
+	Queue int           // queued lines; as many again may be in the process of being written
+	Size  int64         // maximum bytes of one file
+	Keep  int           // rotated files to keep, at least one
+	Every time.Duration // maximum time that a line is queued while the disk accepts writes
 }
 
-// DefaultLimits are those of who wants nothing else.
+// DefaultLimits returns the default limits.
 func DefaultLimits() Limits {
 	return Limits{Queue: 4096, Size: 64 << 20, Keep: 8, Every: time.Second}
 }
 
-// Counts are what became of lines so far. The rest is on its way.
+// Counts has the number of lines by outcome since the start. Queued lines are not included.
 type Counts struct {
 	Written uint64
-	Lost    uint64 // in no file, and never will be
-	Failed  uint64 // tries that the disk refused
+	Lost    uint64 // dropped, not in any file
+	Failed  uint64 // failed operations on the file
 }
 
-// Log takes lines from anyone, and writes them while it runs.
+// Log queues lines and writes them while Run is active. Note, Counts and Waiting are safe for
+// concurrent use.
 type Log struct {
 	limits Limits
 	log    *slog.Logger
-	some   chan struct{} // there is a line
-	half   chan struct{} // there is half a queue
+	some   chan struct{} // signals that a line is queued
+	half   chan struct{} // signals that the queue is half full
 
-	mu    sync.Mutex // of the next three; nobody waits for anything while it is held
+	mu    sync.Mutex // guards the next three fields; nothing blocks while it is held
 	queue []Line
-	over  uint64 // lines that were lost after those in the queue
+	over  uint64 // lines lost after the last queued one
 	ended bool
 
 	written, lost, failed atomic.Uint64
 
-	pen     pen // from here on, Run's own
+	pen     pen // this and all fields below are used only by Run
 	batch   batch
 	failing bool
 }
 
-// New is a log in a directory. Its file is made when it runs.
+// New returns a log in a directory. Run creates the file.
 func New(dir string, limits Limits, log *slog.Logger) *Log {
 	return &Log{limits: limits, log: log.With("file", name), some: make(chan struct{}, 1), half: make(chan struct{}, 1),
 		queue: make([]Line, 0, limits.Queue), batch: batch{lines: make([]Line, 0, limits.Queue)},
 		pen: pen{dir: dir, limits: limits, open: open}}
 }
 
-// Note takes a line, and the time. It never waits: where there is no room, or Run has
-// ended, the line is lost and counted.
+// Note queues a line with the current time. It never blocks. If the queue is full or Run has ended,
+// the line is lost and counted.
 func (l *Log) Note(line Line) {
 	line.at = time.Now()
 	line.cut()
@@ -90,19 +91,19 @@ func (l *Log) Note(line Line) {
 func poke(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
-	default: // it has not been heard yet
+	default: // an earlier signal is pending
 	}
 }
 
-// Counts are what became of lines so far.
+// Counts returns the number of lines by outcome.
 func (l *Log) Counts() Counts {
 	return Counts{Written: l.written.Load(), Lost: l.lost.Load(), Failed: l.failed.Load()}
 }
 
-// Run writes until ctx ends, and then what is left. It is called once. What the disk
-// refuses is said to the operator, counted, and tried again: it is no error of Run.
+// Run writes lines until ctx ends, and then the queued ones. It is called once. A failed write is
+// logged, counted and retried; Run does not return it as an error.
 func (l *Log) Run(ctx context.Context) error {
-	l.flush() // so that the file is there
+	l.flush() // creates the file
 	for l.wait(ctx) {
 		l.flush()
 	}
@@ -120,7 +121,7 @@ func (l *Log) Run(ctx context.Context) error {
 	return nil
 }
 
-// wait is over when it is time to write something; false when ctx has ended.
+// wait blocks until lines are due to be written. It returns false if ctx has ended.
 func (l *Log) wait(ctx context.Context) bool {
 	if l.batch.empty() {
 		select {
@@ -140,7 +141,7 @@ func (l *Log) wait(ctx context.Context) bool {
 	return true
 }
 
-// flush writes what the disk refused before, then the queue.
+// flush writes the lines of a failed write, and then the queue.
 func (l *Log) flush() {
 	if l.finish() {
 		l.take()
@@ -148,7 +149,7 @@ func (l *Log) flush() {
 	}
 }
 
-// finish writes the batch; false when the disk refuses.
+// finish writes the batch. It returns false if a write fails.
 func (l *Log) finish() bool {
 	for {
 		n, err := l.pen.write(l.batch.write(min(chunk, l.limits.Size)))
@@ -168,16 +169,16 @@ func (l *Log) finish() bool {
 	return true
 }
 
-// take makes the queue the batch, which is empty.
+// take moves the queue to the batch, which must be empty.
 func (l *Log) take() {
-	clear(l.batch.lines) // their texts
+	clear(l.batch.lines) // releases their strings
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.batch.lines, l.queue = l.queue, l.batch.lines[:0]
 	l.batch.done, l.batch.over, l.over = 0, l.over, 0
 }
 
-// fail says once that the disk refuses.
+// fail counts a failure, and logs the first one after a success.
 func (l *Log) fail(err error) {
 	l.failed.Add(1)
 	if !l.failing {

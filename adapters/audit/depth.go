@@ -1,6 +1,6 @@
 package audit
 
-// Waiting is how many lines wait for the file, and how many may.
+// Waiting returns the number of queued lines, and the maximum.
 func (l *Log) Waiting() (depth, limit int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,21 +10,21 @@ import (
 	"macronode/core/types"
 )
 
-// A Line is one use of a key. What is empty is left out.
+// A Line records one use of a key. Empty fields are omitted.
 type Line struct {
-	Decision string       // its id
-	Key      types.KeyID  // the public part; 0: none was shown
-	Tenant   types.Tenant // the key's; 0: it is nobody's
+	Decision string       // the decision id
+	Key      types.KeyID  // the public part; 0: the request had no key
+	Tenant   types.Tenant // the tenant of the key; 0: none
 	Route    string       // the endpoint or the operation
-	Peer     string       // who asked, as far as the connection tells
-	Status   int          // of HTTP
-	Code     string       // of the problem
-	TxID     string       // of the record
+	Peer     string       // the address of the client, as far as the connection shows it
+	Status   int          // HTTP status
+	Code     string       // problem code
+	TxID     string       // transaction id of the record
 
 	at time.Time
 }
 
-// What is kept of texts, in bytes. A line is no longer than maxLine, whatever is in it.
+// Maximum lengths of the fields, in bytes. A line has at most maxLine bytes for any content.
 const (
 	maxDecision = 64
 	maxRoute    = 128
@@ -35,10 +35,10 @@ const (
 	maxLine = 6*(maxDecision+maxRoute+maxPeer+maxCode+maxTxID) + 256
 )
 
-// chunk is how much is written at a time, and a line more.
+// chunk is the maximum number of bytes of one write. A longer single line is still written whole.
 const chunk = 64 << 10
 
-// cut bounds the texts of l, and says in them that it did.
+// cut truncates long fields of l and marks them with an ellipsis.
 func (l *Line) cut() {
 	cut(&l.Decision, maxDecision)
 	cut(&l.Route, maxRoute)
@@ -54,7 +54,7 @@ func cut(text *string, most int) {
 	}
 }
 
-// append writes l as JSON, without its line's end.
+// append appends l as JSON, without a newline.
 func (l *Line) append(b []byte) []byte {
 	b = appendTime(b, l.at)
 	b = appendText(b, `,"decision_id":"`, l.Decision)
@@ -88,14 +88,14 @@ func appendNumber(b []byte, name string, n uint64) []byte {
 
 const hexadecimal = "0123456789abcdef"
 
-// appendText writes a text of JSON in visible ASCII alone: whatever is in it, whoever
-// shows the file on a terminal is safe from it.
+// appendText appends a JSON string in printable ASCII. All other characters are escaped, so that
+// the file can be displayed safely on a terminal.
 func appendText(b []byte, name, text string) []byte {
 	if text == "" {
 		return b
 	}
 	b = append(b, name...)
-	for _, r := range text { // of what is no UTF-8, each byte is U+FFFD
+	for _, r := range text { // each byte of invalid UTF-8 becomes U+FFFD
 		switch {
 		case r == '"', r == '\\':
 			b = append(b, '\\', byte(r))
@@ -110,18 +110,18 @@ func appendText(b []byte, name, text string) []byte {
 	return append(b, '"')
 }
 
-// batch is what was taken of the queue.
+// batch has the lines taken from the queue.
 type batch struct {
 	lines []Line
-	done  int    // so many of them are in the file
-	over  uint64 // were lost after the last of them, and the file does not say so yet
-	text  []byte // of the try at hand
+	done  int    // number of lines that are in the file
+	over  uint64 // lines lost after the last one, not yet recorded in the file
+	text  []byte // content of the current write
 }
 
 func (b *batch) left() int   { return len(b.lines) - b.done }
 func (b *batch) empty() bool { return b.left() == 0 && b.over == 0 }
 
-// write is the text of what is left, at least a line and at most so many bytes.
+// write returns the text of the next lines: at least one, and further ones up to most bytes.
 func (b *batch) write(most int64) []byte {
 	b.text = b.text[:0]
 	for i := b.done; i < len(b.lines); i++ {
@@ -137,8 +137,8 @@ func (b *batch) write(most int64) []byte {
 	return b.text
 }
 
-// wrote notes that n bytes of the text are in the file, and says how many lines that
-// is: one is there when all of it is but its end, which will be written first.
+// wrote records that n bytes of the text are in the file, and returns the number of lines. A line
+// without its newline counts, because the newline is written first after the error.
 func (b *batch) wrote(n int) (lines uint64) {
 	got := bytes.Count(b.text[:min(n+1, len(b.text))], []byte{'\n'})
 	if got > b.left() {

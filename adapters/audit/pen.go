@@ -11,39 +11,38 @@ import (
 	"syscall"
 )
 
-// name is what the file is called; older ones are called name.1, the youngest, and on.
+// name is the name of the file. Rotated files are called name.1 (the newest), name.2 and so on.
 const name = "audit.log"
 
-// ErrFile says that something stands in the file's place.
-var ErrFile = errors.New("audit: no plain file")
+// ErrFile is returned if the path is not a regular file.
+var ErrFile = errors.New("audit: not a regular file")
 
-// file is where lines go. It is written at its end.
+// file is an open audit file. Writes append to it.
 type file interface {
 	io.Writer
 	Sync() error
 	Close() error
-	// Here reports that it is still what its name stands for.
+	// Here reports whether the path still refers to this file.
 	Here() bool
 }
 
-// opened is a file, and what is in it: so many bytes, the last of which does not end
-// a line when torn.
+// opened is an open file with its size. torn states that its last line has no newline.
 type opened struct {
 	file
 	size int64
 	torn bool
 }
 
-// pen writes whole lines, and begins another file where one is full. After an error it
-// opens anew: what is in the file is then as the disk says.
+// pen writes whole lines and rotates the file when it is full. After an error it opens the file
+// again, so that size and torn come from the disk.
 type pen struct {
 	dir    string
 	limits Limits
 	open   func(path string) (opened, error)
-	at     opened // no file: to be opened
+	at     opened // without a file: to be opened
 }
 
-// write adds lines, and says how many bytes of them are in the file.
+// write appends lines and returns how many of their bytes are in the file.
 func (p *pen) write(lines []byte) (n int, err error) {
 	if n, err = p.add(lines); err != nil && p.at.file != nil {
 		err = errors.Join(err, p.at.Close())
@@ -53,11 +52,11 @@ func (p *pen) write(lines []byte) (n int, err error) {
 }
 
 func (p *pen) add(lines []byte) (n int, err error) {
-	if p.at.file != nil && !p.at.Here() { // somebody moved it, or took it away
+	if p.at.file != nil && !p.at.Here() { // the file was moved or removed
 		err = p.at.Close()
 		p.at = opened{}
 		if err != nil {
-			return 0, fmt.Errorf("close the audit file of before: %w", err)
+			return 0, fmt.Errorf("close the previous audit file: %w", err)
 		}
 	}
 	if p.at.file == nil {
@@ -70,12 +69,12 @@ func (p *pen) add(lines []byte) (n int, err error) {
 	}
 	if p.at.size > 0 && p.at.size+int64(len(lines)) > p.limits.Size {
 		if err := p.turn(); err != nil {
-			return 0, fmt.Errorf("begin another audit file: %w", err)
+			return 0, fmt.Errorf("rotate the audit file: %w", err)
 		}
 	}
 	if p.at.torn {
 		if _, err := p.at.Write([]byte{'\n'}); err != nil {
-			return 0, fmt.Errorf("end a torn audit line: %w", err)
+			return 0, fmt.Errorf("terminate a torn audit line: %w", err)
 		}
 		p.at.torn = false
 		p.at.size++
@@ -88,14 +87,14 @@ func (p *pen) add(lines []byte) (n int, err error) {
 	return n, nil
 }
 
-// turn puts the full file aside and begins another.
+// turn rotates the full file and opens a new one.
 func (p *pen) turn() error {
 	if err := p.lay(); err != nil {
 		return err
 	}
 	path := filepath.Join(p.dir, name)
 	old := func(i int) string { return path + "." + strconv.Itoa(i) }
-	gap := 1 // a try that failed half way has left one: nothing is moved twice
+	gap := 1 // an earlier rotation that failed may have left a gap; no file is moved twice
 	for gap < p.limits.Keep {
 		if _, err := os.Lstat(old(gap)); errors.Is(err, fs.ErrNotExist) {
 			break
@@ -115,7 +114,7 @@ func (p *pen) turn() error {
 	return err
 }
 
-// lay puts the pen down: all that was written is on the disk.
+// lay syncs and closes the file.
 func (p *pen) lay() error {
 	if p.at.file == nil {
 		return nil
@@ -128,7 +127,7 @@ func (p *pen) lay() error {
 	return nil
 }
 
-// disk is a plain file of ours.
+// disk is a regular file of the operating system.
 type disk struct {
 	*os.File
 	path string
@@ -140,8 +139,8 @@ func (d disk) Here() bool {
 	return err == nil && also == nil && os.SameFile(is, at)
 }
 
-// open opens the file at path, or makes one that its owner alone may read. What is no
-// plain file is not followed, and not waited for.
+// open opens the file at path, or creates it with mode 0600. It returns an error for anything other
+// than a regular file: it follows no symbolic link and does not block on a pipe.
 func open(path string) (opened, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
@@ -155,7 +154,7 @@ func open(path string) (opened, error) {
 	switch {
 	case err != nil:
 	case is.Size() == 0:
-		err = syncDir(filepath.Dir(path)) // it may be new
+		err = syncDir(filepath.Dir(path)) // the file may be new
 	default:
 		var last [1]byte
 		_, err = f.ReadAt(last[:], is.Size()-1)

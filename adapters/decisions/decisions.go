@@ -1,7 +1,7 @@
-// Package decisions keeps what became of the last requests: of each, which rule let it in or
-// kept it out, so that from any refusal one question leads to its cause.
+// Package decisions keeps the decisions about the most recent requests. A decision states which rule
+// admitted or rejected the request, so that a decision id leads to the cause of a rejection.
 //
-//	Keep ──► ring, the oldest goes ──► Find
+//	Keep ──► ring (drops the oldest when full) ──► Find
 package decisions
 
 import (
@@ -9,83 +9,83 @@ import (
 	"time"
 )
 
-// Room is how many are kept. The oldest goes when there is one more.
+// Room is the number of decisions kept. When the ring is full, a new decision replaces the oldest.
 const Room = 4096
 
-// A Decision is what became of one request. What is empty was not said of it.
+// A Decision describes the outcome of one request. An empty field does not apply to the request.
 type Decision struct {
 	ID       string    `json:"decision_id"`
-	Sent     string    `json:"request_id,omitzero"` // that the client sent
+	Sent     string    `json:"request_id,omitzero"` // as sent by the client
 	At       time.Time `json:"at"`
 	Route    string    `json:"route"`
 	Class    string    `json:"class"`
 	Facet    string    `json:"facet"`
-	Tenant   uint32    `json:"tenant,omitzero"` // of the key that was verified
+	Tenant   uint32    `json:"tenant,omitzero"` // of the verified API key
 	Key      string    `json:"key_id,omitzero"`
 	Peer     string    `json:"peer"`
 	Status   int       `json:"status"`
 	Code     string    `json:"code,omitzero"`
-	Why      string    `json:"reason"`         // the bound that refused; "admitted"; "gone": its client left before its turn
-	Rule     string    `json:"quota,omitzero"` // that refused, or has the least left
+	Why      string    `json:"reason"`         // "admitted"; the limit that rejected it; "client_disconnected": the client left before admission
+	Rule     string    `json:"quota,omitzero"` // the quota that rejected it, or the one with the least left
 	Left     uint32    `json:"quota_left"`
 	ResetMS  int64     `json:"quota_reset_ms"`
 	RetryMS  int64     `json:"retry_ms,omitzero"`
-	Ahead    uint32    `json:"queued_ahead"` // when it came
+	Ahead    uint32    `json:"queued_ahead"` // requests ahead of it in the queue on arrival
 	WaitedUS int64     `json:"waited_us"`
-	Shadow   []string  `json:"shadow,omitzero"` // quotas in shadow that would have refused
+	Shadow   []string  `json:"shadow,omitzero"` // quotas in shadow mode that would have rejected it
 	Bytes    uint64    `json:"bytes"`
 	TookUS   int64     `json:"took_us"`
-	Config   string    `json:"config"` // the version that decided
+	Config   string    `json:"config"` // the version of the configuration that decided
 
-	Cut     bool     `json:"cut,omitzero"`         // its answer began, and is not whole
-	Because string   `json:"because,omitzero"`     // why it was refused behind the gate
-	Unmet   []string `json:"unmet,omitempty"`      // what the node waited for when it did not serve it
-	Ailing  []string `json:"ailing,omitempty"`     // what it ailed of then
-	Told    string   `json:"retry_after,omitzero"` // in seconds, as its client was told
-	Full    string   `json:"full,omitzero"`        // the queue that had no place for it, though it was let in
+	Cut     bool     `json:"cut,omitzero"`         // the response began and is truncated
+	Because string   `json:"because,omitzero"`     // why it was rejected after admission
+	Unmet   []string `json:"unmet,omitempty"`      // the dependencies that were missing when the node did not serve it
+	Ailing  []string `json:"ailing,omitempty"`     // the reasons for which the node was degraded then
+	Told    string   `json:"retry_after,omitzero"` // in seconds, as sent to the client
+	Full    string   `json:"full,omitzero"`        // the queue that was full, although the request was admitted
 	Method  string   `json:"method"`
-	Path    string   `json:"path"`              // without its query; the first 128 bytes
-	Matched string   `json:"matched,omitzero"`  // the route of the configuration
-	FirstUS int64    `json:"first_us,omitzero"` // from when it was sent on until the header of an answer; 0: none came
-	Legs    []Leg    `json:"legs,omitempty"`    // one for each upstream that was asked, at most three
+	Path    string   `json:"path"`              // without the query string; the first 128 bytes
+	Matched string   `json:"matched,omitzero"`  // the configured route
+	FirstUS int64    `json:"first_us,omitzero"` // from forwarding it to the header of the response; 0: no response
+	Legs    []Leg    `json:"legs,omitempty"`    // one for each upstream that it was sent to, at most three
 }
 
-// A Leg is what became of a request, or of one part of its answer, at one upstream.
+// A Leg describes the outcome of a request, or of one part of its response, at one upstream.
 type Leg struct {
 	Upstream string   `json:"upstream"`
 	Part     string   `json:"part,omitzero"`
-	Missing  string   `json:"missing,omitzero"`   // why the part is
-	Stop     string   `json:"stop,omitzero"`      // why it went nowhere: broken, sick, full, stale
-	Circuit  string   `json:"circuit"`            // of the upstream, as it was found: closed, open, half-open
-	Halt     string   `json:"not_again,omitzero"` // why there was no other try: method, body, tries, breaker, time, budget
-	Sick     []string `json:"sick,omitempty"`     // where it went nowhere for that: the endpoints that checks call so, each with what the last met
-	Outcome  string   `json:"outcome,omitzero"`   // whole, how the last try ended, or Stop; empty: nothing was asked
+	Missing  string   `json:"missing,omitzero"`   // why the part is missing
+	Stop     string   `json:"stop,omitzero"`      // why it was sent to no endpoint: circuit_open, no_healthy_endpoint, overflow, ticket_expired
+	Circuit  string   `json:"circuit"`            // state of the circuit breaker at that time: closed, open, half-open
+	Halt     string   `json:"not_again,omitzero"` // why there was no further attempt: an event.NoRetryReason
+	Sick     []string `json:"sick,omitempty"`     // if no endpoint was healthy: the unhealthy endpoints, each with the result of its last check
+	Outcome  string   `json:"outcome,omitzero"`   // "ok", the symptom of the last attempt, or Stop; empty: no attempt was made
 	Count    int      `json:"tries_total"`
-	Tries    []Try    `json:"tries,omitempty"` // the first ones, and the last
+	Tries    []Try    `json:"tries,omitempty"` // the first attempts, and the last one
 }
 
-// A Try is one endpoint that was asked.
+// A Try describes one attempt at an endpoint.
 type Try struct {
 	Endpoint string `json:"endpoint"`
-	Out      bool   `json:"ejected,omitzero"` // it was out for its failures, and so were the others
-	HTTP2    bool   `json:"http2,omitzero"`   // it was asked by that
-	Outcome  string `json:"outcome"`          // whole, or how it failed
-	Ending   string `json:"ending"`           // how far it came: answered, turned, unsent, failed, late, left, whole, cut
-	Status   int    `json:"status,omitzero"`  // of its answer
+	Out      bool   `json:"ejected,omitzero"` // the endpoint was ejected after failures, as were all others
+	HTTP2    bool   `json:"http2,omitzero"`   // the attempt used HTTP/2
+	Outcome  string `json:"outcome"`          // "ok", or the symptom
+	Ending   string `json:"ending"`           // how far it came: an event.AttemptOutcome
+	Status   int    `json:"status,omitzero"`  // of the response
 	TookUS   int64  `json:"took_us"`
 }
 
-// Ring is the last decisions.
+// Ring keeps the most recent decisions. It is safe for concurrent use.
 type Ring struct {
 	mu   sync.Mutex // nothing blocks under it
 	all  []Decision
 	next int
 }
 
-// New has none.
+// New returns an empty ring.
 func New() *Ring { return &Ring{all: make([]Decision, 0, Room)} }
 
-// Keep adds one.
+// Keep adds a decision. If the ring is full, it replaces the oldest.
 func (r *Ring) Keep(d Decision) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -97,7 +97,7 @@ func (r *Ring) Keep(d Decision) {
 	r.next = (r.next + 1) % Room
 }
 
-// Find is the last decision of an id; false where it is not kept, or not any more.
+// Find returns the most recent decision with an id. It returns false if the ring has none.
 func (r *Ring) Find(id string) (Decision, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *Ring) Find(id string) (Decision, bool) {
 	return Decision{}, false
 }
 
-// Kept is how many there are, and how many there may be.
+// Kept returns the number of decisions in the ring, and the maximum.
 func (r *Ring) Kept() (depth, limit int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

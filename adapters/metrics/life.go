@@ -7,14 +7,14 @@ import (
 	"macronode/core/types"
 )
 
-// life tells what the node says of itself at the moment of the scrape, all of it of one
-// moment.
+// life collects the metrics that come from the status of the node. All values of a scrape are from
+// one status.
 type life struct {
 	status  func() event.Status
 	samples *samples
 }
 
-// Describe says nothing: the samples have said it.
+// Describe sends nothing, because samples describes these metrics.
 func (*life) Describe(chan<- *prometheus.Desc) {}
 
 func (l *life) Collect(to chan<- prometheus.Metric) {

@@ -1,5 +1,5 @@
-// Package metrics counts what the node does, for Prometheus. Names, labels and their
-// values are the registry's; there are no others, and none comes from input.
+// Package metrics exports the metrics of the node to Prometheus. Package registry declares all
+// names, labels and label values. No label value comes from input.
 package metrics
 
 import (
@@ -17,14 +17,14 @@ import (
 	"macronode/core/types"
 )
 
-// Metrics is all that one node counts: two nodes in one process share nothing.
+// Metrics has the metrics of one node. Two nodes in one process share no metrics.
 type Metrics struct {
 	registry   *prometheus.Registry
 	counters   map[string]*prometheus.CounterVec
 	histograms map[string]*prometheus.HistogramVec
 	samples    *samples
-	upstreams  atomic.Pointer[upstreams] // of the configuration
-	quotas     atomic.Pointer[quotas]    // the same
+	upstreams  atomic.Pointer[upstreams] // the configured upstreams
+	quotas     atomic.Pointer[quotas]    // the configured quotas
 
 	sync    prometheus.Observer
 	frames  prometheus.Observer
@@ -34,8 +34,8 @@ type Metrics struct {
 	panics  count
 }
 
-// New counts from nothing. Status is asked at every scrape. What is sampled and is not
-// of the status, Sample brings.
+// New returns metrics in which all counters are 0. It calls status at each scrape. Sampled metrics
+// that are not part of the status are registered with Sample.
 func New(status func() event.Status) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), counters: make(map[string]*prometheus.CounterVec),
 		histograms: make(map[string]*prometheus.HistogramVec), samples: newSamples()}
@@ -55,7 +55,7 @@ func New(status func() event.Status) *Metrics {
 	return m
 }
 
-// count makes a metric with all of its series: what never happened says 0.
+// count registers a metric with all of its series, so that a counter is 0 until its first event.
 func (m *Metrics) count(d *registry.Metric) {
 	switch d.Type {
 	case registry.Counter:
@@ -73,7 +73,7 @@ func (m *Metrics) count(d *registry.Metric) {
 			v.WithLabelValues(values...)
 		}
 	default:
-		types.Assert(false, "metrics: a gauge is sampled: "+d.Name)
+		types.Assert(false, "metrics: a gauge must be sampled: "+d.Name)
 	}
 }
 
@@ -84,7 +84,7 @@ func labels(d *registry.Metric) (names []string) {
 	return names
 }
 
-// declared asserts that a series is of the registry: a bug of ours otherwise.
+// declared returns the metric called name. It panics if the registry does not declare the series.
 func declared(name string, values []string) *registry.Metric {
 	i := slices.IndexFunc(registry.Metrics, func(d registry.Metric) bool { return d.Name == name })
 	types.Assert(i >= 0, "metrics: no such metric: "+name)
@@ -104,39 +104,41 @@ func (m *Metrics) histogram(name string, values ...string) prometheus.Observer {
 	return m.histograms[name].WithLabelValues(values...)
 }
 
-// Handler shows everything, with exemplars to those who ask for OpenMetrics.
+// Handler serves all metrics. A scraper that accepts OpenMetrics also gets exemplars.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry, EnableOpenMetrics: true})
 }
 
-// Sample has a series asked for at every scrape, once for ever.
+// Sample registers a function that returns the value of a series at each scrape. It panics if the
+// series already has a function.
 func (m *Metrics) Sample(name string, value func() float64, values ...string) {
-	types.Assert(declared(name, values).Sampled, "metrics: counted here, not sampled: "+name)
+	types.Assert(declared(name, values).Sampled, "metrics: not a sampled metric: "+name)
 	m.samples.add(name, sample{value, values})
 }
 
-// Flushed counts a batch of the journal.
+// Flushed records a batch of the journal that became durable.
 func (m *Metrics) Flushed(frames, _ int, took time.Duration) {
 	m.sync.Observe(took.Seconds())
 	m.frames.Observe(float64(frames))
 }
 
-// Failed, TimedOut and Retried count what the world did not do, or not at once.
+// Failed counts a failed I/O operation, TimedOut a wait that reached its deadline, and Retried an
+// operation that was retried after a backoff.
 func (m *Metrics) Failed(op string)   { m.counter("io_errors_total", op).Inc() }
 func (m *Metrics) TimedOut(op string) { m.counter("io_timeouts_total", op).Inc() }
 func (m *Metrics) Retried(op string)  { m.counter("backoff_retries_total", op).Inc() }
 
-// Crowded counts a connection, or a request of HTTP/2, that was one too many.
+// Crowded counts a connection or an HTTP/2 request that was rejected at listen.max_conns.
 func (m *Metrics) Crowded() { m.crowded.Inc() }
 
-// PeerCrowded counts a connection that was one too many of its peer.
+// PeerCrowded counts a connection that was rejected at listen.max_conns_per_peer.
 func (m *Metrics) PeerCrowded() { m.perPeer.Inc() }
 
-// IdleClosed counts an idle connection that was closed for a new one, by the bound that wanted it.
+// IdleClosed counts an idle connection that was closed for a new one, by the limit reached.
 func (m *Metrics) IdleClosed(by string) { m.counter("idle_connections_closed_total", by).Inc() }
 
-// Smuggled counts a request that could be read in two ways, and was refused.
+// Smuggled counts a request that was rejected because of ambiguous framing.
 func (m *Metrics) Smuggled() { m.smuggle.Inc() }
 
-// Greeted counts a handshake that ended.
+// Greeted counts a completed or failed TLS handshake, by result.
 func (m *Metrics) Greeted(how string) { m.counter("handshakes_total", how).Inc() }

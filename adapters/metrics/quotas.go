@@ -6,19 +6,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// quotas are those of a configuration, by name.
+// quotas maps the name of each configured quota to its counters.
 type quotas map[string]*Quota
 
-// A Quota counts what one refused, and what it would have.
+// A Quota counts the requests that one quota rejected, or would have rejected in shadow mode.
 type Quota struct{ refused, shadow prometheus.Counter }
 
-// Refused counts a request that it refused, Shadowed one that it would have if it were not in
-// shadow.
+// Refused counts a request that the quota rejected. Shadowed counts a request that it would have
+// rejected if it were not in shadow mode.
 func (q *Quota) Refused()  { q.refused.Inc() }
 func (q *Quota) Shadowed() { q.shadow.Inc() }
 
-// NameQuotas has the quotas of these names counted, of which there are no more than the
-// configuration may have. Those that were named before and are not now have no series any more.
+// NameQuotas sets the configured quotas and removes the series of all others. The configuration
+// limits the number of names.
 func (m *Metrics) NameQuotas(names []string) {
 	const metric = "quota_refused_total"
 	to := make(quotas)
@@ -31,14 +31,14 @@ func (m *Metrics) NameQuotas(names []string) {
 	if was == nil {
 		return
 	}
-	for name := range *was { //nolint:maporder // each is forgotten by itself
+	for name := range *was { //nolint:maporder // the order of removal has no effect
 		if !slices.Contains(names, name) {
 			m.counters[metric].DeletePartialMatch(prometheus.Labels{"quota": name})
 		}
 	}
 }
 
-// Quota is one by its name; false: it is not configured any more.
+// Quota returns the counters of a quota. ok is false if the quota is no longer configured.
 func (m *Metrics) Quota(name string) (q *Quota, ok bool) {
 	all := m.quotas.Load()
 	if all == nil {

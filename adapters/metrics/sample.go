@@ -11,11 +11,11 @@ import (
 	"macronode/core/types"
 )
 
-// samples ask others at the moment of the scrape.
+// samples collects the sampled metrics: it calls the registered functions at each scrape.
 type samples struct {
-	descs map[string]*prometheus.Desc // of all that is sampled
+	descs map[string]*prometheus.Desc // of all sampled metrics, by name
 
-	mu  sync.RWMutex // of all; whoever is asked may take a lock of his own
+	mu  sync.RWMutex // guards all; not held during calls, because a function may take other locks
 	all map[string][]sample
 }
 
@@ -48,7 +48,7 @@ func (s *samples) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect asks without the lock: an answer may take others.
+// Collect calls the functions without holding the lock, because they may take other locks.
 func (s *samples) Collect(to chan<- prometheus.Metric) {
 	for name, all := range s.taken() {
 		for _, one := range all {
@@ -67,7 +67,7 @@ func (s *samples) taken() map[string][]sample {
 	return all
 }
 
-// is a series as it is now.
+// is returns a series with its current value.
 func (s *samples) is(name string, value float64, labels ...string) prometheus.Metric {
 	kind := prometheus.GaugeValue
 	if declared(name, labels).Type == registry.Counter {
@@ -76,7 +76,7 @@ func (s *samples) is(name string, value float64, labels ...string) prometheus.Me
 	return prometheus.MustNewConstMetric(s.descs[name], kind, value, labels...)
 }
 
-// count is a number that only grows.
+// count is a counter that is safe for concurrent use.
 type count struct{ n atomic.Uint64 }
 
 func (c *count) value() float64 { return float64(c.n.Load()) }

@@ -11,21 +11,20 @@ import (
 	"macronode/core/types"
 )
 
-// upstreams are those of a configuration.
+// upstreams has the configured upstreams.
 type upstreams struct {
 	names []string
 	all   map[string]*Upstream
 }
 
-// An Upstream counts what becomes of requests to one, every series found beforehand.
+// An Upstream has the metrics of one upstream. The series are looked up once, in advance.
 type Upstream struct {
 	requests, fails map[string]prometheus.Counter
 	up, down        prometheus.Counter
 	latency         prometheus.Observer
 }
 
-// Name has the upstreams of these names counted, from when the first configuration is
-// there. Those that were named before and are not now have no series any more.
+// Name sets the configured upstreams and removes the series of all others.
 func (m *Metrics) Name(names []string) {
 	was := m.upstreams.Load()
 	to := &upstreams{names: names, all: make(map[string]*Upstream)}
@@ -69,13 +68,14 @@ func (m *Metrics) forget(name string) {
 	}
 }
 
-// Upstream is one by its name; false: it is not configured any more.
+// Upstream returns the metrics of an upstream. ok is false if it is no longer configured.
 func (m *Metrics) Upstream(name string) (u *Upstream, ok bool) {
 	u, ok = m.upstreams.Load().all[name]
 	return u, ok
 }
 
-// Ended counts a request that is over: what became of it, and when its answer began; 0: none did.
+// Ended counts a completed request by outcome. first is the time until the header of the response; 0
+// if no response began.
 func (u *Upstream) Ended(outcome string, first time.Duration) {
 	c := u.requests[outcome]
 	types.Assert(c != nil, "metrics: no such outcome: "+outcome)
@@ -85,21 +85,21 @@ func (u *Upstream) Ended(outcome string, first time.Duration) {
 	}
 }
 
-// Failed counts a try that did.
+// Failed counts a failed attempt by symptom.
 func (u *Upstream) Failed(symptom string) {
 	c := u.fails[symptom]
 	types.Assert(c != nil, "metrics: no such symptom: "+symptom)
 	c.Inc()
 }
 
-// Moved counts bytes of bodies.
+// Moved counts bytes of bodies and tunnels, sent to the upstream and received from it.
 func (u *Upstream) Moved(up, down uint64) {
 	u.up.Add(float64(up))
 	u.down.Add(float64(down))
 }
 
-// Standings has look asked for each upstream at every scrape, by its name; false: it is
-// not there.
+// Standings registers look, which is called for each upstream at each scrape. look returns false if
+// it does not know the upstream; the upstream then has no sampled series.
 func (m *Metrics) Standings(look func(name string) (event.UpstreamStats, bool)) {
 	m.registry.MustRegister(&standings{m, look})
 }
@@ -109,7 +109,7 @@ type standings struct {
 	look func(name string) (event.UpstreamStats, bool)
 }
 
-// Describe says nothing: the samples have said it.
+// Describe sends nothing, because samples describes these metrics.
 func (*standings) Describe(chan<- *prometheus.Desc) {}
 
 func (s *standings) Collect(to chan<- prometheus.Metric) {

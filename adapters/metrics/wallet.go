@@ -11,10 +11,10 @@ import (
 	"macronode/core/types"
 )
 
-// Wallet is what the wallet's doors count, every series found beforehand.
+// Wallet has the metrics of the public API. The series are looked up once, in advance.
 type Wallet struct {
 	of       *Metrics
-	rejected [types.NumFacets][256]prometheus.Counter // by problem; nil for those that are not
+	rejected [types.NumFacets][256]prometheus.Counter // by problem; nil for a problem that is not in registry.BeforeWork
 	barred   [types.NumClasses][event.NumRejectReasons]prometheus.Counter
 	replays  prometheus.Counter
 	decision prometheus.Observer
@@ -22,7 +22,7 @@ type Wallet struct {
 	await    prometheus.Counter
 }
 
-// Wallet is the wallet's view of m.
+// Wallet returns the metrics of the public API.
 func (m *Metrics) Wallet() *Wallet {
 	w := &Wallet{of: m, decision: m.histogram("decision_seconds", "wallet"), replays: m.counter("idempotency_replays_total"),
 		timeout: m.counter("io_timeouts_total", "reply"), await: m.counter("io_timeouts_total", "await_seq")}
@@ -39,17 +39,18 @@ func (m *Metrics) Wallet() *Wallet {
 	return w
 }
 
-// Barred counts a request that was refused at the gate.
+// Barred counts a request that was rejected at admission.
 func (w *Wallet) Barred(c types.Class, why event.RejectReason) { w.barred[c][why].Inc() }
 
-// An exemplar names the decision behind an observation. It is dear, so it comes
-// with what was slow and with one of many.
+// An exemplar links an observation to a decision. Exemplars are expensive, so only slow requests
+// and one request of many get one.
 const (
 	slow = 100 * time.Millisecond
 	many = 1024
 )
 
-// Endpoint counts one endpoint: what was answered, and who was told to come back.
+// Endpoint returns functions for one endpoint: answered records the latency of a request, and busy
+// counts a request rejected with 429.
 func (w *Wallet) Endpoint(name, method string) (answered func(took time.Duration, decision []byte), busy func()) {
 	latency := w.of.histogram("request_latency_seconds", name, method)
 	named := latency.(prometheus.ExemplarObserver)
@@ -63,19 +64,20 @@ func (w *Wallet) Endpoint(name, method string) (answered func(took time.Duration
 	}, w.of.counter("busy_rejections_total", name).Inc
 }
 
-// Refused counts a problem, if it was met before any work.
+// Refused counts a problem if it rejected the request before any work.
 func (w *Wallet) Refused(f types.Facet, p event.Problem) {
 	if c := w.rejected[f][p]; c != nil {
 		c.Inc()
 	}
 }
 
-// Decided counts a reply of the node, Replayed one that was shown again.
+// Decided records the latency of a reply of the core. Replayed counts a stored response that was
+// returned for a repeated idempotency key.
 func (w *Wallet) Decided(took time.Duration) { w.decision.Observe(took.Seconds()) }
 func (w *Wallet) Replayed()                  { w.replays.Inc() }
 
-// TimedOut counts a wait that ended at the deadline: Deadline for a read, Unknown
-// for the outcome of a write.
+// TimedOut counts a wait that reached its deadline: for Timeout a read that waited for its position,
+// for any other problem a write that waited for its outcome.
 func (w *Wallet) TimedOut(p event.Problem) {
 	if p == event.Timeout {
 		w.await.Inc()
@@ -84,5 +86,5 @@ func (w *Wallet) TimedOut(p event.Problem) {
 	w.timeout.Inc()
 }
 
-// Panicked counts a request that met a bug.
+// Panicked counts a request whose handler panicked.
 func (w *Wallet) Panicked() { w.of.panics.n.Add(1) }
