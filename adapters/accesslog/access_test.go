@@ -13,7 +13,7 @@ import (
 	"macronode/adapters/accesslog"
 )
 
-// A paper is where lines go. Nobody can write until held is closed, where there is one.
+// A paper is the output of a log. If held is set, writes block until it is closed.
 type paper struct {
 	held chan struct{}
 	bytes.Buffer
@@ -26,7 +26,7 @@ func (p *paper) Write(b []byte) (int, error) {
 	return p.Buffer.Write(b)
 }
 
-// lines are what was written: the n of each, and how many are missing in all.
+// lines returns the attribute n of each written line, and the total number of missing lines.
 func (p *paper) lines(t *testing.T) (ns []int, missing uint64) {
 	t.Helper()
 	for d := json.NewDecoder(&p.Buffer); d.More(); {
@@ -46,8 +46,8 @@ func says(n int) func() []slog.Attr {
 	return func() []slog.Attr { return []slog.Attr{slog.Int("n", n)} }
 }
 
-// open is a log that is on, at a level at which nothing else would be written. What it
-// returns ends it.
+// open starts a log that is on. Its handler has a level that suppresses other lines. The returned
+// function ends it.
 func open(p *paper) (l *accesslog.Log, end func()) {
 	l = accesslog.New(slog.NewJSONHandler(p, &slog.HandlerOptions{Level: slog.LevelError}))
 	l.Turn(true)
@@ -57,7 +57,7 @@ func open(p *paper) (l *accesslog.Log, end func()) {
 	return l, func() { stop(); all.Wait() }
 }
 
-// TestEachIsWritten: a line each, in order, and none while it is off.
+// TestEachIsWritten checks that each request gets one line, in order, and none while the log is off.
 func TestEachIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := new(paper)
@@ -74,8 +74,8 @@ func TestEachIsWritten(t *testing.T) {
 	})
 }
 
-// TestAFloodIsSampled: of many in a second some are written, over all of the second; of
-// those that failed as many as if nobody else had come. Every other one is told of.
+// TestAFloodIsSampled checks that a flood is sampled over the whole second, that failed requests are
+// sampled independently of successful ones, and that all lines left out are counted.
 func TestAFloodIsSampled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := new(paper)
@@ -88,7 +88,7 @@ func TestAFloodIsSampled(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		time.Sleep(time.Second) // of the bubble: another second begins
+		time.Sleep(time.Second) // synctest time: the next second begins
 		l.Note(false, says(most))
 		end()
 		ns, missing := p.lines(t)
@@ -108,8 +108,8 @@ func TestAFloodIsSampled(t *testing.T) {
 	})
 }
 
-// TestNobodyWaits: while the log takes nothing, requests go on; what there is no room for is
-// counted, and told of by the next.
+// TestNobodyWaits checks that requests continue while the output blocks, and that lines lost because
+// the queue is full are counted and reported by the next line.
 func TestNobodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &paper{held: make(chan struct{})}

@@ -18,21 +18,21 @@ import (
 	"macronode/core/types"
 )
 
-// shelf is what a log is held to: so many lines in files of so many bytes, the youngest
-// kept, and nothing of what stands in the file's place touched.
+// shelf is a reference model of the audit files: their number, size and lines. A log must keep the
+// newest files, and must not touch anything else at the path of the file.
 type shelf struct {
 	t      *testing.T
 	dir    string
 	limits Limits
 	log    *Log
 	noted  int      // lines so far
-	apart  []string // files that somebody moved away, the oldest first
-	stands string   // in the file's place, that is none
+	apart  []string // files moved away from outside, the oldest first
+	stands string   // what is at the path instead of a regular file
 }
 
 func (s *shelf) path() string { return filepath.Join(s.dir, name) }
 
-// blocked puts what is no plain file in its place, or takes it away again.
+// blocked puts something other than a regular file at the path, or removes it.
 func (s *shelf) blocked(what string) {
 	s.t.Helper()
 	var err error
@@ -59,7 +59,7 @@ func (s *shelf) blocked(what string) {
 	}
 }
 
-// aside moves the file away, as somebody else's rotation does.
+// aside moves the file away, as an external log rotation does.
 func (s *shelf) aside() error {
 	if !there(s.path()) {
 		return nil
@@ -80,7 +80,7 @@ func (s *shelf) restored() error {
 	return errors.Join(err, os.Remove(s.path()+".else"))
 }
 
-// flush has noted lines written, or sees that none is.
+// flush writes the noted lines, or checks that none is written while the path is blocked.
 func (s *shelf) flush() {
 	s.t.Helper()
 	was := s.log.Counts()
@@ -97,12 +97,12 @@ func (s *shelf) flush() {
 	}
 }
 
-// check holds the files to what was written.
+// check compares the files with the lines written.
 func (s *shelf) check() {
 	s.t.Helper()
 	kept := files(s.t, s.dir)
 	if len(kept) > s.limits.Keep+1 {
-		s.t.Fatalf("%d files, %d are kept", len(kept), s.limits.Keep)
+		s.t.Fatalf("%d files, want at most %d rotated ones", len(kept), s.limits.Keep)
 	}
 	seen := map[int]bool{}
 	for _, path := range append(slices.Clone(s.apart), kept...) {
@@ -113,19 +113,18 @@ func (s *shelf) check() {
 		all, torn := entries(s.t, path)
 		for i, e := range all {
 			if torn > 0 || seen[e.Status] || i > 0 && e.Status != all[i-1].Status+1 {
-				s.t.Fatalf("%s: %d is there twice, or behind another than %d; %d torn", path, e.Status, e.Status-1, torn)
+				s.t.Fatalf("%s: line %d is repeated or does not follow %d; %d torn", path, e.Status, e.Status-1, torn)
 			}
 			seen[e.Status] = true
 		}
 	}
 	if s.noted > 0 && !seen[s.noted] || len(s.apart) == 0 && len(seen) < s.noted && len(kept) <= s.limits.Keep {
-		s.t.Fatalf("%d of %d lines in %d files, of which %d may be kept", len(seen), s.noted, len(kept), s.limits.Keep)
+		s.t.Fatalf("%d of %d lines in %d files, limit %d", len(seen), s.noted, len(kept), s.limits.Keep)
 	}
 }
 
-// TestTheShelfAgrees: whatever is noted, and whoever moves the file or puts something in
-// its place, the files are as many, as large and as private as they may be, and what is
-// in them is all that was written, but for the oldest.
+// TestTheShelfAgrees checks number, size, mode and content of the files after random notes, external
+// moves of the file, and other objects at its path. Only lines of the oldest files may be missing.
 func TestTheShelfAgrees(t *testing.T) {
 	for seed := range uint64(8) {
 		dice := rand.New(rand.NewPCG(seed, 7))
@@ -137,7 +136,7 @@ func TestTheShelfAgrees(t *testing.T) {
 				if err := s.aside(); err != nil {
 					t.Fatal(err)
 				}
-				s.flush() // to see that it is gone
+				s.flush() // detects that the file was moved
 			case n == 1 || n < 5 && s.stands != "":
 				s.blocked([]string{"a link", "a pipe", "a directory"}[dice.IntN(3)])
 			case s.stands == "":
@@ -161,8 +160,8 @@ func TestTheShelfAgrees(t *testing.T) {
 	}
 }
 
-// TestHalfAWrite: wherever a write of some lines ends, what is written behind it leaves
-// each of them whole, once.
+// TestHalfAWrite checks that after a partial write, cut at any byte, the next write leaves each line
+// in the file exactly once.
 func TestHalfAWrite(t *testing.T) {
 	lines := []Line{{Status: 1}, {Status: 22, Route: "r"}, {Status: 333}}
 	b := batch{lines: lines}
@@ -172,11 +171,11 @@ func TestHalfAWrite(t *testing.T) {
 		file := bytes.Clone(b.write(chunk)[:n])
 		told := b.wrote(n)
 		if n > 0 && file[n-1] != '\n' {
-			file = append(file, '\n') // as the pen does
+			file = append(file, '\n') // as pen does
 		}
 		rest := bytes.Clone(b.write(chunk))
 		if told += b.wrote(len(rest)); int(told) != len(lines) || !b.empty() {
-			t.Fatalf("cut at %d of %d: %d lines are told", n, whole, told)
+			t.Fatalf("cut at %d of %d: %d lines reported", n, whole, told)
 		}
 		path := filepath.Join(t.TempDir(), "half")
 		if err := os.WriteFile(path, append(file, rest...), 0o600); err != nil {
@@ -189,7 +188,7 @@ func TestHalfAWrite(t *testing.T) {
 	}
 }
 
-// TestTextsAreGolden: texts that would be more than texts to somebody, byte for byte.
+// TestTextsAreGolden compares the encoding of texts with special characters byte for byte.
 func TestTextsAreGolden(t *testing.T) {
 	for text, want := range map[string]string{
 		`a"b\c/d`:          `"a\"b\\c/d"`,
@@ -205,8 +204,8 @@ func TestTextsAreGolden(t *testing.T) {
 	}
 }
 
-// TestNotesMeetTheEnd: whoever notes while the log ends is written down or counted as
-// lost, nobody both or neither, and nobody who was before it lost.
+// TestNotesMeetTheEnd checks that each line noted during shutdown is either written or counted as
+// lost, and that no line noted before is lost.
 func TestNotesMeetTheEnd(t *testing.T) {
 	const who, each = 4, 50
 	for range 5 {
@@ -214,7 +213,7 @@ func TestNotesMeetTheEnd(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := New(dir, Limits{Queue: 4096, Size: 1 << 30, Keep: 1, Every: time.Hour}, newTold().Logger)
 			end := runs(t, l)
-			synctest.Wait() // it waits for something to write
+			synctest.Wait() // Run waits for lines
 			var all sync.WaitGroup
 			for i := range who {
 				all.Go(func() {
@@ -237,7 +236,7 @@ func TestNotesMeetTheEnd(t *testing.T) {
 				}
 			}
 			if got := l.Counts(); before != each/2+1 || got.Written+got.Lost != who*each || int(got.Written) != written || torn > 0 {
-				t.Fatalf("%d noted, %d of %d before the end, %d are in the file: %+v", who*each, before, each/2+1, written, got)
+				t.Fatalf("%d noted, %d of %d before the end, %d in the file: %+v", who*each, before, each/2+1, written, got)
 			}
 		})
 	}

@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// told is a log of the node's that counts what it is told.
+// told is a logger that keeps its messages.
 type told struct {
 	mu   sync.Mutex
 	said bytes.Buffer
@@ -50,10 +50,10 @@ func (t *told) String() string {
 	return t.said.String()
 }
 
-// times is how often something was said.
+// times returns the number of messages of a level.
 func (t *told) times(level string) int { return strings.Count(t.String(), "level="+level) }
 
-// runs is l at work, until it is told to end.
+// runs starts l. The returned function ends it.
 func runs(t *testing.T, l *Log) (end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -76,7 +76,7 @@ func text(t testing.TB, path ...string) string {
 	return string(b)
 }
 
-// entry is a line as others read it.
+// entry is a decoded line.
 type entry struct {
 	TS       time.Time    `json:"ts"`
 	Decision string       `json:"decision_id"`
@@ -90,7 +90,7 @@ type entry struct {
 	Lost     int          `json:"lost"`
 }
 
-// entries are the whole lines of some files, in that order, and how many are none.
+// entries returns the complete lines of the given files, in order, and the number of torn ones.
 func entries(t testing.TB, paths ...string) (all []entry, torn int) {
 	t.Helper()
 	for _, path := range paths {
@@ -107,7 +107,8 @@ func entries(t testing.TB, paths ...string) (all []entry, torn int) {
 	return all, torn
 }
 
-// TestALineIsThereWithinASecond, whole, for its owner alone.
+// TestALineIsThereWithinASecond checks that a line is written whole within a second, to a file that
+// only its owner can read.
 func TestALineIsThereWithinASecond(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -125,7 +126,7 @@ func TestALineIsThereWithinASecond(t *testing.T) {
 		time.Sleep(599 * time.Millisecond)
 		synctest.Wait()
 		if got := l.Counts(); got != (Counts{}) {
-			t.Fatal("nobody waits for this file, and it was written at once: ", got)
+			t.Fatal("the line was written at once, want a delay of up to a second: ", got)
 		}
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
@@ -144,7 +145,7 @@ func TestALineIsThereWithinASecond(t *testing.T) {
 	}
 }
 
-// TestManyLinesDoNotWait for the second to be over.
+// TestManyLinesDoNotWait checks that a half full queue is written before the second is over.
 func TestManyLinesDoNotWait(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -160,8 +161,8 @@ func TestManyLinesDoNotWait(t *testing.T) {
 	})
 }
 
-// TestTheEndWritesAll that was noted before it; what is noted later is lost, and
-// counted.
+// TestTheEndWritesAll checks that shutdown writes all lines noted before it, and that lines noted
+// later are counted as lost.
 func TestTheEndWritesAll(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -182,7 +183,7 @@ func TestTheEndWritesAll(t *testing.T) {
 	})
 }
 
-// TestLossIsSaid, where the lines would stand.
+// TestLossIsSaid checks that the file records lost lines at their position.
 func TestLossIsSaid(t *testing.T) {
 	dir := t.TempDir()
 	l := New(dir, Limits{Queue: 4, Size: 1 << 20, Keep: 1, Every: time.Hour}, newTold().Logger)
@@ -212,7 +213,7 @@ func TestLossIsSaid(t *testing.T) {
 	}
 }
 
-// TestADiskThatRefuses is said once, however long it lasts, and again when it is over.
+// TestADiskThatRefuses checks that a disk error is logged once, and its end once.
 func TestADiskThatRefuses(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -252,7 +253,7 @@ func TestADiskThatRefuses(t *testing.T) {
 	})
 }
 
-// TestTheEndOfARefusingDisk: what it never took is counted, and said to the operator.
+// TestTheEndOfARefusingDisk checks that lines not written at shutdown are counted and logged.
 func TestTheEndOfARefusingDisk(t *testing.T) {
 	said, f := newTold(), &fussy{}
 	l := New(t.TempDir(), Limits{Queue: 8, Size: 1 << 20, Keep: 1, Every: time.Hour}, said.Logger)
@@ -269,11 +270,11 @@ func TestTheEndOfARefusingDisk(t *testing.T) {
 	}
 }
 
-// fussy is a disk with room for so many bytes.
+// fussy is a disk with limited space.
 type fussy struct {
 	mu   sync.Mutex
 	room int
-	torn int // lines of which it took a part
+	torn int // lines that it stored in part
 }
 
 func (f *fussy) has(room int) {
@@ -315,8 +316,8 @@ func (f fussyFile) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestManyNote at once: each line is in the file once, in the order of who noted it,
-// or lost and said.
+// TestManyNote checks that with concurrent calls of Note each line is in the file once, in the order
+// of its caller, or is recorded as lost.
 func TestManyNote(t *testing.T) {
 	const who, each = 8, 3000
 	dir := t.TempDir()
@@ -362,7 +363,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	}
 }
 
-// TestWhatStandsInItsPlace is not followed, and not written to.
+// TestWhatStandsInItsPlace checks that a link, pipe or directory at the path is not followed or written.
 func TestWhatStandsInItsPlace(t *testing.T) {
 	for name, lay := range map[string]func(path string) error{
 		"a link": func(p string) error {
@@ -385,7 +386,7 @@ func TestWhatStandsInItsPlace(t *testing.T) {
 				t.Fatal(got, said)
 			}
 			if name == "a link" && text(t, path+".else") != "" {
-				t.Fatal("followed")
+				t.Fatal("the link was followed")
 			}
 		})
 	}

@@ -13,11 +13,11 @@ import (
 	"macronode/core/types"
 )
 
-// whole is a text as JSON can have it, where it was not cut.
+// whole returns a text as JSON can represent it, if it was not truncated.
 func whole(text string) string { return string([]rune(text)) }
 
-// TestHostileTexts: whatever is in a line, it is one bounded line of visible ASCII, and
-// is read back.
+// TestHostileTexts checks that any content results in one bounded line of printable ASCII that can be
+// decoded.
 func TestHostileTexts(t *testing.T) {
 	texts := rapid.OneOf(
 		rapid.Custom(func(t *rapid.T) string { return string(rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "bytes")) }),
@@ -62,7 +62,7 @@ func TestHostileTexts(t *testing.T) {
 	})
 }
 
-// TestTheLongestLine fits, and what goes with it.
+// TestTheLongestLine checks that maxLine covers the longest line.
 func TestTheLongestLine(t *testing.T) {
 	worst := strings.Repeat("\x01", 1000)
 	l := Line{Decision: worst, Key: 1 << 63, Tenant: 1<<32 - 1, Route: worst, Peer: worst, Status: 1<<63 - 1, Code: worst, TxID: worst, at: time.UnixMilli(1)}

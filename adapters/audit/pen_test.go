@@ -15,7 +15,7 @@ import (
 	"macronode/core/types"
 )
 
-// files are the names of all files, the oldest first.
+// files returns the paths of all files, the oldest first.
 func files(t testing.TB, dir string) (paths []string) {
 	t.Helper()
 	list, err := os.ReadDir(dir)
@@ -38,7 +38,7 @@ func files(t testing.TB, dir string) (paths []string) {
 
 func there(path string) bool { _, err := os.Lstat(path); return err == nil }
 
-// TestFullFilesAreKept, so many of them, and none is larger than it may be.
+// TestFullFilesAreKept checks the number of rotated files, and the maximum size of each.
 func TestFullFilesAreKept(t *testing.T) {
 	dir := t.TempDir()
 	l := New(dir, Limits{Queue: 100, Size: 1000, Keep: 3, Every: time.Hour}, newTold().Logger)
@@ -56,7 +56,7 @@ func TestFullFilesAreKept(t *testing.T) {
 	all, torn := entries(t, paths...)
 	for i, e := range all {
 		if want := 200 - len(all) + 1 + i; e.Status != want || torn > 0 {
-			t.Fatalf("%d in the place of %d, %d torn", e.Status, want, torn)
+			t.Fatalf("line %d, want %d; %d torn", e.Status, want, torn)
 		}
 	}
 	for i, path := range paths {
@@ -67,7 +67,7 @@ func TestFullFilesAreKept(t *testing.T) {
 	}
 }
 
-// TestATurnThatFailedHalfWay goes on where it was: no file is moved twice.
+// TestATurnThatFailedHalfWay checks that a rotation continues after a failure, and moves no file twice.
 func TestATurnThatFailedHalfWay(t *testing.T) {
 	dir := t.TempDir()
 	for name, what := range map[string]string{"audit.log": "now\n", "audit.log.2": "two\n", "audit.log.3": "three\n", "audit.log.4": "beyond\n"} {
@@ -88,7 +88,7 @@ func TestATurnThatFailedHalfWay(t *testing.T) {
 	}
 }
 
-// TestATornLineEnds before another begins, and stays to be seen.
+// TestATornLineEnds checks that a torn line is terminated before the next one, and is kept.
 func TestATornLineEnds(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "audit.log")
@@ -104,7 +104,7 @@ func TestATornLineEnds(t *testing.T) {
 	}
 }
 
-// TestAFileThatIsTakenAway is followed by another in its place.
+// TestAFileThatIsTakenAway checks that a new file is created if the file is moved or removed.
 func TestAFileThatIsTakenAway(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	path := filepath.Join(dir, "audit.log")
@@ -148,8 +148,8 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 	}
 }
 
-// life walks logs through disks that fill, files that are full, and ends: in the files
-// stands every line once, in order, or in its place how many are lost.
+// life runs logs through full disks, full files and shutdowns. The files must contain each line once,
+// in order, or the number of lost lines at its position.
 type life struct {
 	t    testing.TB
 	pick func(n int) int
@@ -157,9 +157,9 @@ type life struct {
 	disk fussy
 	log  *Log
 
-	name   int   // of the log at hand
-	noted  []int // by each
-	untold []int // at the end of each
+	name   int   // of the current log
+	noted  []int // lines noted by each log
+	untold []int // lost lines at the end of each log that no file records
 	saw    map[string]int
 }
 
@@ -231,7 +231,7 @@ func (w *life) check(paths []string) {
 	}
 	w.saw["torn"] += torn
 	if torn > w.disk.torn {
-		w.t.Fatalf("%d torn lines, %d were torn", torn, w.disk.torn)
+		w.t.Fatalf("%d torn lines in the files, want %d", torn, w.disk.torn)
 	}
 	for i, n := range w.noted {
 		if at[i]+w.untold[i] != n {
@@ -253,7 +253,7 @@ func (w *life) walk(steps int) {
 	w.check(paths)
 }
 
-// TestNothingIsLostUnsaid walks many lives.
+// TestNothingIsLostUnsaid checks random runs of life.
 func TestNothingIsLostUnsaid(t *testing.T) {
 	saw := map[string]int{}
 	for seed := range uint64(50) {
@@ -277,7 +277,7 @@ func TestNothingIsLostUnsaid(t *testing.T) {
 	})
 }
 
-// least tells rapid of a failure, so that it looks for the least.
+// least reports a failure to rapid, so that it shrinks the example.
 type least struct {
 	testing.TB
 	rapid *rapid.T

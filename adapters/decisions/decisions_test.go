@@ -7,11 +7,12 @@ import (
 	"macronode/adapters/decisions"
 )
 
-// TestRing: the last so many are kept, of an id that comes twice the last.
+// TestRing checks that the ring keeps the most recent decisions, and that Find returns the latest one
+// of an id.
 func TestRing(t *testing.T) {
 	r := decisions.New()
 	if _, ok := r.Find("d_0"); ok {
-		t.Error("found in nothing")
+		t.Error("an empty ring has a decision")
 	}
 	for i := range decisions.Room + 10 {
 		r.Keep(decisions.Decision{ID: fmt.Sprintf("d_%d", i), Status: i})

@@ -28,7 +28,7 @@ func starting() event.Status {
 	return event.Status{Phase: types.Starting, WaitingFor: types.AllDependencies}
 }
 
-// used is a node that has done a little of everything.
+// used returns metrics to which several kinds of events have been reported.
 func used(status func() event.Status) *Metrics {
 	m := New(status)
 	w := m.Wallet()
@@ -52,13 +52,12 @@ func used(status func() event.Status) *Metrics {
 	return m
 }
 
-// ours reports a name that no collector of the client library brings.
+// ours reports whether a metric is not one of the client library.
 func ours(name string) bool {
 	return !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") && !strings.HasPrefix(name, "promhttp_")
 }
 
-// The names, labels and values are the contract: testdata/names is read, not
-// computed.
+// The names, labels and values are a contract, so they are compared with testdata/names.
 func TestNamesAndLabels(t *testing.T) {
 	families, err := used(starting).registry.Gather()
 	if err != nil {
@@ -76,7 +75,7 @@ func TestNamesAndLabels(t *testing.T) {
 			}
 			value := m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 			if value == 0 && len(labels) > 0 && f.GetName() != "readyz_state" {
-				continue // each is there from the beginning
+				continue // each series exists from the start
 			}
 			fmt.Fprintf(&now, "%s{%s} %v\n", f.GetName(), strings.Join(labels, ","), value)
 		}
@@ -91,7 +90,7 @@ func TestNamesAndLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now.String() != string(was) {
-		t.Fatalf("it now says\n%s", &now)
+		t.Fatalf("the metrics are now\n%s", &now)
 	}
 }
 
@@ -107,8 +106,8 @@ func TestPrometheusLikesTheNames(t *testing.T) {
 	}
 }
 
-// TestEverySeriesIsThere: what is counted says 0 before it has happened, and what is
-// sampled is there once it is given; nothing else is.
+// TestEverySeriesIsThere checks that each declared series exists, counters with 0 and sampled metrics
+// once they have a function, and that no other series exists.
 func TestEverySeriesIsThere(t *testing.T) {
 	m := New(starting)
 	m.Name([]string{"gone", "app"})
@@ -135,7 +134,7 @@ func TestEverySeriesIsThere(t *testing.T) {
 	for i := range registry.Metrics {
 		d := &registry.Metrics[i]
 		if all := d.All("app", "more"); there[d.Name] != len(all) {
-			t.Errorf("%s has %d series, not %d", d.Name, there[d.Name], len(all))
+			t.Errorf("%s has %d series, want %d", d.Name, there[d.Name], len(all))
 		}
 		delete(there, d.Name)
 	}
@@ -146,13 +145,13 @@ func TestEverySeriesIsThere(t *testing.T) {
 	}
 }
 
-// ofStatus reports a metric that New brings by itself.
+// ofStatus reports whether New registers the sampled metric.
 func ofStatus(name string) bool {
 	return slices.Contains([]string{"readyz_state", "ready_dependency_unmet", "service_restarts_total", "journal_lsn",
 		"follower_lag_lsn", "clock_offset_seconds"}, name)
 }
 
-// A label that no enum knows is our bug, and says so before it is ever counted.
+// An undeclared label value is a programming error and panics.
 func TestLabelsAreEnums(t *testing.T) {
 	m := New(starting)
 	for name, count := range map[string]func(){
@@ -232,7 +231,7 @@ func TestNodesShareNothing(t *testing.T) {
 	one.Wallet().Replayed()
 	const line = "idempotency_replays_total 1\n"
 	if !strings.Contains(scrape(t, one, ""), line) || strings.Contains(scrape(t, other, ""), line) {
-		t.Fatal("the other node counted too")
+		t.Fatal("the metrics of the other node changed")
 	}
 }
 
@@ -247,7 +246,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	w := New(starting).Wallet()
 	answered, busy := w.Endpoint("transfer", "POST")
 	id := []byte("d_1")
-	answered(time.Millisecond, id) // the first is an exemplar
+	answered(time.Millisecond, id) // the first observation has an exemplar
 	if n := testing.AllocsPerRun(100, func() {
 		answered(time.Millisecond, id)
 		busy()
@@ -259,7 +258,7 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Whatever is refused may be counted; what is an answer is not a rejection.
+// Only problems that reject a request before any work count as rejections.
 func TestAnswersAreNoRejections(t *testing.T) {
 	w := New(starting).Wallet()
 	before := testutil.CollectAndCount(w.of.counters["rejected_total"])
@@ -268,7 +267,7 @@ func TestAnswersAreNoRejections(t *testing.T) {
 			w.Refused(f, p)
 		}
 	}
-	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != 2*len(registry.BeforeWork)+3 { // those of the listener
+	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != 2*len(registry.BeforeWork)+3 { // 3 series of the listener
 		t.Fatalf("%d series before, %d after", before, after)
 	}
 	for plane, want := range map[string]float64{"wallet": 3, "proxy": 1} {
