@@ -33,7 +33,7 @@ func TestHashForgetsNothing(t *testing.T) {
 	w := busy(t)
 	hashcoverage.Every(t, w, w.Hash,
 		"h: what all worlds of a scope share", "node: held to it in its own room",
-		"last: a page, see below", "handed: a page", "wrote: a page", "safe: a page", "folded: a page", "savepointRows: a page", "table: a page",
+		"last: a page, see below", "handed: a page", "wrote: a page", "safe: a page", "folded: a page", "mark: a page", "table: a page",
 		"late.words[].page: a page", "folds.words[].page: a page", "late.count: a length, see below", "folds.count: a length",
 		"clients[].want.page: a page", "clients[].asked: a page", "clients[].wish: see below", "facts[].page: a page")
 }
