@@ -221,8 +221,11 @@ func once(path string) string {
 func (r *route) target(base, in *url.URL) *url.URL {
 	out := &url.URL{Scheme: base.Scheme, Host: base.Host, Path: in.Path, RawPath: in.RawPath, RawQuery: in.RawQuery, ForceQuery: in.ForceQuery}
 	if r.Rewrite {
-		raw := beyond(in.EscapedPath(), r.Prefix)
-		out.Path, out.RawPath = r.Put+beyond(in.Path, r.Prefix), (&url.URL{Path: r.Put}).EscapedPath()+raw
+		raw, path := beyond(in.EscapedPath(), r.Prefix), beyond(in.Path, r.Prefix)
+		if r.Put == "" && strings.HasPrefix(raw, "%") { // an escaped slash follows the prefix: a target must begin with a plain one
+			raw = "/" + raw[len("%2F"):]
+		}
+		out.Path, out.RawPath = r.Put+path, (&url.URL{Path: r.Put}).EscapedPath()+raw
 		if out.Path == "" {
 			out.Path, out.RawPath = "/", ""
 		}
