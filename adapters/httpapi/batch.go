@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"macronode/adapters/httpapi/wire"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -75,7 +76,7 @@ func (k *call) bundle(key string, items []wire.BatchItem) (*event.Request, error
 		}
 		size += said[i].size()
 	}
-	in := &event.Request{Caller: k.key.ID, Tenant: k.key.Tenant, Item: event.Item{Op: event.Batch}, Items: make([]event.Item, len(items))}
+	in := &event.Request{Header: command.Header{Caller: k.key.ID, Tenant: k.key.Tenant}, Item: event.Item{Op: event.Batch}, Items: make([]event.Item, len(items))}
 	text := append(make([]byte, 0, size), key...)
 	in.Key.Text = text[:len(key):len(key)]
 	for i := range said {
@@ -100,7 +101,7 @@ func at(i int, err error) error {
 // faulty finds the item for which a sealed batch is none.
 func faulty(in *event.Request) error {
 	for i := range in.Items {
-		one := event.Request{Key: in.Key, Item: in.Items[i]}
+		one := event.Request{Header: command.Header{Key: in.Key}, Item: in.Items[i]}
 		if err := one.Validate(); err != nil {
 			return at(i, because(event.BadRequest, named(&one.Item, err)))
 		}

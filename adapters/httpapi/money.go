@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -61,7 +62,7 @@ func (k *call) parse(op event.Op, key string) (*event.Request, error) {
 	if err := k.place(&said); err != nil {
 		return nil, err
 	}
-	p := &parcel{Request: event.Request{Caller: k.key.ID, Tenant: k.key.Tenant}}
+	p := &parcel{Request: event.Request{Header: command.Header{Caller: k.key.ID, Tenant: k.key.Tenant}}}
 	text := append(p.room[:0], key...)
 	p.Key.Text = text[:len(key):len(key)]
 	if _, err := said.fill(&p.Item, text); err != nil {

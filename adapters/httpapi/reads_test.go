@@ -12,6 +12,7 @@ import (
 
 	"macronode/adapters/httpapi"
 	"macronode/adapters/httpapi/wire"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/types"
@@ -285,7 +286,7 @@ func TestTheFormIsChosen(t *testing.T) {
 func TestCellsAreTexts(t *testing.T) {
 	h := build(t)
 	for i, memo := range []string{"=1+1", "+1", "-1", "@SUM(A1)", "  =1", "\u00a0=1", "＝1", "'=1", "'", "a=1", `say "hi", then`, "", "−1"} {
-		in := event.Request{Caller: 1, Tenant: types.DefaultTenant, Key: called(fmt.Sprint("k", i)),
+		in := event.Request{Header: command.Header{Caller: 1, Tenant: types.DefaultTenant, Key: called(fmt.Sprint("k", i))},
 			Item: event.Item{Op: event.Issue, To: called("-a"), Asset: called("-A"), Amount: types.MinorUnits(1), Memo: []byte(memo)}}
 		in.Seal(nil)
 		h.decide(&in)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"macronode/adapters/httpapi"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/types"
@@ -157,7 +158,7 @@ func (h *house) Asked(p types.Position, in *event.Request) (types.JournalID, err
 		}
 		return i
 	}
-	*in = event.Request{Tenant: r.Tenant, Caller: r.Caller, Item: item(&r, p.Index)}
+	*in = event.Request{Header: command.Header{Tenant: r.Tenant, Caller: r.Caller}, Item: item(&r, p.Index)}
 	if r.Kind == record.Batched && r.Problem == event.None {
 		for n := range r.Items {
 			var each record.Record

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"macronode/adapters/index"
+	"macronode/core/command"
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/record"
@@ -180,7 +181,7 @@ func look(b *testing.B, x *index.Indexer) {
 	for i := range ids {
 		ids[i] = digest.Name(fmt.Appendf(nil, "none-%d", i))
 	}
-	in, n := event.Request{Tenant: 1}, 0
+	in, n := event.Request{Header: command.Header{Tenant: 1}}, 0
 	b.ReportAllocs()
 	was := cpu()
 	for b.Loop() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"macronode/adapters/index"
+	"macronode/core/command"
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/types"
@@ -60,7 +61,7 @@ func (c *comparing) keys() {
 		key := "k" + itoa(n)
 		want, lives := c.twin.Key(c.tenant, key, ttl*time.Millisecond, c.mark.At)
 		got, found, err := c.x.Key(c.tenant, digest.Name([]byte(key)))
-		if err != nil || found != lives || lives && got != (event.PriorOutcome{Hash: want.Asked, ID: want.ID, At: want.At}) {
+		if err != nil || found != lives || lives && got != (command.PriorOutcome{Hash: want.Asked, ID: want.ID, At: want.At}) {
 			c.Fatalf("%v: tenant %d, key %s: %+v, %v, %v, want %v of %+v", c.mark, c.tenant, key, got, found, err, lives, want)
 		}
 	}

@@ -1,32 +1,40 @@
 package index
 
 import (
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/types"
 )
 
-// Look tells a *event.Request or a *event.Find what the index knows of its key and its
-// refs, and how far it had come before it was asked. Where it is not asked, Upto is 0,
-// which claims nothing: without a ref, and with no forgotten key in its time, the node
-// does not need it.
+// Look fills in with what the index has of its idempotency key and its refs, and with the LSN that the
+// index had reached before. If the lookup is not needed (no ref, and no evicted key that is still
+// valid), the LSN is 0.
 func (x *Indexer) Look(in event.Event) error {
 	if r, is := in.(*event.Request); is {
 		return x.request(r)
 	}
-	find, is := in.(*event.FindOutcome)
-	if !is {
-		return nil
+	switch in := in.(type) {
+	case *event.FindOutcome:
+		return x.prior(in.Tenant, in.Key.ID, &in.Prior, &in.IndexedTo)
+	case *event.Execute:
+		h := in.Command.Head()
+		return x.prior(h.Tenant, h.Key.ID, &h.Prior, &h.IndexedTo)
 	}
-	find.IndexedTo, find.Prior = 0, event.PriorOutcome{}
+	return nil
+}
+
+// prior looks up an idempotency key if the window may have evicted it.
+func (x *Indexer) prior(t types.Tenant, key types.NameHash, prior *command.PriorOutcome, to *types.LSN) error {
+	*to, *prior = 0, command.PriorOutcome{}
 	if !x.config.Aged() {
 		return nil
 	}
-	return x.asked(func(v *view) { find.Prior, find.IndexedTo = v.key(find.Tenant, find.Key.ID), v.mark.lsn })
+	return x.asked(func(v *view) { *prior, *to = v.key(t, key), v.mark.lsn })
 }
 
 func (x *Indexer) request(in *event.Request) error {
 	refs := false
-	in.IndexedTo, in.Prior = 0, event.PriorOutcome{}
+	in.IndexedTo, in.Prior = 0, command.PriorOutcome{}
 	for _, item := range in.Each {
 		item.PriorRef = types.TxID{}
 		refs = refs || len(item.Ref.Text) > 0
@@ -45,7 +53,7 @@ func (x *Indexer) request(in *event.Request) error {
 }
 
 // Key is what became of an idempotency key that is in its time.
-func (x *Indexer) Key(t types.Tenant, id types.NameHash) (s event.PriorOutcome, found bool, err error) {
+func (x *Indexer) Key(t types.Tenant, id types.NameHash) (s command.PriorOutcome, found bool, err error) {
 	err = x.asked(func(v *view) { s = v.key(t, id) })
 	return s, s.ID.Position().LSN > 0, err
 }
@@ -67,7 +75,7 @@ func (x *Indexer) asked(do func(*view)) error {
 
 // key looks through the tails, which have all buckets in one group, and then through the
 // buckets whose keys may live, the youngest first.
-func (v *view) key(t types.Tenant, id types.NameHash) event.PriorOutcome {
+func (v *view) key(t types.Tenant, id types.NameHash) command.PriorOutcome {
 	x := v.index
 	at := uint64(v.mark.at)
 	young, old := at/x.width, max(v.mark.dropped, uint64(v.mark.first)/x.width)
@@ -84,14 +92,14 @@ func (v *view) key(t types.Tenant, id types.NameHash) event.PriorOutcome {
 	var s seen
 	switch {
 	case !ok:
-		return event.PriorOutcome{}
+		return command.PriorOutcome{}
 	case !s.read(value):
 		v.bad(key)
-		return event.PriorOutcome{}
+		return command.PriorOutcome{}
 	case s.at.Add(x.config.TTL) <= v.mark.at:
-		return event.PriorOutcome{}
+		return command.PriorOutcome{}
 	}
-	return event.PriorOutcome{Hash: s.asked, ID: v.mark.lives.id(s.place), At: s.at}
+	return command.PriorOutcome{Hash: s.asked, ID: v.mark.lives.id(s.place), At: s.at}
 }
 
 func (v *view) ref(t types.Tenant, id types.NameHash) types.TxID {

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"macronode/adapters/index"
+	"macronode/core/command"
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/idempotency"
@@ -49,16 +50,16 @@ func TestStale(t *testing.T) {
 	w.shelf.upto.Store(2)
 	d.start()
 	d.comes()
-	in := event.Request{Tenant: 1, Item: event.Item{Op: event.Issue}}
+	in := event.Request{Header: command.Header{Tenant: 1}, Item: event.Item{Op: event.Issue}}
 	in.Key.ID = digest.Name([]byte("k3"))
-	if err := d.x.Look(&in); err != nil || in.IndexedTo != 2 || in.Prior != (event.PriorOutcome{}) {
+	if err := d.x.Look(&in); err != nil || in.IndexedTo != 2 || in.Prior != (command.PriorOutcome{}) {
 		t.Fatalf("at 2 the index says %+v up to %v, %v", in.Prior, in.IndexedTo, err)
 	}
 
 	third := types.NewTxID(3, types.Position{LSN: 3})
 	node := idempotency.New(idempotency.Limits{Keys: 8, PerTenant: 8, Tenants: 2, TTL: ttl * time.Millisecond}, 1)
 	key := idempotency.Key{Tenant: 1, Name: in.Key.ID}
-	node.Remember(key, event.PriorOutcome{Hash: types.RequestHash{1}, ID: third, At: 1_000_002})
+	node.Remember(key, command.PriorOutcome{Hash: types.RequestHash{1}, ID: third, At: 1_000_002})
 	w.shelf.upto.Store(3)
 	d.x.Offer(w.shelf.frames[2:])
 	d.comes()
@@ -95,18 +96,18 @@ func TestLook(t *testing.T) {
 	d.comes()
 	id := func(n uint64) types.TxID { return types.NewTxID(3, types.Position{LSN: types.LSN(n)}) }
 	for n := uint64(1); n <= 6; n++ {
-		in := event.Request{Tenant: 1, Item: event.Item{Op: event.Batch}, Prior: event.PriorOutcome{At: 9}, Items: make([]event.Item, 3)}
+		in := event.Request{Header: command.Header{Tenant: 1, Prior: command.PriorOutcome{At: 9}}, Item: event.Item{Op: event.Batch}, Items: make([]event.Item, 3)}
 		in.Key.ID = digest.Name([]byte("k" + itoa(int(n))))
 		in.Items[0].Ref = types.Name{ID: digest.Name([]byte("r" + itoa(int(n)))), Text: []byte("r")}
 		in.Items[1].Ref = types.Name{ID: digest.Name([]byte("r9")), Text: []byte("r")}
 		in.Items[1].PriorRef, in.Items[2].PriorRef = id(9), id(9)
 		err := d.x.Look(&in)
-		want := event.PriorOutcome{Hash: types.RequestHash{1}, ID: id(n), At: 999_999 + types.Time(n)}
+		want := command.PriorOutcome{Hash: types.RequestHash{1}, ID: id(n), At: 999_999 + types.Time(n)}
 		if err != nil || in.IndexedTo != 6 || in.Prior != want || in.Items[0].PriorRef != id(n) || in.Items[1].PriorRef != id(0) && in.Items[1].PriorRef != (types.TxID{}) || in.Items[2].PriorRef != (types.TxID{}) {
 			t.Fatalf("of key and ref %d it says %+v, %v", n, in, err)
 		}
 		in.Tenant = 2
-		if err := d.x.Look(&in); err != nil || in.IndexedTo != 6 || in.Prior != (event.PriorOutcome{}) || in.Items[0].PriorRef != (types.TxID{}) {
+		if err := d.x.Look(&in); err != nil || in.IndexedTo != 6 || in.Prior != (command.PriorOutcome{}) || in.Items[0].PriorRef != (types.TxID{}) {
 			t.Fatalf("to another tenant it tells %+v, %v", in, err)
 		}
 		find := event.FindOutcome{Tenant: 1, Key: types.Name{ID: digest.Name([]byte("k" + itoa(int(n))))}}
@@ -114,11 +115,11 @@ func TestLook(t *testing.T) {
 			t.Fatalf("who asks for key %d is told %+v, %v", n, find, err)
 		}
 		aged = false
-		in = event.Request{Tenant: 1, IndexedTo: 4, Prior: want}
-		if err := d.x.Look(&in); err != nil || in.IndexedTo != 0 || in.Prior != (event.PriorOutcome{}) {
+		in = event.Request{Header: command.Header{Tenant: 1, IndexedTo: 4, Prior: want}}
+		if err := d.x.Look(&in); err != nil || in.IndexedTo != 0 || in.Prior != (command.PriorOutcome{}) {
 			t.Fatalf("where the node need not know it claims %+v, %v", in, err)
 		}
-		if err := d.x.Look(&find); err != nil || find.IndexedTo != 0 || find.Prior != (event.PriorOutcome{}) {
+		if err := d.x.Look(&find); err != nil || find.IndexedTo != 0 || find.Prior != (command.PriorOutcome{}) {
 			t.Fatalf("where the node need not know it claims %+v, %v", find, err)
 		}
 		in.Ref = types.Name{ID: digest.Name([]byte("r" + itoa(int(n)))), Text: []byte("r")}
@@ -269,7 +270,7 @@ func TestLooksBeside(t *testing.T) {
 		if n == 0 || n > frames {
 			continue
 		}
-		in := event.Request{Tenant: 1, Item: event.Item{Ref: types.Name{ID: digest.Name([]byte("r" + itoa(int(n)))), Text: []byte("r")}}}
+		in := event.Request{Header: command.Header{Tenant: 1}, Item: event.Item{Ref: types.Name{ID: digest.Name([]byte("r" + itoa(int(n)))), Text: []byte("r")}}}
 		in.Key.ID = digest.Name([]byte("k" + itoa(int(n))))
 		if err := d.x.Look(&in); err != nil {
 			t.Fatal(err)

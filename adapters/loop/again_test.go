@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"macronode/adapters/loop"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -29,7 +30,7 @@ func (f *fickle) Look(in event.Event) error {
 		r.IndexedTo, r.Prior.At = 1000, 1000
 		return errors.New("lost")
 	}
-	r.IndexedTo, r.Prior = f.mark, event.PriorOutcome{}
+	r.IndexedTo, r.Prior = f.mark, command.PriorOutcome{}
 	return nil
 }
 
@@ -46,7 +47,7 @@ func (s *strict) Step(now types.Now, in event.Event, out *event.Effects) {
 		s.diary.Step(now, in, out)
 		return
 	}
-	if r.Atomic && (r.IndexedTo > 0 || r.Prior != event.PriorOutcome{}) {
+	if r.Atomic && (r.IndexedTo > 0 || r.Prior != command.PriorOutcome{}) {
 		s.t.Errorf("the node hears %v of an index that failed", r.IndexedTo)
 	}
 	why := event.NotFound // decided

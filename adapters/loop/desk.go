@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -96,6 +97,14 @@ func (k *Desk) waits() bool {
 func (k *Desk) Submit(ctx context.Context, c types.Class, in *event.Request) (r event.Reply, ok bool) {
 	return k.informed(ctx, in, func() (event.Reply, bool) {
 		return k.submit(ctx, c, in, func(t types.Ticket) { in.Ticket = t })
+	})
+}
+
+// Execute submits a command of a plane that has no event of its own.
+func (k *Desk) Execute(ctx context.Context, c types.Class, in command.Command) (r event.Reply, ok bool) {
+	e := &event.Execute{Command: in}
+	return k.informed(ctx, e, func() (event.Reply, bool) {
+		return k.submit(ctx, c, e, func(t types.Ticket) { in.Head().Ticket = t })
 	})
 }
 

@@ -4,25 +4,29 @@ import (
 	"context"
 	"time"
 
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/types"
 )
 
-// An Index knows the keys and refs that the node holds no more. Look fills a
-// *event.Request or a *event.Find with what it says, and with how far it had come
-// before it was asked.
+// An Index has the keys and refs that the window has evicted. Look fills the prior outcomes of a
+// *event.Request, *event.Execute or *event.FindOutcome, and the LSN that the index had reached before.
 type Index interface{ Look(in event.Event) error }
 
 // forget makes in one that asked nobody: what the node has itself it may still be told.
 func forget(in event.Event) {
 	if r, ok := in.(*event.Request); ok {
-		r.IndexedTo, r.Prior = 0, event.PriorOutcome{}
+		r.IndexedTo, r.Prior = 0, command.PriorOutcome{}
 		for _, item := range r.Each {
 			item.PriorRef = types.TxID{}
 		}
 	}
 	if f, ok := in.(*event.FindOutcome); ok {
-		f.IndexedTo, f.Prior = 0, event.PriorOutcome{}
+		f.IndexedTo, f.Prior = 0, command.PriorOutcome{}
+	}
+	if c, ok := in.(*event.Execute); ok {
+		h := c.Command.Head()
+		h.IndexedTo, h.Prior = 0, command.PriorOutcome{}
 	}
 }
 

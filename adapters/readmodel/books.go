@@ -1,6 +1,7 @@
 package readmodel
 
 import (
+	"macronode/core/command"
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/record"
@@ -44,7 +45,7 @@ func (f *Follower) Asked(p types.Position, in *event.Request) (of types.JournalI
 	if !r.IsOutcome() {
 		return 0, receipt.ErrNoAnswer
 	}
-	*in = event.Request{Tenant: r.Tenant, Caller: r.Caller, Key: r.Key, Hash: r.Hash, Item: item(&s, p.Index, &r)}
+	*in = event.Request{Header: command.Header{Tenant: r.Tenant, Caller: r.Caller, Key: r.Key, Hash: r.Hash}, Item: item(&s, p.Index, &r)}
 	if r.Kind != record.Batched || r.Problem != event.None {
 		return s.Journal, nil
 	}
@@ -87,7 +88,7 @@ func (f *Follower) Frozen(t types.Tenant, account []byte) bool {
 	id := digest.Name(account)
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.state.Ledger.Frozen(t, id)
+	return f.state.Wallet.Frozen(t, id)
 }
 
 // Supply is how much of an asset was ever issued and burned, and is held.
@@ -95,13 +96,13 @@ func (f *Follower) Supply(t types.Tenant, asset []byte) (issued, burned, held ty
 	id := digest.Name(asset)
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	issued, burned = f.state.Ledger.Supply(t, id)
-	return issued, burned, f.state.Ledger.Held(t, id)
+	issued, burned = f.state.Wallet.Supply(t, id)
+	return issued, burned, f.state.Wallet.Held(t, id)
 }
 
 // Seq is the last movement of a tenant that is folded.
 func (f *Follower) Seq(t types.Tenant) types.Seq {
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	return f.state.Ledger.Seq(t)
+	return f.state.Wallet.Seq(t)
 }

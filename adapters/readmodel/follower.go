@@ -127,7 +127,7 @@ func (f *Follower) Render(to []byte, p types.Position) (answer []byte, status in
 	if err != nil {
 		return to, 0, 0, err
 	}
-	return receipt.Render(to, &s, p.Index)
+	return f.state.Render(to, &s, p.Index)
 }
 
 // frame is a durable frame, also one that is not folded because what comes before it
@@ -152,11 +152,11 @@ func (f *Follower) Balance(t types.Tenant, account, asset []byte) (b event.Balan
 	of, own := types.ReservedAsset(account)
 	f.mu.RLock()
 	defer f.mu.RUnlock()
-	b.AsOf, b.At, b.NextNonce = f.state.Ledger.Seq(t), f.state.At, 1
+	b.AsOf, b.At, b.NextNonce = f.state.Wallet.Seq(t), f.state.At, 1
 	switch {
 	case own && string(of) != string(asset):
 	case own:
-		issued, burned := f.state.Ledger.Supply(t, kind)
+		issued, burned := f.state.Wallet.Supply(t, kind)
 		b.Negative = account[0] == types.Issuance[0]
 		if b.Amount = burned; b.Negative {
 			b.Amount = issued
@@ -164,7 +164,7 @@ func (f *Follower) Balance(t types.Tenant, account, asset []byte) (b event.Balan
 		}
 		b.Available = b.Amount
 	default:
-		b.Amount, b.Held, b.NextNonce = f.state.Ledger.Balance(f.state.At, t, name, kind)
+		b.Amount, b.Held, b.NextNonce = f.state.Wallet.Balance(f.state.At, t, name, kind)
 		b.Available, _ = b.Amount.Sub(b.Held)
 	}
 	return b
@@ -195,7 +195,7 @@ func (f *Follower) AwaitSeq(ctx context.Context, t types.Tenant, seq types.Seq) 
 func (f *Follower) next(t types.Tenant, seq types.Seq) (moved chan struct{}, done bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.state.Ledger.Seq(t) >= seq {
+	if f.state.Wallet.Seq(t) >= seq {
 		return nil, true
 	}
 	if f.waits >= f.room {

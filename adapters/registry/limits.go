@@ -106,7 +106,7 @@ var Limits = []Limit{
 	{"types.MaxRecords", "records of a frame; no batch exceeds it", []string{"core/record.Add"}, "core/wallet/ledger.TestLongestBatch"},
 	{"types.MaxItems", "operations of a batch", []string{"core/event.Request.Validate"}, "core/event.TestBatches"},
 	{"types.MaxHolds", "active holds of an account", []string{"core/wallet/ledger.Ledger.checkRoom"}, "core/wallet/ledger.TestHoldsOfOne"},
-	{"types.MaxExpiriesPerStep", "holds that one step expires in addition to its work", []string{"core/node.Node.expireHolds"}, "core/node/testdata/hold-over.story"},
+	{"types.MaxExpiriesPerStep", "holds that one step expires in addition to its work", []string{"core/wallet.Wallet.expireHolds"}, "core/node/testdata/hold-over.story"},
 	{"types.MaxFrame", "bytes of a frame", []string{"core/record.Open"}, "core/record.TestRefuses"},
 	{"types.MaxSegment", "size of a segment; at this size a new segment begins", []string{"adapters/journalfile.Journal.Write"}, "adapters/journalfile.TestRoll"},
 	{"types.MaxForgottenPerSweep", "idempotency keys that one sweep removes, and holds that it expires; each up to the limit", []string{"core/node.Node.sweepExpired"}, "core/node/testdata/pace.story"},

@@ -47,7 +47,7 @@ func busy(b *testing.B, dir fs.FS, frames, keys int) {
 		st.Open(lsn, types.Time(lsn))
 		arena = record.Begin(arena, lsn, types.Time(lsn))
 		if r.Kind != record.Started && r.Kind != record.KeysForgotten {
-			if why := st.Ledger.Decide(types.Time(lsn), &r); why != event.None {
+			if why := st.Wallet.Ledger.Decide(types.Time(lsn), &r); why != event.None {
 				b.Fatal(why)
 			}
 		}

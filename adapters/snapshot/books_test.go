@@ -77,7 +77,7 @@ func (b *books) add(t testing.TB) {
 			r.Kind = 0
 		}
 	case b.state.Idempotency.Fits(r.Tenant, 1):
-		if why := b.state.Ledger.Decide(at, &r); why != event.None {
+		if why := b.state.Wallet.Ledger.Decide(at, &r); why != event.None {
 			t.Fatal(why)
 		}
 	default:

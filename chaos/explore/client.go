@@ -1,6 +1,7 @@
 package explore
 
 import (
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/node"
 	"macronode/core/types"
@@ -68,7 +69,7 @@ func (c *client) ask(w *World, one *wish) {
 	if p := c.asked; p != nil {
 		if r.IndexedTo = p.lsn; p.books.keys[one.key].page != nil {
 			k := p.books.keys[one.key]
-			r.Prior = event.PriorOutcome{Hash: k.page.of.r.Hash, ID: k.id(), At: k.page.at}
+			r.Prior = command.PriorOutcome{Hash: k.page.of.r.Hash, ID: k.id(), At: k.page.at}
 		}
 		if k := p.books.ref(r.Tenant, r.Ref); k != nil && k.page != nil {
 			r.PriorRef = k.id()

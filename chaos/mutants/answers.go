@@ -10,7 +10,7 @@ func answers() []Mutant {
 	const shown, fields, codec, request, patterns = "core/wallet/receipt/receipt.go", "core/wallet/receipt/field.go", "core/record/codec.go",
 		"core/event/request.go", "core/types/patterns.go"
 	return []Mutant{
-		one("what the index alone has is not found", "a key is found in all its time", "core/node/request.go", "in.Prior, at)\n\tswitch {\n\tcase !n.recovered, n.drain.Refusing():\n\t\treply.Problem = event.Unavailable", "event.PriorOutcome{}, at)\n\tswitch {\n\tcase !n.recovered, n.drain.Refusing():\n\t\treply.Problem = event.Unavailable", "./core/node TestTranscripts/look-again$", sim),
+		one("what the index alone has is not found", "a key is found in all its time", "core/node/request.go", "in.Prior, at)\n\tswitch {\n\tcase !n.recovered, n.drain.Refusing():\n\t\treply.Problem = event.Unavailable", "command.PriorOutcome{}, at)\n\tswitch {\n\tcase !n.recovered, n.drain.Refusing():\n\t\treply.Problem = event.Unavailable", "./core/node TestTranscripts/look-again$", sim),
 		one("item under its batch's id", "an item is shown as it is shown alone", shown, "if item.index++; i > 0 {", "if i > 0 {", rendered, batches),
 		one("batch shows a neighbour's record", "nothing crosses tenants", shown, " || r.Tenant != p.r.Tenant", "", "./core/wallet/receipt TestBatchWithoutItems$", "./core/wallet/receipt TestNothingCrossesTenants$"),
 		one("all or nothing, and something of it", "an atomic batch has no refusals", shown, " || p.r.Atomic && r.Kind == record.Rejected", "", rendered, batches),

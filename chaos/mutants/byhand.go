@@ -24,7 +24,7 @@ func byHand() []Mutant {
 		one("drain that takes work", "D2", asks, "case !n.recovered, n.drain.Refusing():\n\t\treturn event.Unavailable", "case !n.recovered:\n\t\treturn event.Unavailable", stories, steps, sim),
 		one("those not lost, forgotten", "accepted is answered", waits, "case !lost(w):\n\t\t\tn.holdReply(w)", "case !lost(w):", stories, steps, sim),
 		one("answers wait for what is durable alone", "told is folded", waits, "r.After = n.state.LSN", "r.After = n.durable", stories, sim),
-		one("all or nothing, or some", "a batch is whole", asks, "\t\tn.undo(d, out)\n", "\t\t_ = d\n", stories, sim),
+		one("all or nothing, or some", "a batch is whole", "core/wallet/wallet.go", "\t\tf.Undo()\n", "", stories, sim),
 		one("drain without an end", "D1", "core/lifecycle/drain/drain.go", "if d.phase == types.Draining && !quiet && d.deadline <= now {", "if false {", "./core/lifecycle/drain", stories),
 		one("clock that follows back", "C1", "core/clock/clock.go", "c.at = max(even-slew, c.wall)", "c.at = c.wall", clock, sim),
 		one("share never given back", "a tenant's replies", waits, "\tn.countHeld(w.tenant, -1)\n", "", stories, sim),
@@ -46,7 +46,7 @@ func byAnother() []Mutant {
 			"min(max(bytes, a.limits.Least), 1<<40)", "min(bytes, 1<<40)", "./core/gateway/admission TestNothingIsCheaperThanTheLeast$")),
 		alone("lives ask too seldom", one("part of a second that is lost", "one spare retry a second", "core/gateway/upstream/budget.go",
 			"b.refilledAt = b.refilledAt.Add(time.Duration(n) * refillInterval)", "b.refilledAt = b.refilledAt.Add(time.Duration(n) * refillInterval)\n\tb.refilledAt = now", "./core/gateway/upstream TestSpareRetriesComeBackByTheSecond$")),
-		one("a ref of one operation is not looked up again", "a ref is for ever", "core/node/request.go", "IndexReadIsFresh(in.IndexedTo, at, rows > 1)", "IndexReadIsFresh(in.IndexedTo, at, rows > 2)", sim, "./chaos/sim TestCertificateRefuses$"),
+		one("a ref of one operation is not looked up again", "a ref is for ever", "core/node/request.go", "IndexReadIsFresh(in.IndexedTo, at, cost.Rows > 1)", "IndexReadIsFresh(in.IndexedTo, at, cost.Rows > 2)", sim, "./chaos/sim TestCertificateRefuses$"),
 		one("a drain ends with answers that wait", "D2", "core/node/node.go", "n.held.Len() == 0 && !n.flushOutstanding()", "!n.flushOutstanding()", sim, "./chaos/trace TestLegal"),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"macronode/chaos/world"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/idempotency"
 	"macronode/core/record"
@@ -14,17 +15,17 @@ import (
 // of what it has folded, a table and its mark become durable together, some time; a
 // crash takes the rest, and sometimes all of it.
 type index struct {
-	seen map[idempotency.Key]event.PriorOutcome // of the frames ≤ mark
+	seen map[idempotency.Key]command.PriorOutcome // of the frames ≤ mark
 	mark types.LSN
 	kept []kept // what is durable, oldest first: a crash finds the last
 }
 
 type kept struct {
-	seen map[idempotency.Key]event.PriorOutcome
+	seen map[idempotency.Key]command.PriorOutcome
 	mark types.LSN
 }
 
-func newIndex() index { return index{seen: map[idempotency.Key]event.PriorOutcome{}} }
+func newIndex() index { return index{seen: map[idempotency.Key]command.PriorOutcome{}} }
 
 // fold takes in the next durable frame.
 func (x *index) fold(w *World, s record.Sealed) {
@@ -41,7 +42,7 @@ func (x *index) fold(w *World, s record.Sealed) {
 	for i := range h.Count {
 		rest, _ = record.Next(rest, &r)
 		r.Identify()
-		seen := event.PriorOutcome{Hash: r.Hash, ID: types.NewTxID(s.Journal, types.Position{LSN: h.LSN, Index: i}), At: h.At}
+		seen := command.PriorOutcome{Hash: r.Hash, ID: types.NewTxID(s.Journal, types.Position{LSN: h.LSN, Index: i}), At: h.At}
 		if r.IsOutcome() && !batch {
 			x.seen[idempotency.Key{Tenant: r.Tenant, Name: r.Key.ID}] = seen
 			batch = r.Kind == record.Batched
@@ -55,7 +56,7 @@ func (x *index) fold(w *World, s record.Sealed) {
 
 // table makes all that was folded durable.
 func (x *index) table() {
-	copied := make(map[idempotency.Key]event.PriorOutcome, len(x.seen))
+	copied := make(map[idempotency.Key]command.PriorOutcome, len(x.seen))
 	for k, s := range x.seen { //nolint:maporder // a copy
 		copied[k] = s
 	}

@@ -89,7 +89,7 @@ func (w *World) open(st *state.State, each func([]record.Sealed) error) (from ty
 			if known = max(known, lsn); st.Hash() != w.promise.hashes[lsn] {
 				w.fail("snapshot-never-seen", "a snapshot of %v, but its hash was never seen", lsn)
 			}
-			over = st.Ledger.ExpireNextHold(st.At, new(record.Record))
+			over = st.Wallet.ExpireNextHold(st.At, new(record.Record))
 		}
 		w.jour, found, err = journalfile.Reading{From: place(h), Known: known, Each: each}.Recover(w.disk, 9)
 		if lsn > 0 && errors.Is(err, journalfile.ErrApart) {

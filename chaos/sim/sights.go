@@ -85,7 +85,7 @@ func (w *World) comesUpon(st *state.State, frames []record.Sealed) {
 	h, _, err := record.Open(frames[len(frames)-1].Body)
 	w.note(err == nil && h.Count == 0, "began behind a time frame")
 	w.note(w.promise.durable < st.LSN && st.LSN < w.went, "a part of what was not durable is there")
-	w.note(st.Ledger.ExpireNextHold(w.now.Wall, new(record.Record)), "began with holds that are over")
+	w.note(st.Wallet.ExpireNextHold(w.now.Wall, new(record.Record)), "began with holds that are over")
 	w.went = 0
 }
 

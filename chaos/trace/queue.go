@@ -111,8 +111,7 @@ func (l *line) refuses(before *View, in event.Event, why event.Problem, of types
 	r, asked := in.(*event.Request)
 	full := len(l.held) >= l.config.MaxHeldReplies
 	if asked && !full && !crowded { // room for its frame, and for the ends of holds
-		_, bytes := r.Cost()
-		full = before.Backlog+uint64(bytes)+types.MaxExpiriesPerStep*64 > l.config.MaxUnsyncedBytes || before.Holds > types.MaxExpiriesPerStep
+		full = before.Backlog+uint64(r.Cost().Bytes)+types.MaxExpiriesPerStep*64 > l.config.MaxUnsyncedBytes || before.Holds > types.MaxExpiriesPerStep
 	}
 	if why == event.Busy && !full && !crowded {
 		return broken("RefusedRightly", "%d are held, of tenant %d %d, with %d bytes", len(l.held), of, l.crowd(of), before.Backlog)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"macronode/chaos/trace"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/gateway/quota"
 	"macronode/core/idempotency"
@@ -52,8 +53,8 @@ type rig struct {
 	ends   []types.Service // those who were asked to end, and will
 	steps  int
 	saw    map[string]int
-	index  map[string]event.PriorOutcome // what an index would say, of keys and of refs
-	slots  [places]types.Ticket          // who is at the gate
+	index  map[string]command.PriorOutcome // what an index would say, of keys and of refs
+	slots  [places]types.Ticket            // who is at the gate
 
 	gated     bool         // many are at the gate
 	config    *node.Config // nil: config()
@@ -85,7 +86,7 @@ func (g *rig) live(seed uint64, moves int, o odds) error {
 	g.is, g.strangers, g.works = c, map[types.Ticket]bool{}, map[types.Ticket]bool{}
 	g.node = node.New(c, state.New(c.State, 1), 1, types.NewRand(seed))
 	g.watch, g.saw, g.nonces = trace.Watch(trace.New(c)), map[string]int{}, map[string]types.Nonce{}
-	g.index = map[string]event.PriorOutcome{}
+	g.index = map[string]command.PriorOutcome{}
 	g.now = types.Now{Mono: 1, Wall: 1_700_000_000_000, Synced: true}
 	if err := g.say(event.Recovered{Recovery: event.Recovery{Journal: 9}}, &event.CreateKey{Ticket: g.next(), Key: event.Key{ID: boss, Tenant: 1, Scopes: event.AllScopes, Bootstrap: true}}); err != nil {
 		return err
@@ -229,7 +230,7 @@ func (g *rig) name(text string) types.Name {
 
 // request asks for something new, or once more for what was asked last.
 func (g *rig) request() *event.Request {
-	r := &event.Request{Ticket: g.next(), Caller: boss, Tenant: 1, IndexedTo: g.node.LSN()}
+	r := &event.Request{Header: command.Header{Ticket: g.next(), Caller: boss, Tenant: 1, IndexedTo: g.node.LSN()}}
 	switch {
 	case g.asked != nil && g.r.IntN(5) == 0:
 		r.Item, r.Key = g.asked.Item, g.asked.Key
@@ -259,7 +260,7 @@ func (g *rig) indexes(body []byte) {
 		if err != nil {
 			return
 		}
-		seen := event.PriorOutcome{Hash: r.Hash, ID: types.NewTxID(9, types.Position{LSN: h.LSN, Index: i}), At: h.At}
+		seen := command.PriorOutcome{Hash: r.Hash, ID: types.NewTxID(9, types.Position{LSN: h.LSN, Index: i}), At: h.At}
 		if r.IsOutcome() {
 			g.index[string(r.Key.Text)] = seen
 		}

@@ -256,7 +256,7 @@ func (c *console) foretell(ctx context.Context, cfg *config.Config, asked *resto
 	}
 	v.OK = v.Error == "" && len(v.Damage) == 0
 	s := &v.state
-	r := &restored{Checked: &v.verified, Accounts: s.Ledger.Accounts(), KeepKeys: asked.KeepKeys}
+	r := &restored{Checked: &v.verified, Accounts: s.Wallet.Accounts(), KeepKeys: asked.KeepKeys}
 	r.copied = copied{Journal: v.Journal, LSN: uint64(s.LSN), At: string(rendered.Stamp(nil, s.At)), Root: v.Root, Frames: v.Frames, Bytes: v.Bytes}
 	old := asked.Old
 	if old == "" {

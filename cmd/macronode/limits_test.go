@@ -1,6 +1,7 @@
 package main
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ func TestEveryLimitArrives(t *testing.T) {
 		Idempotency: idempotency.Limits{Keys: 233, PerTenant: 19, Tenants: 229, TTL: 23 * time.Hour, MinRetention: 7 * time.Second},
 		Keys:        29,
 	}
-	if got := stateLimits(cfg); got != want {
+	if got := stateLimits(cfg); !reflect.DeepEqual(got, want) {
 		t.Fatalf("%+v", got)
 	}
 }

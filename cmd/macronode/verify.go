@@ -162,7 +162,7 @@ func (v *verification) run() error {
 	found, err := r.Scan(v.journal)
 	v.Frames, v.Known, v.Root = uint64(found.Last), uint64(found.Known), fmt.Sprintf("%x", found.Root)
 	v.Journal, v.Segments, v.Bytes = fmt.Sprintf("%016x", uint64(found.Recovery.Journal)), found.Segments, found.Bytes
-	v.Cut, v.Accounts = found.Recovery.CutBytes, v.state.Ledger.Accounts()
+	v.Cut, v.Accounts = found.Recovery.CutBytes, v.state.Wallet.Accounts()
 	if stopped := v.goesOn(); stopped != nil {
 		return stopped
 	}
@@ -193,7 +193,7 @@ func (v *verification) frames(all []record.Sealed) error {
 			switch {
 			case r.IsMovement():
 				v.Moved++
-				if why := v.state.Ledger.CheckReplay(r); why != nil && v.wrong == nil {
+				if why := v.state.Wallet.CheckReplay(r); why != nil && v.wrong == nil {
 					v.wrong = fmt.Errorf("%v: %w", p, why)
 				}
 			case r.Kind == record.Rejected:

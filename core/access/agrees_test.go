@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"macronode/core/access"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/types"
 	model "macronode/models/access"
@@ -49,7 +50,7 @@ func given(t testing.TB, k model.Key) event.Key {
 
 // request is items in the machine's words: the only one, or a batch.
 func request(caller types.KeyID, t types.Tenant, items ...model.Item) *event.Request {
-	r := &event.Request{Caller: caller, Tenant: t}
+	r := &event.Request{Header: command.Header{Caller: caller, Tenant: t}}
 	if len(items) == 1 {
 		r.Item = asked(items[0])
 		return r

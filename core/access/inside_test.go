@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"macronode/ci/hashcoverage"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/table"
 	"macronode/core/types"
@@ -187,8 +188,8 @@ func TestWhatMustNotBe(t *testing.T) {
 func TestNothingIsAllocated(t *testing.T) {
 	r, to := ring(t), New(4, 3)
 	item := event.Item{Op: event.Transfer, From: types.Name{Text: []byte("till:1")}, To: types.Name{Text: []byte("ann")}, Asset: types.Name{Text: []byte("EUR")}}
-	one := &event.Request{Caller: 2, Tenant: 2, Item: item}
-	many := &event.Request{Caller: 2, Tenant: 2, Item: event.Item{Op: event.Batch}, Items: []event.Item{item, item, item}}
+	one := &event.Request{Header: command.Header{Caller: 2, Tenant: 2}, Item: item}
+	many := &event.Request{Header: command.Header{Caller: 2, Tenant: 2}, Item: event.Item{Op: event.Batch}, Items: []event.Item{item, item, item}}
 	k := event.Key{ID: 3, Tenant: 2}
 	if n := testing.AllocsPerRun(100, func() {
 		_, found := r.Find(2)
@@ -236,7 +237,7 @@ func BenchmarkPermits(b *testing.B) {
 		r.Add(k)
 	}
 	for name, caller := range map[string]types.KeyID{"all": 500, "patterns": 501} {
-		in := &event.Request{Caller: caller, Tenant: 1, Item: event.Item{Op: event.Transfer, From: types.Name{Text: []byte("till:1")},
+		in := &event.Request{Header: command.Header{Caller: caller, Tenant: 1}, Item: event.Item{Op: event.Transfer, From: types.Name{Text: []byte("till:1")},
 			Asset: types.Name{Text: []byte("EUR")}}}
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -8,6 +8,7 @@ import (
 
 	"macronode/ci/transcript"
 	"macronode/core/access"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -159,7 +160,7 @@ func (b *bench) key(w []string) event.Key {
 
 // request reads what is done.
 func (b *bench) request(w []string) *event.Request {
-	r := &event.Request{Caller: b.id(w[1]), Tenant: types.Tenant(b.number(w[3]))}
+	r := &event.Request{Header: command.Header{Caller: b.id(w[1]), Tenant: types.Tenant(b.number(w[3]))}}
 	if w[4] != "batch" {
 		r.Item = b.item(w[4:])
 		return r

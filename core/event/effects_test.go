@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"macronode/ci/hashcoverage"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -11,7 +12,7 @@ import (
 func TestHashForgetsNothing(t *testing.T) {
 	r := event.Reply{Ticket: types.NewTicket(3, 4), After: 5, Position: types.Position{LSN: 6, Index: 7}, Problem: event.Busy, Nonce: 8, Item: 9}
 	hashcoverage.Every(t, &r, func() types.Hash64 { return r.HashInto(1) })
-	s := event.PriorOutcome{Hash: types.RequestHash{1}, ID: types.TxID{2}, At: 3}
+	s := command.PriorOutcome{Hash: types.RequestHash{1}, ID: types.TxID{2}, At: 3}
 	hashcoverage.Every(t, &s, func() types.Hash64 { return s.HashInto(1) })
 }
 

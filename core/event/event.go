@@ -5,6 +5,7 @@ package event
 import (
 	"errors"
 
+	"macronode/core/command"
 	"macronode/core/types"
 )
 
@@ -52,8 +53,11 @@ type (
 		Tenant    types.Tenant // the caller's
 		Key       types.Name
 		IndexedTo types.LSN // as in a Request
-		Prior     PriorOutcome
+		Prior     command.PriorOutcome
 	}
+	// Execute carries a durable command of a plane that has no event of its own. The answer is a Reply.
+	Execute struct{ Command command.Command }
+
 	// Indexed says that the index holds the keys and refs of all frames ≤ Upto, and
 	// keeps them through a crash.
 	Indexed struct{ Upto types.LSN }
@@ -104,6 +108,7 @@ func (ConfigReloaded) event() {}
 func (Signal) event()         {}
 func (Tick) event()           {}
 func (*Request) event()       {}
+func (*Execute) event()       {}
 func (*ApplyPolicy) event()   {}
 
 // Recovery is what a start found in the journal.

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/types"
@@ -100,13 +101,13 @@ func good(op event.Op) event.Item {
 }
 
 func single(item event.Item) *event.Request {
-	r := &event.Request{Key: name("k1"), Item: item}
+	r := &event.Request{Header: command.Header{Key: name("k1")}, Item: item}
 	r.Seal(nil)
 	return r
 }
 
 func batch(atomic bool, items ...event.Item) *event.Request {
-	r := &event.Request{Key: name("k1"), Item: event.Item{Op: event.Batch}, Items: items, Atomic: atomic}
+	r := &event.Request{Header: command.Header{Key: name("k1")}, Item: event.Item{Op: event.Batch}, Items: items, Atomic: atomic}
 	r.Seal(nil)
 	return r
 }
@@ -207,11 +208,11 @@ func TestBatches(t *testing.T) {
 		"a batch within":               {batch(true, event.Item{Op: event.Batch}), event.ErrItems},
 		"no operation within":          {batch(true, event.Item{}), event.ErrOp},
 		"an operation of no day":       {batch(true, event.Item{Op: 255}), event.ErrOp},
-		"one operation, of all":        {&event.Request{Key: name("k1"), Item: good(event.Issue), Atomic: true}, event.ErrItems},
-		"one operation, and more":      {&event.Request{Key: name("k1"), Item: good(event.Issue), Items: issues(1)}, event.ErrItems},
+		"one operation, of all":        {&event.Request{Header: command.Header{Key: name("k1")}, Item: good(event.Issue), Atomic: true}, event.ErrItems},
+		"one operation, and more":      {&event.Request{Header: command.Header{Key: name("k1")}, Item: good(event.Issue), Items: issues(1)}, event.ErrItems},
 		"the last item is not good":    {batch(true, append(issues(types.MaxItems-1), event.Item{Op: event.Issue})...), types.ErrAccount},
-		"a key that is none":           {&event.Request{Key: name("no good"), Item: event.Item{Op: event.Batch}, Items: issues(1)}, types.ErrKey},
-		"what it says besides: a hold": {&event.Request{Key: name("k1"), Item: event.Item{Op: event.Batch, Hold: types.TxID{15: 1}}, Items: issues(1)}, event.ErrItems},
+		"a key that is none":           {&event.Request{Header: command.Header{Key: name("no good")}, Item: event.Item{Op: event.Batch}, Items: issues(1)}, types.ErrKey},
+		"what it says besides: a hold": {&event.Request{Header: command.Header{Key: name("k1")}, Item: event.Item{Op: event.Batch, Hold: types.TxID{15: 1}}, Items: issues(1)}, event.ErrItems},
 	} {
 		if err := c.r.Validate(); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", rule, err, c.want)
@@ -362,7 +363,7 @@ func anything(t *rapid.T, what string) *event.Request {
 	if rapid.Bool().Draw(t, "alone") {
 		return single(item(shapes()))
 	}
-	r := &event.Request{Key: name("k"), Item: event.Item{Op: event.Batch}, Atomic: rapid.Bool().Draw(t, "atomic")}
+	r := &event.Request{Header: command.Header{Key: name("k")}, Item: event.Item{Op: event.Batch}, Atomic: rapid.Bool().Draw(t, "atomic")}
 	for range rapid.IntRange(1, 3).Draw(t, "items") {
 		r.Items = append(r.Items, item(shapes()[:event.Release]))
 	}
@@ -477,15 +478,15 @@ func TestTakesIsEnough(t *testing.T) {
 			}
 		}
 		frame, _ = record.Add(frame, 0, &record.Record{Kind: record.KeysForgotten, Upto: types.MaxLSN})
-		if keys, size := r.Cost(); keys != rows || len(frame) > size {
-			t.Fatalf("takes %d rows and %d bytes, and the frame has %d and %d", keys, size, rows, len(frame))
+		if cost := r.Cost(); cost.Rows != rows || len(frame) > cost.Bytes {
+			t.Fatalf("takes %+v, and the frame has %d rows and %d bytes", cost, rows, len(frame))
 		}
 	})
 }
 
 // TestTakesNotTooMuch: a request that is small is not turned away for its size.
 func TestTakesNotTooMuch(t *testing.T) {
-	if _, size := single(good(event.Issue)).Cost(); size > 3*types.MaxRecord {
+	if size := single(good(event.Issue)).Cost().Bytes; size > 3*types.MaxRecord {
 		t.Errorf("an issue takes %d bytes", size)
 	}
 	longest := good(event.Transfer)
@@ -494,8 +495,8 @@ func TestTakesNotTooMuch(t *testing.T) {
 	longest.Memo = []byte(strings.Repeat("m", types.MaxMemo))
 	r := batch(true, slices.Repeat([]event.Item{longest}, types.MaxItems)...)
 	r.Key = name(strings.Repeat("k", types.MaxKey))
-	if rows, size := r.Cost(); rows != 1+types.MaxItems || size > types.MaxFrame {
-		t.Errorf("the longest batch takes %d rows and %d bytes, a frame %d", rows, size, types.MaxFrame)
+	if cost := r.Cost(); cost.Rows != 1+types.MaxItems || cost.Bytes > types.MaxFrame {
+		t.Errorf("the longest batch takes %+v, a frame %d bytes", cost, types.MaxFrame)
 	}
 	captures := batch(true, slices.Repeat([]event.Item{good(event.Capture)}, types.MaxItems)...)
 	frame := record.Begin(nil, 1, 0)
@@ -503,7 +504,7 @@ func TestTakesNotTooMuch(t *testing.T) {
 		rec := outcome(captures, item)
 		frame, _ = record.Add(frame, 0, &rec)
 	}
-	if _, size := captures.Cost(); size < len(frame) || size > 2*len(frame) {
+	if size := captures.Cost().Bytes; size < len(frame) || size > 2*len(frame) {
 		t.Errorf("a thousand captures take %d bytes, and are %d", size, len(frame))
 	}
 }

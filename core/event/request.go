@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"macronode/core/command"
 	"macronode/core/digest"
 	"macronode/core/types"
 )
@@ -94,34 +95,17 @@ type Item struct {
 	PriorRef types.TxID // what the index says of Ref; all zeros: nothing
 }
 
-// A Request is one operation on money, or several, parsed, and sealed outside so that
-// the step need not hash.
+// A Request is the command of the wallet: one operation on money, or a batch of them. Seal computes
+// its digests outside of the step.
 type Request struct {
-	Ticket types.Ticket
-	Caller types.KeyID
-	Tenant types.Tenant      // the caller's
-	Key    types.Name        // idempotency key
-	Hash   types.RequestHash // digest of what follows
+	command.Header
 	Item
-	Items  []Item // of a batch: Item has its Op alone
-	Atomic bool   // a batch of all or nothing
-
-	// What the index says: Upto was read before it was asked.
-	IndexedTo types.LSN
-	Prior     PriorOutcome // of Key; at LSN 0: nothing
+	Items  []Item // of a batch; then Item has only its Op
+	Atomic bool   // of a batch: all or nothing
 }
 
-// PriorOutcome is the outcome of a key: what was asked, where its record is, and when.
-type PriorOutcome struct {
-	Hash types.RequestHash
-	ID   types.TxID
-	At   types.Time
-}
-
-// HashInto is h after all of s.
-func (s PriorOutcome) HashInto(h types.Hash64) types.Hash64 {
-	return s.ID.HashInto(s.Hash.HashInto(h)).Mix(uint64(s.At))
-}
+// Plane is the wallet.
+func (r *Request) Plane() types.Plane { return types.PlaneWallet }
 
 // Each yields the operations of r: its only one, or its items.
 func (r *Request) Each(yield func(int, *Item) bool) {
@@ -136,18 +120,18 @@ func (r *Request) Each(yield func(int, *Item) bool) {
 	}
 }
 
-// Cost is what the outcome of r takes: so many keys and refs in the window, and at
-// most so many bytes in the journal.
-func (r *Request) Cost() (rows, bytes int) {
+// Cost returns the idempotency keys and refs of the outcome of r, and its bytes in the journal at
+// most.
+func (r *Request) Cost() command.Cost {
 	const plain = types.MaxRecord - 2*types.MaxAccount - types.MaxAsset - 2*types.MaxKey - types.MaxMemo
-	rows, bytes = 1, types.MaxRecord // what it forgets, and a batch's header
+	c := command.Cost{Rows: 1, Bytes: types.MaxRecord} // the keys that it evicts, and the header of a batch
 	for _, item := range r.Each {
-		bytes += plain + len(r.Key.Text) + len(item.From.Text) + len(item.To.Text) + len(item.Asset.Text) + len(item.Ref.Text) + len(item.Memo)
+		c.Bytes += plain + len(r.Key.Text) + len(item.From.Text) + len(item.To.Text) + len(item.Asset.Text) + len(item.Ref.Text) + len(item.Memo)
 		if len(item.Ref.Text) > 0 {
-			rows++
+			c.Rows++
 		}
 	}
-	return rows, bytes
+	return c
 }
 
 // Seal computes the digests of r's names and of what r asks. It returns scratch,

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"macronode/core/command"
 	"macronode/core/digest"
 	"macronode/core/event"
 	"macronode/core/types"
@@ -55,7 +56,7 @@ func name(text string) types.Name { return types.Name{Text: []byte(text)} }
 
 // asked is a good request of each operation, changed.
 func asked(op event.Op, change func(*event.Request)) *event.Request {
-	r := &event.Request{Key: name("k1"),
+	r := &event.Request{Header: command.Header{Key: name("k1")},
 		Item: event.Item{Op: op, Asset: name("EUR/2"), Amount: types.MinorUnits(5)}}
 	if op != event.Issue {
 		r.From, r.Nonce = name("ann"), 1
@@ -190,7 +191,7 @@ func TestSealTellsApart(t *testing.T) {
 		"a tenant": func(r *event.Request) { r.Tenant++ },
 		"a key":    func(r *event.Request) { r.Key = name("k2") },
 		"what the index said": func(r *event.Request) {
-			r.IndexedTo, r.Prior, r.PriorRef = 7, event.PriorOutcome{At: 1, ID: types.TxID{1}}, types.TxID{2}
+			r.IndexedTo, r.Prior, r.PriorRef = 7, command.PriorOutcome{At: 1, ID: types.TxID{1}}, types.TxID{2}
 		},
 		"what it was sealed as before": func(r *event.Request) {
 			r.Hash, r.From.ID, r.Key.ID = types.RequestHash{1}, types.NameHash{2}, types.NameHash{3}

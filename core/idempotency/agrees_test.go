@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"macronode/ci/hashcoverage"
+	"macronode/core/command"
 	"macronode/core/digest"
-	"macronode/core/event"
 	"macronode/core/idempotency"
 	"macronode/core/types"
 	model "macronode/models/idempotency"
@@ -71,10 +71,10 @@ func newTwins(t tb, pick chance) *twins {
 }
 
 // index is what the index says of a key when it has all frames up to mark.
-func (w *twins) index(t types.Tenant, name string, ref bool, mark types.LSN) (was event.PriorOutcome) {
+func (w *twins) index(t types.Tenant, name string, ref bool, mark types.LSN) (was command.PriorOutcome) {
 	for _, k := range w.model.All {
 		if k.Tenant == t && k.Name == name && k.Ref == ref && k.Place.LSN <= mark {
-			was = event.PriorOutcome{Hash: k.Asked, ID: types.NewTxID(3, k.Place), At: k.At}
+			was = command.PriorOutcome{Hash: k.Asked, ID: types.NewTxID(3, k.Place), At: k.At}
 		}
 	}
 	return was
@@ -146,7 +146,7 @@ func (w *twins) remember(k model.Seen) {
 	for _, window := range []*idempotency.Window{&w.live, &w.folded} {
 		name := key(k.Tenant, k.Name)
 		name.Ref = k.Ref
-		window.Remember(name, event.PriorOutcome{Hash: asked, ID: types.NewTxID(3, k.Place), At: k.At})
+		window.Remember(name, command.PriorOutcome{Hash: asked, ID: types.NewTxID(3, k.Place), At: k.At})
 	}
 }
 
@@ -156,7 +156,7 @@ func (w *twins) undo() {
 	for n := range w.pick(3) {
 		if t := types.Tenant(1 + w.pick(4)); w.live.Fits(t, 1) {
 			at := types.Position{LSN: w.last.LSN + 1, Index: uint16(n)}
-			w.live.Remember(key(t, string(rune('U'+n))), event.PriorOutcome{ID: types.NewTxID(3, at), At: w.at})
+			w.live.Remember(key(t, string(rune('U'+n))), command.PriorOutcome{ID: types.NewTxID(3, at), At: w.at})
 		}
 	}
 	if w.live.Undo(m); w.live.Hash() != was {
@@ -249,7 +249,7 @@ func (w *twins) step() {
 	for _, h := range w.model.Held {
 		k := key(h.Tenant, h.Name)
 		k.Ref = h.Ref
-		if was, found := w.live.Find(k, event.PriorOutcome{}, w.at); !found || was.Hash != h.Asked || was.ID.Position() != h.Place {
+		if was, found := w.live.Find(k, command.PriorOutcome{}, w.at); !found || was.Hash != h.Asked || was.ID.Position() != h.Place {
 			w.Fatalf("%s of %d is %v %v, the twin says %v", h.Name, h.Tenant, was, found, h.Place)
 		}
 	}
@@ -291,16 +291,16 @@ func TestTight(t *testing.T) {
 		if want := 32-n < 4; w.NearlyFull() != want {
 			t.Errorf("tight with %d of 32 left: %v", 32-n, !want)
 		}
-		w.Remember(idempotency.Key{Tenant: 1, Name: types.NameHash{byte(n)}}, event.PriorOutcome{ID: types.NewTxID(1, types.Position{LSN: types.LSN(n + 1)}), At: 1})
+		w.Remember(idempotency.Key{Tenant: 1, Name: types.NameHash{byte(n)}}, command.PriorOutcome{ID: types.NewTxID(1, types.Position{LSN: types.LSN(n + 1)}), At: 1})
 	}
 }
 
 // TestTheWindowKnowsBest: of a key that it holds the index is not heard, whatever that says.
 func TestTheWindowKnowsBest(t *testing.T) {
 	w, k := idempotency.New(idempotency.Limits{Keys: 2, PerTenant: 2, Tenants: 1, TTL: time.Hour}, 1), idempotency.Key{Tenant: 1}
-	held := event.PriorOutcome{ID: types.NewTxID(1, types.Position{LSN: 2}), At: 2}
+	held := command.PriorOutcome{ID: types.NewTxID(1, types.Position{LSN: 2}), At: 2}
 	w.Remember(k, held)
-	if got, ok := w.Find(k, event.PriorOutcome{ID: types.NewTxID(1, types.Position{LSN: 1}), At: 1}, 3); !ok || got != held {
+	if got, ok := w.Find(k, command.PriorOutcome{ID: types.NewTxID(1, types.Position{LSN: 1}), At: 1}, 3); !ok || got != held {
 		t.Errorf("%+v, %v", got, ok)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"macronode/core/event"
+	"macronode/core/command"
 	"macronode/core/idempotency"
 	"macronode/core/types"
 )
@@ -13,10 +13,10 @@ import (
 func TestWindowsAreApart(t *testing.T) {
 	type fact struct {
 		key idempotency.Key
-		was event.PriorOutcome
+		was command.PriorOutcome
 	}
-	at := func(lsn types.LSN) event.PriorOutcome {
-		return event.PriorOutcome{Hash: types.RequestHash{1}, ID: types.NewTxID(7, types.Position{LSN: lsn}), At: types.Time(lsn)}
+	at := func(lsn types.LSN) command.PriorOutcome {
+		return command.PriorOutcome{Hash: types.RequestHash{1}, ID: types.NewTxID(7, types.Position{LSN: lsn}), At: types.Time(lsn)}
 	}
 	seen := map[types.Hash64]string{}
 	for what, change := range map[string]func(one, two *fact) (forget types.LSN){

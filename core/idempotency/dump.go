@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"macronode/core/event"
+	"macronode/core/command"
 	"macronode/core/types"
 )
 
@@ -67,7 +67,7 @@ func (w *Window) Load(kind uint8, b []byte) error {
 		err = w.loadTenant(types.Tenant(binary.LittleEndian.Uint32(b)))
 	case kind == rowKey && len(b) == keySize && b[20] < 2:
 		k := Key{types.Tenant(binary.LittleEndian.Uint32(b)), types.NameHash(b[4:20]), b[20] == 1}
-		err = w.loadKey(k, event.PriorOutcome{Hash: types.RequestHash(b[21:37]), ID: types.TxID(b[37:53]), At: types.Time(binary.LittleEndian.Uint64(b[53:]))})
+		err = w.loadKey(k, command.PriorOutcome{Hash: types.RequestHash(b[21:37]), ID: types.TxID(b[37:53]), At: types.Time(binary.LittleEndian.Uint64(b[53:]))})
 	default:
 		err = ErrRow
 	}
@@ -96,7 +96,7 @@ func (w *Window) loadTenant(t types.Tenant) error {
 	return nil
 }
 
-func (w *Window) loadKey(k Key, s event.PriorOutcome) error {
+func (w *Window) loadKey(k Key, s command.PriorOutcome) error {
 	before := w.forgottenTo + 1
 	if n := w.keys.Len(); n > 0 {
 		_, youngest := w.keys.Row(n - 1)

@@ -11,7 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"macronode/core/event"
+	"macronode/core/command"
 	"macronode/core/idempotency"
 	"macronode/core/types"
 )
@@ -43,7 +43,7 @@ func TestDumped(t *testing.T) {
 				at += types.Time(rapid.IntRange(0, 5).Draw(r, "time"))
 				k := idempotency.Key{Tenant: types.Tenant(rapid.IntRange(1, 3).Draw(r, "tenant")), Name: types.NameHash{byte(rapid.IntRange(0, 20).Draw(r, "name"))},
 					Ref: rapid.Bool().Draw(r, "ref")}
-				s := event.PriorOutcome{Hash: types.RequestHash{byte(lsn)}, ID: types.NewTxID(9, types.Position{LSN: lsn, Index: 3}), At: at}
+				s := command.PriorOutcome{Hash: types.RequestHash{byte(lsn)}, ID: types.NewTxID(9, types.Position{LSN: lsn, Index: 3}), At: at}
 				forget := types.LSN(0)
 				if rapid.IntRange(0, 5).Draw(r, "forget") == 0 {
 					forget = types.LSN(rapid.IntRange(0, int(lsn)).Draw(r, "upto"))
@@ -52,7 +52,7 @@ func TestDumped(t *testing.T) {
 					if forget > 0 {
 						w.Forget(forget)
 					}
-					if _, found := w.Find(k, event.PriorOutcome{}, at); !found && w.Fits(k.Tenant, 1) && lsn > w.ForgottenTo() {
+					if _, found := w.Find(k, command.PriorOutcome{}, at); !found && w.Fits(k.Tenant, 1) && lsn > w.ForgottenTo() {
 						w.Remember(k, s)
 						saw["remembered"]++
 					}
@@ -97,8 +97,8 @@ func TestDumped(t *testing.T) {
 // TestLayout is for ever: snapshots of this version are read by all that follow.
 func TestLayout(t *testing.T) {
 	w := idempotency.New(idempotency.Limits{Keys: 2, PerTenant: 2, Tenants: 2, TTL: time.Second}, 1)
-	seen := func(lsn types.LSN) event.PriorOutcome {
-		return event.PriorOutcome{Hash: types.RequestHash{0x21, 15: 0x22}, ID: types.NewTxID(0x3132333435363738, types.Position{LSN: lsn, Index: 0x41}), At: 0x0102}
+	seen := func(lsn types.LSN) command.PriorOutcome {
+		return command.PriorOutcome{Hash: types.RequestHash{0x21, 15: 0x22}, ID: types.NewTxID(0x3132333435363738, types.Position{LSN: lsn, Index: 0x41}), At: 0x0102}
 	}
 	w.Remember(idempotency.Key{Tenant: 0x01020304, Name: types.NameHash{1}}, seen(5))
 	w.Forget(6)
@@ -121,7 +121,7 @@ func full() []row {
 			w.Forget(2)
 		}
 		w.Remember(idempotency.Key{Tenant: types.Tenant(1 + n%2), Name: types.NameHash{byte(n)}, Ref: n == 3},
-			event.PriorOutcome{Hash: types.RequestHash{7}, ID: types.NewTxID(9, types.Position{LSN: n + 1, Index: 1}), At: types.Time(10 + n)})
+			command.PriorOutcome{Hash: types.RequestHash{7}, ID: types.NewTxID(9, types.Position{LSN: n + 1, Index: 1}), At: types.Time(10 + n)})
 	}
 	return dumped(&w)
 }

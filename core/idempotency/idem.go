@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"time"
 
-	"macronode/core/event"
+	"macronode/core/command"
 	"macronode/core/table"
 	"macronode/core/types"
 )
@@ -61,19 +61,19 @@ type Window struct {
 	limits          Limits
 	forgottenTo     types.LSN
 	newestForgotten types.Time // of the youngest key that was forgotten
-	keys            table.Fifo[Key, event.PriorOutcome]
+	keys            table.Fifo[Key, command.PriorOutcome]
 	tenants         table.Table[types.Tenant, keyCount]
 }
 
 // New is an empty window.
 func New(l Limits, seed types.Hash64) Window {
-	return Window{limits: l, keys: table.NewFifo[Key, event.PriorOutcome](l.Keys, seed),
+	return Window{limits: l, keys: table.NewFifo[Key, command.PriorOutcome](l.Keys, seed),
 		tenants: table.New[types.Tenant, keyCount](l.Tenants, seed)}
 }
 
 // Bytes is the memory that New takes.
 func Bytes(l Limits) int64 {
-	return table.FifoBytes[Key, event.PriorOutcome](l.Keys) + table.Bytes[types.Tenant, keyCount](l.Tenants)
+	return table.FifoBytes[Key, command.PriorOutcome](l.Keys) + table.Bytes[types.Tenant, keyCount](l.Tenants)
 }
 
 // Len is how many keys are held.
@@ -95,7 +95,7 @@ func (w *Window) IndexReadIsFresh(upto types.LSN, at types.Time, refs bool) bool
 }
 
 // Find is the outcome of k, which the index knows as was; found is false when k is new.
-func (w *Window) Find(k Key, was event.PriorOutcome, at types.Time) (s event.PriorOutcome, found bool) {
+func (w *Window) Find(k Key, was command.PriorOutcome, at types.Time) (s command.PriorOutcome, found bool) {
 	if s, found = w.keys.Get(k); !found && was.ID.Position().LSN > 0 && w.isLive(was.At, at) {
 		s, found = was, true
 	}
@@ -107,7 +107,7 @@ func (w *Window) NearlyFull() bool { return w.keys.Room() < w.limits.Keys/8 }
 
 // Resolve is Find for those who ask something. A key that asks for something else than it
 // did is in conflict, and keeps its outcome.
-func (w *Window) Resolve(k Key, asked types.RequestHash, was event.PriorOutcome, at types.Time) (id types.TxID, found bool, err error) {
+func (w *Window) Resolve(k Key, asked types.RequestHash, was command.PriorOutcome, at types.Time) (id types.TxID, found bool, err error) {
 	s, found := w.Find(k, was, at)
 	if found && s.Hash != asked {
 		return s.ID, true, ErrConflict
@@ -142,7 +142,7 @@ func (w *Window) Fits(t types.Tenant, more int) bool {
 }
 
 // Remember holds the outcome of a key that was new and admitted.
-func (w *Window) Remember(k Key, s event.PriorOutcome) {
+func (w *Window) Remember(k Key, s command.PriorOutcome) {
 	types.Assert(s.ID.Position().LSN > w.forgottenTo, "idempotency: remembers what is forgotten")
 	w.keys.Push(k, s)
 	n, _ := w.tenants.Get(k.Tenant)

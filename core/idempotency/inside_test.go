@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"macronode/ci/hashcoverage"
+	"macronode/core/command"
 	"macronode/core/digest"
-	"macronode/core/event"
 	"macronode/core/types"
 )
 
@@ -19,8 +19,8 @@ func window(keys int) Window {
 	return w
 }
 
-func seen(at types.LSN, when types.Time) event.PriorOutcome {
-	return event.PriorOutcome{Hash: types.RequestHash{9}, ID: types.NewTxID(5, types.Position{LSN: at}), At: when}
+func seen(at types.LSN, when types.Time) command.PriorOutcome {
+	return command.PriorOutcome{Hash: types.RequestHash{9}, ID: types.NewTxID(5, types.Position{LSN: at}), At: when}
 }
 
 func TestHashForgetsNothing(t *testing.T) {
@@ -97,7 +97,7 @@ func TestNothingIsAllocated(t *testing.T) {
 	k := Key{1, types.NameHash{7}, false}
 	if n := testing.AllocsPerRun(100, func() {
 		lsn++
-		if _, found, err := w.Resolve(k, types.RequestHash{}, event.PriorOutcome{}, 0); found || err != nil || w.Admit(1, 1) != nil {
+		if _, found, err := w.Resolve(k, types.RequestHash{}, command.PriorOutcome{}, 0); found || err != nil || w.Admit(1, 1) != nil {
 			t.Fatal("the key is not new")
 		}
 		m := w.Savepoint()

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"macronode/ci/transcript"
+	"macronode/core/command"
 	"macronode/core/digest"
-	"macronode/core/event"
 	"macronode/core/idempotency"
 	"macronode/core/types"
 	model "macronode/models/idempotency"
@@ -84,7 +84,7 @@ func (s *teller) say(line []string) string {
 		s.mark = types.LSN(s.number(line[1][1:]))
 	case "undo":
 		was, m := s.window.Hash(), s.window.Savepoint()
-		s.window.Remember(key(9, line[1]), event.PriorOutcome{ID: types.NewTxID(1, types.Position{LSN: s.last + 1}), At: s.at})
+		s.window.Remember(key(9, line[1]), command.PriorOutcome{ID: types.NewTxID(1, types.Position{LSN: s.last + 1}), At: s.at})
 		if s.window.Undo(m); s.window.Hash() != was {
 			s.t.Fatal("it is not taken back")
 		}
@@ -126,10 +126,10 @@ func (s *teller) ask(name string, line []string) string {
 }
 
 // known is what the index said, when it had all frames up to mark.
-func (s *teller) known(t types.Tenant, name string, ref bool, mark types.LSN) (was event.PriorOutcome) {
+func (s *teller) known(t types.Tenant, name string, ref bool, mark types.LSN) (was command.PriorOutcome) {
 	for _, k := range s.all {
 		if k.Tenant == t && k.Name == name && k.Ref == ref && k.Place.LSN <= mark {
-			was = event.PriorOutcome{Hash: k.Asked, ID: types.NewTxID(1, k.Place), At: k.At}
+			was = command.PriorOutcome{Hash: k.Asked, ID: types.NewTxID(1, k.Place), At: k.At}
 		}
 	}
 	return was
@@ -157,7 +157,7 @@ func (s *teller) look(tenant types.Tenant, name, question, ref string, mark type
 	}
 	s.last++
 	place := types.Position{LSN: s.last}
-	seen := event.PriorOutcome{Hash: asked, ID: types.NewTxID(1, place), At: s.at}
+	seen := command.PriorOutcome{Hash: asked, ID: types.NewTxID(1, place), At: s.at}
 	s.window.Remember(key(tenant, name), seen)
 	s.all = append(s.all, model.Seen{Tenant: tenant, Name: name, Asked: asked, Place: place, At: s.at})
 	if ref != "" {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/node"
 	"macronode/core/record"
@@ -88,7 +89,7 @@ func (g *stroll) settle(n int) {
 
 func (g *stroll) issue() *event.Request {
 	g.keys++
-	r := &event.Request{Ticket: g.next(), Caller: boss, Tenant: 1, Key: name(fmt.Sprintf("k%d", g.keys)), IndexedTo: g.node.LSN()}
+	r := &event.Request{Header: command.Header{Ticket: g.next(), Caller: boss, Tenant: 1, Key: name(fmt.Sprintf("k%d", g.keys)), IndexedTo: g.node.LSN()}}
 	r.Item = event.Item{Op: event.Issue, To: name("ann"), Asset: name("EUR"), Amount: types.MinorUnits(1)}
 	r.Seal(nil)
 	return r

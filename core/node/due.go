@@ -32,9 +32,20 @@ func (n *Node) Due() (due types.Instant, any bool) {
 	return due, any
 }
 
-// sweepDue reports that there are keys which will leave, or holds whose time will be over.
+// sweepDue reports whether a key may leave the window, or a plane may have something to expire.
 func (n *Node) sweepDue() bool {
-	return n.recovered && (n.state.Idempotency.Len() > 0 || n.state.Ledger.Holds() > 0) && n.readiness.AcceptsWrites()
+	if !n.recovered || !n.readiness.AcceptsWrites() {
+		return false
+	}
+	if n.state.Idempotency.Len() > 0 {
+		return true
+	}
+	for p := range n.state.Planes {
+		if p.HasTimers() {
+			return true
+		}
+	}
+	return false
 }
 
 // heartbeatDue reports that the last frame wants a successor that vouches for it, or the

@@ -2,6 +2,7 @@ package node
 
 import (
 	"macronode/core/event"
+	"macronode/core/idempotency"
 	"macronode/core/record"
 	"macronode/core/state"
 	"macronode/core/types"
@@ -68,4 +69,28 @@ func (n *Node) undo(d savepoint, out *event.Effects) {
 		f.Len = uint32(d.arena) - f.Off
 		record.Truncate(out.Arena, f.Off, d.records)
 	}
+}
+
+// A frame is the frame of the step at hand, as its plane sees it.
+type frame struct {
+	node *Node
+	now  types.Now
+	at   types.Time
+	out  *event.Effects
+	mark savepoint
+}
+
+func (f *frame) Record() *record.Record { return &f.node.rec }
+
+func (f *frame) Add() types.Position {
+	f.node.beginFrame(f.now, f.at, f.out)
+	return types.Position{LSN: f.node.state.LSN, Index: f.node.addRecord(f.out)}
+}
+
+func (f *frame) Savepoint() { f.mark = f.node.savepoint(f.out) }
+func (f *frame) Undo()      { f.node.undo(f.mark, f.out) }
+func (f *frame) Commit()    { f.node.state.Commit() }
+
+func (f *frame) FindRef(t types.Tenant, ref types.NameHash, prior types.TxID) (types.TxID, bool) {
+	return f.node.state.Idempotency.FindRef(idempotency.Key{Tenant: t, Name: ref, Ref: true}, prior)
 }

@@ -72,7 +72,9 @@ type Node struct {
 	heldAt  table.Pool[types.Ticket, nothing] // of held, those that are not cancelled
 	numbers []uint64                          // of each place in heldAt, the number of the reply in held
 
-	rec record.Record // of the step at hand: nothing of it is read in another, so it is not copied
+	rec    record.Record // scratch of a step: the record to add
+	frame  frame         // scratch of a step: the frame as its plane sees it
+	answer event.Reply   // scratch of a step: the reply to its command
 }
 
 // scalars is what of a node is copied as it stands: it owns no memory.
@@ -142,7 +144,9 @@ func (n *Node) Step(now types.Now, in event.Event, out *event.Effects) {
 			n.readiness.AwaitUpstreams(^(uint64(1) << in.Upstream))
 		}
 	case *event.Request:
-		n.request(now, at, in, out)
+		n.command(now, at, in, out)
+	case *event.Execute:
+		n.command(now, at, in.Command, out)
 	case *event.FindOutcome:
 		n.findOutcome(now, at, in, out)
 	case *event.CreateKey:
@@ -279,8 +283,15 @@ func (n *Node) tick(now types.Now, at types.Time, out *event.Effects) {
 	}
 }
 
-// sweepExpired records that a bounded number of keys have left the window, and that of holds
-// the time is over.
+// maxExpiriesPerSweep is the number of expiry records of one plane in one sweep: all planes together
+// stay below MaxRecords.
+const (
+	maxExpiriesPerSweep = types.MaxForgottenPerSweep
+	_                   = uint(types.MaxRecords - 1 - 5*maxExpiriesPerSweep) // five planes
+)
+
+// sweepExpired evicts a bounded number of idempotency keys, and records what is due by time in each
+// plane.
 func (n *Node) sweepExpired(now types.Now, at types.Time, out *event.Effects) bool {
 	if n.clock.Untrusted() || !n.readiness.AcceptsWrites() || n.backlog > n.config.MaxUnsyncedBytes/2 {
 		return false
@@ -290,13 +301,15 @@ func (n *Node) sweepExpired(now types.Now, at types.Time, out *event.Effects) bo
 		n.beginFrame(now, at, out)
 		n.addRecord(out)
 	}
-	for range types.MaxForgottenPerSweep {
-		n.rec = record.Record{}
-		if !n.state.Ledger.ExpireNextHold(at, &n.rec) {
-			break
+	for p := range n.state.Planes {
+		for range maxExpiriesPerSweep {
+			n.rec = record.Record{}
+			if !p.Expire(at, &n.rec) {
+				break
+			}
+			n.beginFrame(now, at, out)
+			n.addRecord(out)
 		}
-		n.beginFrame(now, at, out)
-		n.addRecord(out)
 	}
 	return n.frameOpen
 }

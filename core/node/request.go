@@ -3,47 +3,51 @@ package node
 import (
 	"errors"
 
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/idempotency"
+	"macronode/core/plane"
 	"macronode/core/record"
 	"macronode/core/types"
 )
 
-// request is one operation on money, or a batch of them: refused, replayed, or decided
-// and recorded.
-func (n *Node) request(now types.Now, at types.Time, in *event.Request, out *event.Effects) {
-	reply := event.Reply{Ticket: in.Ticket}
-	reply.Problem = n.precheck(at, in)
-	if reply.Problem == event.None {
-		n.resolveIdempotency(now, at, in, &reply, out)
+// command answers a durable command: rejected, replayed, or decided by its plane and recorded.
+func (n *Node) command(now types.Now, at types.Time, c command.Command, out *event.Effects) {
+	in := c.Head()
+	p := n.state.Plane(c.Plane())
+	n.answer = event.Reply{Ticket: in.Ticket, Problem: n.precheck(at, p, c)}
+	if n.answer.Problem == event.None {
+		n.resolveIdempotency(now, at, p, c, &n.answer, out)
 	}
-	n.reply(now, in.Tenant, reply, out)
+	n.reply(now, in.Tenant, n.answer, out)
 }
 
-// precheck says why in is not looked at. The caller is held to what its key covers before
-// the idempotency key is looked up: replays are an answer too.
-func (n *Node) precheck(at types.Time, in *event.Request) event.Problem {
+// precheck returns why c is rejected before its key is looked up. The scopes of the caller's API key
+// are checked here, because a replay is an answer too.
+func (n *Node) precheck(at types.Time, p plane.Plane, c command.Command) event.Problem {
+	in := c.Head()
 	switch {
-	case in.ValidateFields() != nil:
+	case p == nil, c.ValidateFields() != nil:
 		return event.BadRequest
 	case !n.recovered, n.drain.Refusing():
 		return event.Unavailable
 	case n.held.Full():
 		return event.Busy
-	case n.atTenantLimit(in.Tenant): // also those who may not: what is told them waits, too
+	case n.atTenantLimit(in.Tenant): // before authorization: a rejection waits for durability too
 		return event.Busy
-	case !n.state.Keys.Authorizes(at, in):
+	case !p.Authorized(at, &n.state.Keys, c):
 		return event.Forbidden
 	}
 	return event.None
 }
 
-// resolveIdempotency finds what became of the key before, or decides now. All that the outcome
-// will need is there before it is decided: a place for the reply, for the key and its
-// refs, for the frame.
-func (n *Node) resolveIdempotency(now types.Now, at types.Time, in *event.Request, reply *event.Reply, out *event.Effects) {
+// resolveIdempotency finds the outcome of the key, or decides now. All that the outcome needs is
+// reserved before it is decided: a place for the reply, rows for the key and its refs, bytes of the
+// journal.
+func (n *Node) resolveIdempotency(now types.Now, at types.Time, p plane.Plane, c command.Command, reply *event.Reply, out *event.Effects) {
+	in := c.Head()
 	id, found, err := n.state.Idempotency.Resolve(idempotency.Key{Tenant: in.Tenant, Name: in.Key.ID}, in.Hash, in.Prior, at)
-	rows, bytes := in.Cost()
+	cost := p.Cost(c)
 	switch place := id.Position(); {
 	case errors.Is(err, idempotency.ErrConflict):
 		reply.Problem = event.IdempotencyConflict
@@ -51,14 +55,14 @@ func (n *Node) resolveIdempotency(now types.Now, at types.Time, in *event.Reques
 		reply.Problem = event.InProgress
 	case found:
 		reply.Position, reply.Replayed = place, true
-	case !n.state.Idempotency.IndexReadIsFresh(in.IndexedTo, at, rows > 1):
+	case !n.state.Idempotency.IndexReadIsFresh(in.IndexedTo, at, cost.Rows > 1):
 		reply.Problem = event.StaleIndexRead
 	case !n.readiness.Verdict().Writes:
 		reply.Problem = event.Unavailable
 	default:
-		reply.Problem = n.checkRoom(in.Tenant, rows, bytes+types.MaxExpiriesPerStep*expiryRecordBytes)
+		reply.Problem = n.checkRoom(in.Tenant, cost)
 		if reply.Problem == event.None {
-			n.decide(now, at, in, reply, out)
+			n.decide(now, at, p, c, reply, out)
 		}
 	}
 }
@@ -86,124 +90,29 @@ func (n *Node) findOutcome(now types.Now, at types.Time, in *event.FindOutcome, 
 	n.reply(now, in.Tenant, reply, out)
 }
 
-const expiryRecordBytes = 64 // bytes of a record that ends a hold, at most
-
-// checkRoom says what there is no room for.
-func (n *Node) checkRoom(t types.Tenant, rows, bytes int) event.Problem {
-	switch err := n.state.Idempotency.Admit(t, rows); {
+// checkRoom returns why a command of that cost cannot be recorded now.
+func (n *Node) checkRoom(t types.Tenant, cost command.Cost) event.Problem {
+	switch err := n.state.Idempotency.Admit(t, cost.Rows); {
 	case errors.Is(err, idempotency.ErrTenantLimit):
 		return event.IdempotencyCapacity
 	case err != nil:
 		return event.Unavailable // until the index has caught up
-	case n.backlog+uint64(bytes) > n.config.MaxUnsyncedBytes:
+	case n.backlog+uint64(cost.Bytes) > n.config.MaxUnsyncedBytes:
 		return event.Busy
 	}
 	return event.None
 }
 
-// decide ends the holds whose time is over, then asks the ledger, and records its
-// outcome where the key shall keep it.
-func (n *Node) decide(now types.Now, at types.Time, in *event.Request, reply *event.Reply, out *event.Effects) {
-	if !n.expireHolds(now, at, in, out) {
-		reply.Problem = event.Busy
+// decide lets the plane decide and record, then evicts a few old keys in the same frame.
+func (n *Node) decide(now types.Now, at types.Time, p plane.Plane, c command.Command, reply *event.Reply, out *event.Effects) {
+	n.frame = frame{node: n, now: now, at: at, out: out}
+	p.Decide(at, c, &n.frame, reply)
+	n.frame = frame{}
+	if reply.Problem == event.Busy {
 		return
-	}
-	if in.Op == event.Batch {
-		n.decideBatch(now, at, in, reply, out)
-	} else {
-		n.decideSingle(now, at, in, reply, out)
 	}
 	if upto, any := n.state.Idempotency.Evictable(at, n.indexed, types.MaxForgottenPerRequest); any && n.frameOpen && !n.clock.Untrusted() {
 		n.rec = record.Record{Kind: record.KeysForgotten, Upto: upto}
 		n.addRecord(out)
 	}
-}
-
-// expireHolds ends the holds of all who pay by in, of which none that is due may count; false
-// when there are more than one step ends.
-func (n *Node) expireHolds(now types.Now, at types.Time, in *event.Request, out *event.Effects) bool {
-	left := types.MaxExpiriesPerStep
-	for _, item := range in.Each {
-		for len(item.From.Text) > 0 && n.state.Ledger.HasExpiredHold(at, in.Tenant, item.From.ID) {
-			if left == 0 {
-				return false
-			}
-			left--
-			n.rec = record.Record{}
-			n.state.Ledger.ExpireHoldOf(at, in.Tenant, item.From.ID, &n.rec)
-			n.beginFrame(now, at, out)
-			n.addRecord(out)
-		}
-	}
-	return true
-}
-
-func (n *Node) decideSingle(now types.Now, at types.Time, in *event.Request, reply *event.Reply, out *event.Effects) {
-	why := n.decideItem(at, in, &in.Item)
-	if !why.Stored() {
-		n.setProblem(reply, why)
-		return
-	}
-	n.beginFrame(now, at, out)
-	reply.Position = types.Position{LSN: n.state.LSN, Index: n.addRecord(out)}
-}
-
-// decideItem fills n.rec with what becomes of one operation.
-func (n *Node) decideItem(at types.Time, in *event.Request, item *event.Item) (why event.Problem) {
-	n.rec = record.Record{Op: item.Op, Tenant: in.Tenant, Caller: in.Caller, Key: in.Key, Hash: in.Hash,
-		From: item.From, To: item.To, Asset: item.Asset, Amount: item.Amount, Nonce: item.Nonce,
-		ExpiresAt: item.ExpiresAt, Hold: item.Hold, Ref: item.Ref, Memo: item.Memo}
-	used := false
-	if len(item.Ref.Text) > 0 {
-		n.rec.PriorRef, used = n.state.Idempotency.FindRef(idempotency.Key{Tenant: in.Tenant, Name: item.Ref.ID, Ref: true}, item.PriorRef)
-	}
-	if used {
-		why, n.rec.Nonce = event.RefUsed, 0
-	} else {
-		why = n.state.Ledger.Decide(at, &n.rec)
-	}
-	if why != event.None {
-		n.rec.Kind, n.rec.Problem, n.rec.Ref = record.Rejected, why, types.Name{}
-	}
-	return why
-}
-
-func (n *Node) setProblem(reply *event.Reply, why event.Problem) {
-	reply.Problem, reply.Nonce = why, 0
-	if why == event.NonceAhead {
-		reply.Nonce = n.rec.Nonce
-	}
-}
-
-// decideBatch decides its items in order, each in sight of those before it. One of all or
-// nothing is taken back when an item is refused, and keeps that as its outcome.
-func (n *Node) decideBatch(now types.Now, at types.Time, in *event.Request, reply *event.Reply, out *event.Effects) {
-	head := record.Record{Kind: record.Batched, Op: event.Batch, Tenant: in.Tenant, Caller: in.Caller, Key: in.Key,
-		Hash: in.Hash, Items: uint16(len(in.Items)), Atomic: in.Atomic}
-	d := n.savepoint(out)
-	n.beginFrame(now, at, out)
-	n.rec = head
-	reply.Position = types.Position{LSN: n.state.LSN, Index: n.addRecord(out)}
-	for i := range in.Items {
-		why := n.decideItem(at, in, &in.Items[i])
-		if why == event.None || !in.Atomic {
-			n.addRecord(out)
-			continue
-		}
-		if why == event.RefUsed && n.rec.PriorRef.Position().LSN == n.state.LSN {
-			why = event.BadRequest // used by an item before it, of which nothing stays
-		}
-		n.undo(d, out)
-		if !why.Stored() {
-			reply.Position, reply.Item = types.Position{}, uint16(i+1)
-			n.setProblem(reply, why)
-			return
-		}
-		head.Problem, head.Nonce, head.PriorRef, head.Items = why, n.rec.Nonce, n.rec.PriorRef, uint16(i)
-		n.beginFrame(now, at, out)
-		n.rec = head
-		reply.Position = types.Position{LSN: n.state.LSN, Index: n.addRecord(out)}
-		return
-	}
-	n.state.Commit()
 }

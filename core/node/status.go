@@ -16,7 +16,7 @@ func (n *Node) Status(s *event.Status) {
 		At: n.clock.Time(), Offset: n.clock.Offset(), HeldReplies: uint32(n.held.Len()), Keys: uint32(n.state.Idempotency.Len()),
 		Backlog: n.backlog, Fault: n.fault, Report: n.report}
 	s.Forgot, s.MayHaveForgotten = n.state.Idempotency.ForgottenTo(), n.state.Idempotency.MayHaveForgotten(s.At)
-	s.Indexed, s.Holds = n.indexed, uint32(n.state.Ledger.Holds())
+	s.Indexed, s.Holds = n.indexed, uint32(n.state.Wallet.Holds())
 	for c := range types.NumServices {
 		s.Restarts[c] = n.supervisor.Restarts(c)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"macronode/ci/hashcoverage"
 	"macronode/ci/transcript"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/gateway/quota"
 	"macronode/core/gateway/upstream"
@@ -306,7 +307,7 @@ func (s *stage) say(w []string) string {
 // *inv-1: a ref, of which it said nothing; ^8 by another key than the first.
 func (s *stage) request(w []string) *event.Request {
 	s.ticket++
-	r := &event.Request{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), IndexedTo: s.index}
+	r := &event.Request{Header: command.Header{Ticket: s.ticket, Caller: boss, Tenant: 1, Key: name(w[1]), IndexedTo: s.index}}
 	seen := types.LSN(0)
 	for last := w[len(w)-1]; strings.ContainsAny(last[:1], "<=^"); last = w[len(w)-1] {
 		switch n := types.LSN(s.number(strings.TrimLeft(last, "<=@^"))); last[0] {
@@ -330,7 +331,7 @@ func (s *stage) request(w []string) *event.Request {
 	}
 	r.Seal(nil)
 	if seen > 0 {
-		r.Prior = event.PriorOutcome{Hash: r.Hash, ID: types.NewTxID(9, types.Position{LSN: seen}), At: s.now.Wall}
+		r.Prior = command.PriorOutcome{Hash: r.Hash, ID: types.NewTxID(9, types.Position{LSN: seen}), At: s.now.Wall}
 	}
 	return r
 }
@@ -348,7 +349,7 @@ func (s *stage) find(w []string) *event.FindOutcome {
 		case '^':
 			f.Caller = types.KeyID(lsn)
 		default:
-			f.Prior = event.PriorOutcome{ID: types.NewTxID(9, types.Position{LSN: lsn}), At: s.now.Wall}
+			f.Prior = command.PriorOutcome{ID: types.NewTxID(9, types.Position{LSN: lsn}), At: s.now.Wall}
 		}
 	}
 	return f

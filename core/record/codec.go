@@ -45,9 +45,33 @@ func (c *codec) record(r *Record) {
 		c.bytes(r.Hold[:])
 		c.amount(&r.HeldBalance)
 	default:
+		if r.Kind.isOfPlane() {
+			c.planeRecord(r)
+			return
+		}
 		c.commandFields(r)
 		c.outcome(r)
 	}
+}
+
+// planeRecord is a record of a plane's own kind: the header of its command if it is the outcome of
+// one, then the payload up to the end. A rejection has no payload.
+func (c *codec) planeRecord(r *Record) {
+	u32(c, &r.Tenant)
+	outcome := len(r.Key.Text) > 0
+	if c.boolean(&outcome); outcome {
+		u64(c, &r.Caller)
+		c.text(&r.Key.Text, types.MaxKey)
+		c.bytes(r.Hash[:])
+		u8(c, &r.Problem)
+		c.bad = c.bad || len(r.Key.Text) == 0 || r.Problem != event.None && !r.Problem.Known()
+	}
+	if c.reading {
+		r.Payload, c.b = c.b, nil
+	} else {
+		c.b = append(c.b, r.Payload...)
+	}
+	c.bad = c.bad || r.Problem != event.None && (!outcome || len(r.Payload) > 0)
 }
 
 // outcome are the outcomes of keys.

@@ -3,6 +3,7 @@
 //
 //	body:   version 1 · count 2 · LSN 8 · At 8 · records       little-endian
 //	record: kind 1 · length 2 · fields by kind
+//	        of a kind ≥ 16: tenant 4 · outcome 1 · [caller 8 · key · hash 16 · problem 1] · payload
 //
 // A frame without records is a time frame: it moves At and vouches for the frame
 // before it.
@@ -11,6 +12,7 @@ package record
 import (
 	"encoding/binary"
 	"errors"
+	"strconv"
 
 	"macronode/core/digest"
 	"macronode/core/event"
@@ -42,10 +44,37 @@ const (
 	KeyCreated                          // an API key is known, with all that it covers
 	KeyRevoked                          // an API key is nobody's any more
 	AllKeysRevoked                      // no API key of before is anybody's any more
-	numKinds                            // how many there are, and one
+	numKinds                            // of version 1; 16p to 16p+15 are the kinds of plane p
 )
 
+// kindsPerPlane is the size of the range of kinds that a plane owns.
+const kindsPerPlane = 16
+
+// PlaneKind returns the n-th kind of a plane, from 0. The plane encodes the payload of its records.
+func PlaneKind(p types.Plane, n uint8) Kind {
+	types.Assert(p > types.PlaneNode && p < types.NumPlanes && n < kindsPerPlane, "record: kind outside the range of its plane")
+	return Kind(uint8(p)*kindsPerPlane + n)
+}
+
+// isOfPlane reports whether k lies in the range of a plane: its record has a payload.
+func (k Kind) isOfPlane() bool { return k >= kindsPerPlane }
+
+// Plane returns the plane that applies records of kind k.
+func (k Kind) Plane() types.Plane {
+	switch {
+	case k.isOfPlane():
+		return types.Plane(k / kindsPerPlane)
+	case k.isMovement(), k == Rejected, k == Batched:
+		return types.PlaneWallet
+	default:
+		return types.PlaneNode
+	}
+}
+
 func (k Kind) String() string {
+	if k.isOfPlane() {
+		return k.Plane().String() + " " + strconv.Itoa(int(k%kindsPerPlane))
+	}
 	return [numKinds]string{"", "booted", "moved", "refused", "forgot", "key_made", "restored",
 		"batched", "held", "captured", "released", "lapsed", "frozen", "granted", "revoked", "disowned"}[k]
 }
@@ -110,10 +139,15 @@ type Record struct {
 	Hold         types.TxID   // Captured, Released, Lapsed
 	Ref          types.Name
 	Memo         []byte // Frozen: the reason
+
+	Payload []byte // of a plane's own kind: encoded by the plane
 }
 
 // IsOutcome reports that r is the outcome of an idempotency key, or of a batch's item.
 func (r *Record) IsOutcome() bool {
+	if r.Kind.isOfPlane() {
+		return len(r.Key.Text) > 0
+	}
 	switch r.Kind {
 	case Posted, Rejected, Batched, HoldOpened, HoldCaptured, HoldReleased, FreezeChanged:
 		return true
@@ -123,13 +157,21 @@ func (r *Record) IsOutcome() bool {
 }
 
 // IsMovement reports that r has a place among its tenant's movements.
-func (r *Record) IsMovement() bool {
-	switch r.Kind {
+func (r *Record) IsMovement() bool { return r.Kind.isMovement() }
+
+func (k Kind) isMovement() bool {
+	switch k {
 	case Posted, HoldOpened, HoldCaptured, HoldReleased, HoldExpired, FreezeChanged:
 		return true
 	default:
 		return false
 	}
+}
+
+// Changes reports whether r changes the state of its plane. A rejection only occupies its
+// idempotency key.
+func (r *Record) Changes() bool {
+	return r.IsMovement() || r.Kind.isOfPlane() && r.Problem == event.None
 }
 
 // Sealed is a frame in its place in the chain. Nobody writes to its Body.
@@ -250,6 +292,15 @@ func Seek(body []byte, index uint16) (h Header, rest []byte, err error) {
 		rest = rest[end:]
 	}
 	return h, rest, nil
+}
+
+// KindAt returns the kind of the record with an index in a body.
+func KindAt(body []byte, index uint16) (Kind, error) {
+	_, rest, err := Seek(body, index)
+	if err != nil || len(rest) < prefixSize {
+		return 0, ErrFrame
+	}
+	return Kind(rest[0]), nil
 }
 
 // Read finds the record with an index in a body.

@@ -252,7 +252,10 @@ func TestWritesNothingUnreadable(t *testing.T) {
 	}
 	for rule, r := range map[string]*Record{
 		"no kind":                  {},
-		"a kind of tomorrow":       {Kind: numKinds},
+		"a rejection's payload":    {Kind: PlaneKind(types.PlaneExample, 1), Key: types.Name{Text: []byte("k")}, Problem: event.BadRequest, Payload: []byte{1}},
+		"a problem of tomorrow":    {Kind: PlaneKind(types.PlaneExample, 1), Key: types.Name{Text: []byte("k")}, Problem: 255},
+		"a problem of no command":  {Kind: PlaneKind(types.PlaneExample, 1), Problem: event.BadRequest},
+		"a large payload":          {Kind: PlaneKind(types.PlaneExample, 1), Payload: make([]byte, types.MaxRecord)},
 		"no operation":             good(func(r *Record) { r.Op = 0 }),
 		"an operation of tomorrow": good(func(r *Record) { r.Op = event.Batch + 1 }),
 		"a transfer that is held":  good(func(r *Record) { r.Op = event.Hold }),

@@ -7,32 +7,52 @@ import (
 
 	"macronode/core/access"
 	"macronode/core/idempotency"
+	"macronode/core/plane"
 	"macronode/core/types"
-	"macronode/core/wallet/ledger"
 )
 
-// ErrRow says that bytes are not a row that Dump says, or not one that can follow those
-// before it.
-var ErrRow = errors.New("state: not a row of a dump")
+// ErrRow reports bytes that are not a row of Dump, or not one that can follow those before it.
+var ErrRow = errors.New("state: invalid snapshot row")
 
-// A dump's rows: part 1 · kind 1 · the row of that part. The first one is of the state
-// itself, little-endian, for ever:
+// The rows of a dump: part 1 · kind 1 · the row of that part. The first row is of the state
+// itself, little-endian, in this permanent format:
 //
-//	LSN 8 · At 8 · journal 8 · boots 8
+//	LSN 8 · At 8 · journal 8 · starts 8
 const (
 	partState uint8 = iota + 1
-	partLedger
+	partWallet
 	partIdem
 	partKeys
+	partPlane = 16 // plus the ID of the plane
 )
+
+// partOf returns the part of a plane's rows.
+func partOf(id types.Plane) uint8 {
+	if id == types.PlaneWallet {
+		return partWallet
+	}
+	return partPlane + uint8(id)
+}
+
+// planeOf returns the plane of a part, or nil.
+func (s *State) planeOf(part uint8) plane.Plane {
+	switch {
+	case part == partWallet:
+		return s.Wallet
+	case part > partPlane+uint8(types.PlaneWallet) && part < partPlane+uint8(types.NumPlanes):
+		return s.planes[part-partPlane]
+	default:
+		return nil
+	}
+}
 
 const rowSize = 4 * 8 // of the state's own
 
-// Dump says all of the state, row by row: b holds until row returns. The same rows are
-// the same state. It is dumped between two frames.
+// Dump passes the state to row, row by row: b is valid until row returns. The same rows are the same
+// state. A state is dumped between two frames.
 func (s *State) Dump(row func(b []byte)) {
 	var room []byte
-	part := func(part uint8) func(uint8, []byte) {
+	of := func(part uint8) func(uint8, []byte) {
 		return func(kind uint8, b []byte) {
 			room = append(append(room[:0], part, kind), b...)
 			row(room)
@@ -42,15 +62,19 @@ func (s *State) Dump(row func(b []byte)) {
 	for _, n := range [...]uint64{uint64(s.LSN), uint64(s.At), uint64(s.Journal), s.Starts} {
 		own = binary.LittleEndian.AppendUint64(own, n)
 	}
-	part(partState)(0, own)
-	s.Ledger.Dump(part(partLedger))
-	s.Idempotency.Dump(part(partIdem))
-	s.Keys.Dump(part(partKeys))
+	of(partState)(0, own)
+	s.Wallet.Dump(of(partWallet))
+	s.Idempotency.Dump(of(partIdem))
+	s.Keys.Dump(of(partKeys))
+	for p := range s.Planes {
+		if p.ID() != types.PlaneWallet {
+			p.Dump(of(partOf(p.ID())))
+		}
+	}
 }
 
-// Load adds a row that Dump said, in its order, to a state that was new. A state whose
-// rows were not all loaded is of no use, nor is one that Check finds fault with. ErrRoom
-// says that the limits are too small for it.
+// Load adds a row of Dump, in its order, to a new state. The state is usable when all rows are loaded
+// and Check finds nothing. ErrRoom reports that the limits are too small.
 func (s *State) Load(b []byte) error {
 	if len(b) < 2 || (b[0] == partState) != (s.LSN == 0) {
 		return ErrRow
@@ -62,17 +86,19 @@ func (s *State) Load(b []byte) error {
 		if len(row) == rowSize && kind == 0 {
 			return s.loadOwn(row)
 		}
-	case partLedger:
-		err = s.Ledger.Load(kind, row)
 	case partIdem:
 		err = s.Idempotency.Load(kind, row)
 	case partKeys:
 		err = s.Keys.Load(kind, row)
+	default:
+		if p := s.planeOf(part); p != nil {
+			err = p.Load(kind, row)
+		}
 	}
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ledger.ErrRoom), errors.Is(err, idempotency.ErrRoom), errors.Is(err, access.ErrFull):
+	case errors.Is(err, plane.ErrRoom), errors.Is(err, idempotency.ErrRoom), errors.Is(err, access.ErrFull):
 		return fmt.Errorf("%w: %w", ErrRoom, err)
 	default:
 		return fmt.Errorf("%w: part %d: %w", ErrRow, part, err)

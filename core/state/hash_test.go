@@ -13,7 +13,7 @@ import (
 func TestHashForgetsNothing(t *testing.T) {
 	s := state.New(limits(), 1)
 	s.LSN, s.At, s.Journal, s.Starts = 1, 2, 3, 4
-	hashcoverage.Every(t, &s, s.Hash, "rec: of the fold at hand, filled anew by each", "batch: of the open frame alone", "Ledger: flipped in its own room", "Idempotency: flipped in its own room", "Keys: flipped in its own room")
+	hashcoverage.Every(t, &s, s.Hash, "rec: of the fold at hand, filled anew by each", "batch: of the open frame alone", "Wallet: held to it in its own package", "planes[]: the same", "Idempotency: flipped in its own room", "Keys: flipped in its own room")
 
 	// And each of the three is in the hash of all, by a change that touches nothing else.
 	for what, change := range map[string]func(*state.State){
@@ -21,7 +21,7 @@ func TestHashForgetsNothing(t *testing.T) {
 			r := record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), Seq: 1,
 				Amount: types.MinorUnits(1), FromBalance: types.MinorUnits(1), ToBalance: types.MinorUnits(1), DebitedToday: types.MinorUnits(1)}
 			r.Identify()
-			s.Ledger.Apply(0, types.TxID{}, &r)
+			s.Wallet.Apply(0, types.TxID{}, &r)
 		},
 		"the keys seen": func(s *state.State) { s.Idempotency.Forget(1) },
 		"the API keys":  func(s *state.State) { s.Keys.Add(event.Key{ID: 1}) },
@@ -39,7 +39,7 @@ func TestCheckSees(t *testing.T) {
 		"the ledger": func(s *state.State) {
 			r := record.Record{Kind: record.Posted, Op: event.Issue, Tenant: 1, To: name("ann"), Asset: name("EUR"), ToBalance: types.MinorUnits(1)}
 			r.Identify()
-			s.Ledger.Apply(0, types.TxID{}, &r) // had by ann, issued by nobody
+			s.Wallet.Apply(0, types.TxID{}, &r) // had by ann, issued by nobody
 		},
 		"the API keys": func(s *state.State) {
 			s.Keys.Add(event.Key{ID: 1, Bootstrap: true})

@@ -32,7 +32,7 @@ func (d *desk) shown(p types.Position) (record.Record, string) {
 func (d *desk) has(account string) (types.Amount, types.Nonce) {
 	r := record.Record{Kind: record.Posted, From: name(account), Asset: name("EUR")}
 	r.Identify()
-	has, _, next := d.state.Ledger.Balance(d.state.At, 1, r.From.ID, r.Asset.ID)
+	has, _, next := d.state.Wallet.Balance(d.state.At, 1, r.From.ID, r.Asset.ID)
 	return has, next
 }
 
@@ -51,8 +51,8 @@ func TestRonWalletDoubleMint(t *testing.T) {
 			t.Errorf("asked again: %v, replayed %v, %v", p, replayed, why)
 		}
 	}
-	if has, _ := d.has("ann"); has != types.MinorUnits(100) || d.state.Ledger.Seq(1) != 1 || after.Seq != 1 || len(d.frames) != 1 {
-		t.Errorf("ann has %v after %d movements in %d frames", has, d.state.Ledger.Seq(1), len(d.frames))
+	if has, _ := d.has("ann"); has != types.MinorUnits(100) || d.state.Wallet.Seq(1) != 1 || after.Seq != 1 || len(d.frames) != 1 {
+		t.Errorf("ann has %v after %d movements in %d frames", has, d.state.Wallet.Seq(1), len(d.frames))
 	}
 }
 
@@ -147,7 +147,7 @@ func TestBlnk374RefusalIsNoReversal(t *testing.T) {
 	d := newDesk(t)
 	d.ask(0, issue("a", "ann", 100))
 	d.ask(0, transfer("refund", "ann", "bob", 60, 1))
-	money := d.state.Ledger.Hash()
+	money := d.state.Wallet.Hash()
 	for key, why := range map[string]event.Problem{"refund-2": event.NonceUsed, "refund-3": event.NonceUsed} {
 		p, _, got := d.ask(1, transfer(key, "ann", "bob", 60, 1))
 		if r, _ := d.shown(p); got != why || r.Kind != record.Rejected || r.Nonce != 2 {
@@ -157,7 +157,7 @@ func TestBlnk374RefusalIsNoReversal(t *testing.T) {
 	if _, _, got := d.ask(1, transfer("refund-4", "ann", "bob", 60, 2)); got != event.InsufficientFunds {
 		t.Errorf("of what is not there: %v", got)
 	}
-	if d.state.Ledger.Hash() != money {
+	if d.state.Wallet.Hash() != money {
 		t.Error("the ledger is another")
 	}
 }

@@ -1,5 +1,5 @@
-// Package state is all that outlives the process: the fold of the journal. The
-// node decides on one, the follower answers from another, recovery builds both.
+// Package state is the durable state: the fold of the journal by all planes. The node decides on one
+// State, the read model answers from another, and recovery builds both.
 package state
 
 import (
@@ -7,48 +7,87 @@ import (
 	"fmt"
 
 	"macronode/core/access"
-	"macronode/core/event"
+	"macronode/core/command"
 	"macronode/core/idempotency"
+	"macronode/core/plane"
 	"macronode/core/record"
 	"macronode/core/types"
+	"macronode/core/wallet"
 	"macronode/core/wallet/ledger"
+	"macronode/core/wallet/receipt"
 )
 
 // Why a frame cannot be folded.
 var (
-	ErrOrder = errors.New("state: a frame out of order")
-	ErrRoom  = errors.New("state: more than the limits have room for, or more than can be so") // the journal was written with larger ones
+	ErrOrder = errors.New("state: frame out of order")
+	ErrRoom  = errors.New("state: the limits are too small, or the record contradicts those before it")
+	ErrPlane = errors.New("state: record of a plane that this program does not have")
 )
 
-// Limits are how much room a state takes.
+// Limits are the planes of a state and their limits.
 type Limits struct {
 	Ledger      ledger.Limits
 	Idempotency idempotency.Limits
-	Keys        int // API keys
+	Keys        int          // API keys
+	Planes      []plane.Spec // beside the wallet, in the order of their IDs
 }
 
-// State changes by Open and Apply alone.
+// planes lists the planes of l. This is the only list of planes in core.
+func (l *Limits) planes(yield func(plane.Spec) bool) {
+	all := append([]plane.Spec{{ID: types.PlaneWallet, Bytes: ledger.Bytes(l.Ledger),
+		New: func(seed types.Hash64) plane.Plane { return wallet.New(l.Ledger, seed) }}}, l.Planes...)
+	for _, p := range all {
+		if !yield(p) {
+			return
+		}
+	}
+}
+
+// State changes only by Open, Apply, Undo and Load. A copy by assignment shares its planes.
 type State struct {
 	LSN         types.LSN
 	At          types.Time // of that frame
 	Journal     types.JournalID
 	Starts      uint64
-	Ledger      ledger.Ledger
+	Wallet      *wallet.Wallet // planes[types.PlaneWallet]
 	Idempotency idempotency.Window
 	Keys        access.Keys
 
-	batch bool          // the open frame has a batch: what follows are its items
-	rec   record.Record // of the fold at hand: it would be an allocation a frame
+	planes [types.NumPlanes]plane.Plane // nil: not in this program
+	batch  bool                         // the open frame has a batch: what follows are its items
+	rec    record.Record                // scratch of Fold
 }
 
-// New is what there is before the first frame.
+// New returns the state before the first frame.
 func New(l Limits, seed types.Hash64) State {
-	return State{Ledger: ledger.New(l.Ledger, seed), Idempotency: idempotency.New(l.Idempotency, seed), Keys: access.New(l.Keys, seed)}
+	s := State{Idempotency: idempotency.New(l.Idempotency, seed), Keys: access.New(l.Keys, seed)}
+	for p := range l.planes {
+		types.Assert(p.ID > types.PlaneNode && s.planes[p.ID] == nil, "state: two planes with one ID")
+		s.planes[p.ID] = p.New(seed)
+	}
+	s.Wallet = s.planes[types.PlaneWallet].(*wallet.Wallet)
+	return s
 }
 
-// Bytes is the memory that New takes, all of it: a state never grows.
+// Bytes returns the memory that New takes: a state never grows.
 func Bytes(l Limits) int64 {
-	return ledger.Bytes(l.Ledger) + idempotency.Bytes(l.Idempotency) + access.Bytes(l.Keys)
+	bytes := idempotency.Bytes(l.Idempotency) + access.Bytes(l.Keys)
+	for p := range l.planes {
+		bytes += p.Bytes
+	}
+	return bytes
+}
+
+// Plane returns the plane with an ID, or nil if this program does not have it.
+func (s *State) Plane(id types.Plane) plane.Plane { return s.planes[id%types.NumPlanes] }
+
+// Planes yields all planes in the order of their IDs.
+func (s *State) Planes(yield func(plane.Plane) bool) {
+	for _, p := range s.planes {
+		if p != nil && !yield(p) {
+			return
+		}
+	}
 }
 
 // Open begins the next frame: one without records still moves the time.
@@ -76,8 +115,8 @@ func (s *State) Apply(index uint16, r *record.Record) {
 		s.Keys.RevokeAll()
 	default:
 		s.rememberKeys(id, r)
-		if r.IsMovement() {
-			s.Ledger.Apply(s.At, id, r)
+		if r.Changes() {
+			s.planes[r.Kind.Plane()].Apply(s.At, id, r)
 		}
 	}
 }
@@ -85,16 +124,15 @@ func (s *State) Apply(index uint16, r *record.Record) {
 // rememberKeys holds what became of a key, once for all of a batch, and who has a ref.
 func (s *State) rememberKeys(id types.TxID, r *record.Record) {
 	if r.IsOutcome() && !s.batch {
-		s.Idempotency.Remember(idempotency.Key{Tenant: r.Tenant, Name: r.Key.ID}, event.PriorOutcome{Hash: r.Hash, ID: id, At: s.At})
+		s.Idempotency.Remember(idempotency.Key{Tenant: r.Tenant, Name: r.Key.ID}, command.PriorOutcome{Hash: r.Hash, ID: id, At: s.At})
 		s.batch = r.Kind == record.Batched
 	}
 	if len(r.Ref.Text) > 0 {
-		s.Idempotency.Remember(idempotency.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, event.PriorOutcome{ID: id, At: s.At})
+		s.Idempotency.Remember(idempotency.Key{Tenant: r.Tenant, Name: r.Ref.ID, Ref: true}, command.PriorOutcome{ID: id, At: s.At})
 	}
 }
 
-// Savepoint is where s stands, the open frame's beginning or any record in it; Undo takes
-// back all that came since, Keep keeps it.
+// A Savepoint is a point of the open frame, or before it, that Undo returns to.
 type Savepoint struct {
 	lsn         types.LSN
 	at          types.Time
@@ -102,18 +140,33 @@ type Savepoint struct {
 	idempotency idempotency.Savepoint
 }
 
-func (s *State) Savepoint() Savepoint {
-	s.Ledger.Savepoint()
+// Savepoint starts noting changes. Undo reverts all changes since m, Commit keeps them.
+func (s *State) Savepoint() (m Savepoint) {
+	for _, p := range s.planes {
+		if p != nil {
+			p.Savepoint()
+		}
+	}
 	return Savepoint{s.LSN, s.At, s.batch, s.Idempotency.Savepoint()}
 }
 
 func (s *State) Undo(m Savepoint) {
 	s.LSN, s.At, s.batch = m.lsn, m.at, m.batch
 	s.Idempotency.Undo(m.idempotency)
-	s.Ledger.Undo()
+	for _, p := range s.planes {
+		if p != nil {
+			p.Undo()
+		}
+	}
 }
 
-func (s *State) Commit() { s.Ledger.Commit() }
+func (s *State) Commit() {
+	for _, p := range s.planes {
+		if p != nil {
+			p.Commit()
+		}
+	}
+}
 
 // Fold is Open and Apply of a whole body, as it was read: all of it, or an error and
 // nothing. But for ErrRoom: a state that is too small is of no use from there on. Each,
@@ -133,6 +186,9 @@ func (s *State) Fold(body []byte, each func(types.Position, *record.Record)) err
 		types.Assert(err == nil, "state: a whole frame that cannot be read")
 		r.Identify()
 		place := types.Position{LSN: h.LSN, Index: i}
+		if id := r.Kind.Plane(); id != types.PlaneNode && s.planes[id] == nil {
+			return fmt.Errorf("%w: %v at %v", ErrPlane, r.Kind, place)
+		}
 		if !s.fits(r) {
 			return fmt.Errorf("%w: %v at %v", ErrRoom, r.Kind, place)
 		}
@@ -165,25 +221,59 @@ func (s *State) fits(r *record.Record) bool {
 	case more > 0 && !s.Idempotency.Fits(r.Tenant, more):
 		return false
 	default:
-		return !r.IsMovement() || s.Ledger.Fits(r)
+		return !r.Changes() || s.planes[r.Kind.Plane()].Fits(r)
 	}
 }
 
-// Hash identifies all of it.
+// Hash identifies the state.
 func (s *State) Hash() types.Hash64 {
 	h := types.Hash64(0).Mix(uint64(s.LSN)).Mix(uint64(s.At)).Mix(uint64(s.Journal)).Mix(s.Starts)
-	return h.Mix(uint64(s.Ledger.Hash())).Mix(uint64(s.Idempotency.Hash())).Mix(uint64(s.Keys.Hash()))
+	h = h.Mix(uint64(s.Wallet.Hash())).Mix(uint64(s.Idempotency.Hash())).Mix(uint64(s.Keys.Hash()))
+	for id, p := range s.planes {
+		if p != nil && types.Plane(id) != types.PlaneWallet {
+			h = h.Mix(uint64(id)).Mix(uint64(p.Hash()))
+		}
+	}
+	return h
 }
 
 // CopyTo overwrites dst, reusing its memory.
 func (s *State) CopyTo(dst *State) {
 	dst.LSN, dst.At, dst.Journal, dst.Starts = s.LSN, s.At, s.Journal, s.Starts
-	s.Ledger.CopyTo(&dst.Ledger)
+	for id, p := range s.planes {
+		if p != nil {
+			dst.planes[id] = p.CopyTo(dst.planes[id])
+		}
+	}
+	dst.Wallet = dst.planes[types.PlaneWallet].(*wallet.Wallet)
 	s.Idempotency.CopyTo(&dst.Idempotency)
 	s.Keys.CopyTo(&dst.Keys)
 }
 
 // Check returns the invariants that do not hold.
 func (s *State) Check() error {
-	return errors.Join(s.Ledger.Check(), s.Idempotency.Check(), s.Keys.Check())
+	errs := []error{s.Idempotency.Check(), s.Keys.Check()}
+	for p := range s.Planes {
+		errs = append(errs, p.Check())
+	}
+	return errors.Join(errs...)
+}
+
+// Render appends the answer of the record with an index in a frame: the first answer, every replay
+// and every lookup are the same bytes. It returns the HTTP status and the tenant of the answer.
+// ErrNoAnswer of core/wallet/receipt reports a record that answers no request. Render does not read
+// the state, so it needs no lock.
+func (s *State) Render(to []byte, f *record.Sealed, index uint16) (answer []byte, status int, owner types.Tenant, err error) {
+	kind, err := record.KindAt(f.Body, index)
+	if err != nil {
+		return receipt.Render(to, f, index) // it reports what is wrong
+	}
+	p := s.planes[kind.Plane()]
+	switch {
+	case kind.Plane() == types.PlaneNode:
+		return to, 0, 0, receipt.ErrNoAnswer
+	case p == nil:
+		return to, 0, 0, fmt.Errorf("%w: %v at %v", ErrPlane, kind, types.Position{LSN: f.LSN, Index: index})
+	}
+	return p.Render(to, f, index)
 }

@@ -10,6 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/idempotency"
 	"macronode/core/record"
@@ -58,7 +59,7 @@ func (d *desk) add(r record.Record) types.Position {
 	d.state.Apply(index, &r)
 	place := types.Position{LSN: d.state.LSN, Index: index}
 	if r.IsOutcome() && !d.batch { // its key knows where it is
-		id, found, err := d.state.Idempotency.Resolve(idempotency.Key{Tenant: r.Tenant, Name: r.Key.ID}, r.Hash, event.PriorOutcome{}, d.state.At)
+		id, found, err := d.state.Idempotency.Resolve(idempotency.Key{Tenant: r.Tenant, Name: r.Key.ID}, r.Hash, command.PriorOutcome{}, d.state.At)
 		if id != types.NewTxID(d.state.Journal, place) || !found || err != nil {
 			d.Fatalf("%v at %v: its key says %v, %v, %v", r.Kind, place, id, found, err)
 		}
@@ -104,8 +105,8 @@ func (d *desk) decide(at types.Time, q *event.Request) (r record.Record, p types
 	if err := q.Validate(); err != nil {
 		d.Fatalf("%v", err)
 	}
-	rows, _ := q.Cost()
-	id, found, err := d.state.Idempotency.Resolve(idempotency.Key{Tenant: q.Tenant, Name: q.Key.ID}, q.Hash, event.PriorOutcome{}, max(at, d.state.At))
+	rows := q.Cost().Rows
+	id, found, err := d.state.Idempotency.Resolve(idempotency.Key{Tenant: q.Tenant, Name: q.Key.ID}, q.Hash, command.PriorOutcome{}, max(at, d.state.At))
 	switch p = id.Position(); {
 	case errors.Is(err, idempotency.ErrConflict):
 		return r, p, false, event.IdempotencyConflict
@@ -118,7 +119,7 @@ func (d *desk) decide(at types.Time, q *event.Request) (r record.Record, p types
 	if _, used := d.state.Idempotency.FindRef(idempotency.Key{Tenant: q.Tenant, Name: q.Ref.ID, Ref: true}, types.TxID{}); rows > 1 && used {
 		return record.Record{}, p, false, event.RefUsed
 	}
-	if why = d.state.Ledger.Decide(max(at, d.state.At), &r); why == event.None {
+	if why = d.state.Wallet.Ledger.Decide(max(at, d.state.At), &r); why == event.None {
 		return r, p, false, why
 	}
 	if !why.Stored() {
@@ -136,14 +137,14 @@ func (d *desk) wish(q *event.Request, item *event.Item) record.Record {
 func name(s string) types.Name { return types.Name{Text: []byte(s)} }
 
 func issue(key, to string, amount uint64) *event.Request {
-	return &event.Request{Tenant: 1,
-		Key:  name(key),
+	return &event.Request{Header: command.Header{Tenant: 1, Key: name(key)},
+
 		Item: event.Item{Op: event.Issue, To: name(to), Asset: name("EUR"), Amount: types.MinorUnits(amount)}}
 }
 
 func transfer(key, from, to string, amount uint64, nonce types.Nonce) *event.Request {
-	return &event.Request{Tenant: 1,
-		Key:  name(key),
+	return &event.Request{Header: command.Header{Tenant: 1, Key: name(key)},
+
 		Item: event.Item{Op: event.Transfer, From: name(from), To: name(to), Asset: name("EUR"), Amount: types.MinorUnits(amount), Nonce: nonce}}
 }
 
@@ -172,7 +173,7 @@ func (l *life) request() *event.Request {
 			q.Op, q.ExpiresAt = event.Hold, l.at.Add(time.Duration(1+l.pick(20))*time.Second)
 		}
 		q.Seal(nil)
-		_, _, next := l.state.Ledger.Balance(l.at, q.Tenant, q.From.ID, q.Asset.ID)
+		_, _, next := l.state.Wallet.Balance(l.at, q.Tenant, q.From.ID, q.Asset.ID)
 		q.Nonce = max(1, next+types.Nonce(l.pick(3))-1)
 	}
 	l.asked[key] = q
@@ -187,7 +188,7 @@ func (l *life) step() (body []byte) {
 	case 14:
 		l.batch()
 	case 13:
-		if r := (record.Record{}); l.state.Ledger.ExpireNextHold(l.at, &r) {
+		if r := (record.Record{}); l.state.Wallet.ExpireNextHold(l.at, &r) {
 			l.frame(l.at, r)
 		}
 	case 12:
@@ -228,7 +229,7 @@ func (l *life) step() (body []byte) {
 func (l *life) batch() {
 	q := l.request()
 	q.Seal(nil)
-	if _, found := l.state.Idempotency.Find(idempotency.Key{Tenant: q.Tenant, Name: q.Key.ID}, event.PriorOutcome{}, l.at); found || l.state.Idempotency.Admit(q.Tenant, 5) != nil {
+	if _, found := l.state.Idempotency.Find(idempotency.Key{Tenant: q.Tenant, Name: q.Key.ID}, command.PriorOutcome{}, l.at); found || l.state.Idempotency.Admit(q.Tenant, 5) != nil {
 		return
 	}
 	l.open(l.at)
@@ -239,7 +240,7 @@ func (l *life) batch() {
 		item.Seal(nil)
 		r := l.wish(item, &item.Item)
 		_, used := l.state.Idempotency.FindRef(idempotency.Key{Tenant: q.Tenant, Name: r.Ref.ID, Ref: true}, types.TxID{})
-		if why := l.state.Ledger.Decide(l.state.At, &r); why != event.None || used && len(r.Ref.Text) > 0 {
+		if why := l.state.Wallet.Ledger.Decide(l.state.At, &r); why != event.None || used && len(r.Ref.Text) > 0 {
 			r.Kind, r.Problem, r.Ref = record.Rejected, max(why, event.AmountLimitExceeded), types.Name{}
 		}
 		l.add(r)
@@ -316,7 +317,7 @@ func sees(t tb, body []byte, s *state.State) func(types.Position, *record.Record
 		if want.Identify(); err != nil || (p != types.Position{LSN: h.LSN, Index: next}) || !reflect.DeepEqual(*r, want) {
 			t.Fatalf("at %v: %+v, not %+v, %v", p, *r, want, err)
 		}
-		if next > 0 && told && s.Hash() == was || r.IsMovement() && s.Ledger.Seq(r.Tenant) != r.Seq-1 {
+		if next > 0 && told && s.Hash() == was || r.IsMovement() && s.Wallet.Seq(r.Tenant) != r.Seq-1 {
 			t.Fatalf("%v is shown too early or too late", p)
 		}
 		next, was, told = next+1, s.Hash(), r.Kind != record.Rejected // of a batch, it changes nothing
@@ -472,7 +473,7 @@ func TestWhoseJournal(t *testing.T) {
 			t.Errorf("after frame %d: journal %d, %d starts", i+1, d.state.Journal, d.state.Starts)
 		}
 	}
-	if d.state.Ledger.Hash() != newDesk(t).state.Ledger.Hash() {
+	if d.state.Wallet.Hash() != newDesk(t).state.Wallet.Hash() {
 		t.Error("the ledger is another")
 	}
 }
@@ -515,7 +516,7 @@ func TestApplyAllocatesNothing(t *testing.T) {
 		forgot.Upto = d.state.LSN - 1
 		d.state.Apply(0, &forgot)
 		r.Nonce, r.Key.ID[0] = r.Nonce+1, r.Key.ID[0]+1
-		if why := d.state.Ledger.Decide(d.state.At, &r); why != event.None {
+		if why := d.state.Wallet.Ledger.Decide(d.state.At, &r); why != event.None {
 			t.Fatal(why)
 		}
 		d.state.Apply(1, &r)

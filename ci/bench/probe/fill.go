@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"macronode/adapters/journalfile"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/record"
 	"macronode/core/state"
@@ -73,7 +74,7 @@ func (l *filler) next() error {
 	rec := record.Record{Kind: record.Posted, Op: r.Op, Tenant: r.Tenant, Key: r.Key, Hash: r.Hash,
 		From: r.From, To: r.To, Asset: r.Asset, Amount: r.Amount, Nonce: r.Nonce}
 	l.open()
-	if why := l.state.Ledger.Decide(l.state.At, &rec); why != event.None {
+	if why := l.state.Wallet.Ledger.Decide(l.state.At, &rec); why != event.None {
 		return fmt.Errorf("refused: %s", why.Code())
 	}
 	l.add(&rec)
@@ -86,7 +87,7 @@ func (l *filler) next() error {
 
 // request is what asks for the next frame.
 func (l *filler) request() (r event.Request) {
-	r = event.Request{Tenant: types.DefaultTenant, Item: event.Item{Op: event.Issue, Amount: types.MinorUnits(grant)}}
+	r = event.Request{Header: command.Header{Tenant: types.DefaultTenant}, Item: event.Item{Op: event.Issue, Amount: types.MinorUnits(grant)}}
 	if i := l.done - l.accounts; i < 0 {
 		l.texts[1] = account(l.texts[1][:0], l.done)
 	} else {

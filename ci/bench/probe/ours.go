@@ -15,6 +15,7 @@ import (
 	"macronode/adapters/loop"
 	"macronode/adapters/readmodel"
 	"macronode/ci/bench/sample"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
@@ -191,9 +192,9 @@ func (o *own) ask(c int) error {
 
 // next writes q's next request, with all that HTTP would have brought.
 func (o *own) next(q *caller) {
-	q.req = event.Request{Caller: boss,
-		Tenant: types.DefaultTenant,
-		Item:   event.Item{Op: event.Issue, Amount: types.MinorUnits(7)}}
+	q.req = event.Request{Header: command.Header{Caller: boss, Tenant: types.DefaultTenant},
+
+		Item: event.Item{Op: event.Issue, Amount: types.MinorUnits(7)}}
 	if o.issue {
 		q.req.To.Text = account(q.to[:0], int(q.dice.Uint64n(uint64(o.accounts))))
 	} else {

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"macronode/core/event"
+	"macronode/core/record"
 	"macronode/core/types"
 )
 
@@ -41,4 +42,14 @@ func Problem(to []byte, p event.Problem, f Facts) []byte {
 		to = text(to, `,"txid":`, id[:])
 	}
 	return append(to, '}')
+}
+
+// Rejection appends the problem that a rejected command of any plane keeps as its answer.
+func Rejection(to []byte, s *record.Sealed, index uint16, r *record.Record) (answer []byte, status int) {
+	id := RecordID(s.Journal, types.Position{LSN: s.LSN, Index: index})
+	f := Facts{Decision: id[:], Nonce: r.Nonce, Used: r.PriorRef}
+	if r.Kind == record.Batched {
+		f.Index, f.Item = r.Items, true
+	}
+	return Problem(to, r.Problem, f), r.Problem.Status()
 }

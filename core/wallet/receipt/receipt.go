@@ -91,12 +91,7 @@ func (p *proof) answer(to []byte) ([]byte, int) {
 	if p.r.Problem == event.None {
 		return p.receipt(to), event.None.Status()
 	}
-	id := RecordID(p.in.Journal, types.Position{LSN: p.in.LSN, Index: p.index})
-	f := Facts{Decision: id[:], Nonce: p.r.Nonce, Used: p.r.PriorRef}
-	if p.r.Kind == record.Batched {
-		f.Index, f.Item = p.r.Items, true
-	}
-	return Problem(to, p.r.Problem, f), p.r.Problem.Status()
+	return Rejection(to, p.in, p.index, p.r)
 }
 
 // batch walks the items behind their header, once. A frame in which they are not is

@@ -1,0 +1,298 @@
+package counter_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"macronode/core/command"
+	"macronode/core/event"
+	"macronode/core/idempotency"
+	"macronode/core/lifecycle/drain"
+	"macronode/core/node"
+	"macronode/core/plane"
+	"macronode/core/record"
+	"macronode/core/state"
+	"macronode/core/types"
+	"macronode/core/wallet/ledger"
+	"macronode/examples/counter"
+)
+
+const admin types.KeyID = 7
+
+func limits() state.Limits {
+	return state.Limits{
+		Ledger:      ledger.Limits{Accounts: 1, Holdings: 1, Assets: 1, Tenants: 1, TenantAccounts: 1, TenantHoldings: 1, TenantAssets: 1},
+		Idempotency: idempotency.Limits{Keys: 64, PerTenant: 64, Tenants: 1, TTL: time.Hour},
+		Keys:        2,
+		Planes:      []plane.Spec{counter.Spec(counter.Limits{Counters: 3})},
+	}
+}
+
+// outcome is what the reference model expects of an idempotency key.
+type outcome struct {
+	name   string
+	delta  uint64
+	answer []byte
+	acked  bool
+}
+
+// system is a node, its disk, and the reference model: a map of sums.
+type system struct {
+	*rapid.T
+	node     *node.Node
+	out      event.Effects
+	now      types.Now
+	root     types.Root
+	bodies   [][]byte       // of all frames that were begun
+	hashes   []types.Hash64 // of the state after each
+	unsynced uint64         // bytes
+	durable  int            // frames
+	ticket   types.Ticket
+	sent     map[types.Ticket]string
+	outcomes map[string]outcome
+	byFrame  map[int]string // the key whose outcome a frame has
+}
+
+func newSystem(t *rapid.T) *system {
+	s := &system{T: t, now: types.Now{Mono: 1, Wall: 1_700_000_000_000}, outcomes: map[string]outcome{}, byFrame: map[int]string{}}
+	s.start(state.New(limits(), 1))
+	return s
+}
+
+// start makes a node from a recovered state.
+func (s *system) start(recovered state.State) {
+	s.sent = map[types.Ticket]string{}
+	s.node = node.New(node.Config{State: limits(), MaxHeldReplies: 16, MaxReplayWaiters: 4, MaxUnsyncedBytes: 1 << 20, CommitTimeout: time.Hour,
+		StallThreshold: time.Hour, SyncTimeout: time.Hour, HeartbeatInterval: time.Hour, SweepInterval: time.Hour, StartTimeout: time.Hour,
+		Drain: drain.Times{Drain: time.Second, Abort: time.Second}}, recovered, s.now.Mono, types.NewRand(1))
+	s.step(event.Recovered{Recovery: event.Recovery{Journal: 9}})
+	s.step(&event.CreateKey{Key: event.Key{ID: admin, Tenant: 1, Scopes: event.AllScopes, Bootstrap: true}})
+	for c := range types.NumServices {
+		s.step(event.ServiceUp{Service: c})
+	}
+	s.sync()
+}
+
+// step takes one event, keeps its frames and notes which keys are answered.
+func (s *system) step(in event.Event) {
+	s.now.Mono++
+	s.now.Wall++
+	s.out.Reset()
+	s.node.Step(s.now, in, &s.out)
+	for _, f := range s.out.Frames {
+		s.bodies = append(s.bodies, bytes.Clone(s.out.Body(f)))
+		s.hashes = append(s.hashes, s.node.StateHash())
+		s.unsynced += uint64(f.Len)
+	}
+	for _, r := range s.out.Replies {
+		key, asked := s.sent[r.Ticket]
+		if !asked || r.Position.LSN == 0 {
+			continue
+		}
+		o := s.outcomes[key]
+		if int(r.Position.LSN) > s.durable {
+			s.Fatalf("the answer of %s was sent before its frame %v was durable", key, r.Position)
+		}
+		if got := s.render(r.Position); !bytes.Equal(got, o.answer) {
+			s.Fatalf("%s is answered %s, the first outcome was %s", key, got, o.answer)
+		}
+		o.acked = true
+		s.outcomes[key] = o
+	}
+	if err := s.node.Check(); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *system) render(p types.Position) []byte {
+	st := state.New(limits(), 1)
+	f := record.Sealed{Journal: 9, LSN: p.LSN, Body: s.bodies[p.LSN-1]}
+	answer, _, owner, err := st.Render(nil, &f, p.Index)
+	if err != nil || owner != 1 {
+		s.Fatalf("render %v: tenant %v, %v", p, owner, err)
+	}
+	return answer
+}
+
+// sum is the value of a counter in the reference model, of all outcomes that are not lost.
+func (s *system) sum(name string) (sum uint64, known bool) {
+	for _, o := range s.outcomes {
+		if o.name == name && !bytes.Contains(o.answer, []byte("problem")) {
+			sum, known = sum+o.delta, true
+		}
+	}
+	return sum, known
+}
+
+func (s *system) names() int {
+	names := map[string]bool{}
+	for _, o := range s.outcomes {
+		if _, known := s.sum(o.name); known {
+			names[o.name] = true
+		}
+	}
+	return len(names)
+}
+
+// add sends a command and compares what the node decided with the model.
+func (s *system) add(*rapid.T) {
+	key := fmt.Sprintf("key-%d", rapid.IntRange(0, 12).Draw(s.T, "key"))
+	name := fmt.Sprintf("counter-%d", rapid.IntRange(0, 3).Draw(s.T, "name"))
+	delta := rapid.SampledFrom([]uint64{1, 2, 40, math.MaxUint64 - 50}).Draw(s.T, "delta")
+	s.ticket++
+	c := &counter.Add{Header: command.Header{Ticket: s.ticket, Caller: admin, Tenant: 1, Key: types.Name{Text: []byte(key)}},
+		Name: types.Name{Text: []byte(name)}, Delta: delta}
+	if err := c.Validate(); err != nil {
+		s.Fatal(err)
+	}
+	c.Seal()
+	s.sent[s.ticket] = key
+	first, used := s.outcomes[key]
+	sum, known := s.sum(name)
+	full := !known && s.names() == 3
+	frames := len(s.bodies)
+	if !used && !full { // the node will record an outcome: the model computes it before
+		o := outcome{name: name, delta: delta, answer: fmt.Appendf(nil, `{"name":%q,"value":"%d"}`, name, sum+delta)}
+		if sum+delta < delta {
+			o.answer = nil // set below: the problem contains the position
+		}
+		s.outcomes[key] = o
+		s.byFrame[frames+1] = key
+	}
+	s.step(&event.Execute{Command: c})
+	recorded := len(s.bodies) - frames
+	switch {
+	case used && (first.name != name || first.delta != delta), used, full:
+		if recorded != 0 {
+			s.Fatalf("%s (used %v, full %v) was recorded again", key, used, full)
+		}
+	default:
+		if recorded != 1 {
+			s.Fatalf("%s was not recorded", key)
+		}
+		got := s.render(types.Position{LSN: types.LSN(frames + 1)})
+		if o := s.outcomes[key]; o.answer == nil {
+			if !bytes.Contains(got, []byte(`"code":"limits_exceeded"`)) {
+				s.Fatalf("an overflow was answered %s", got)
+			}
+			o.answer = got
+			s.outcomes[key] = o
+		} else if !bytes.Equal(got, o.answer) {
+			s.Fatalf("%s is recorded as %s, want %s", key, got, o.answer)
+		}
+	}
+}
+
+// sync makes all frames durable and applied.
+func (s *system) sync() {
+	if s.unsynced == 0 {
+		return
+	}
+	bytes := s.unsynced
+	s.unsynced, s.durable = 0, len(s.bodies)
+	s.step(event.Durable{Upto: types.LSN(s.durable), Bytes: bytes})
+	s.step(event.Applied{Upto: types.LSN(s.durable)})
+}
+
+// crash loses a part of what was not durable, and recovers from a snapshot and the frames behind it.
+func (s *system) crash(*rapid.T) {
+	left := rapid.IntRange(s.durable, len(s.bodies)).Draw(s.T, "frames left")
+	cut := rapid.IntRange(0, left).Draw(s.T, "snapshot after")
+	old, recovered := state.New(limits(), 1), state.New(limits(), 2)
+	for i, body := range s.bodies[:left] {
+		if i == cut && i > 0 {
+			old.Dump(func(row []byte) {
+				if err := recovered.Load(row); err != nil {
+					s.Fatalf("snapshot after frame %d: %v", cut, err)
+				}
+			})
+		}
+		if err := old.Fold(body, nil); err != nil {
+			s.Fatal(err)
+		}
+	}
+	for _, body := range s.bodies[recovered.LSN:left] {
+		if err := recovered.Fold(body, nil); err != nil {
+			s.Fatal(err)
+		}
+	}
+	if left > 0 && recovered.Hash() != s.hashes[left-1] {
+		s.Fatalf("recovery to frame %d made another state", left)
+	}
+	for frame := left + 1; frame <= len(s.bodies); frame++ {
+		if key, any := s.byFrame[frame]; any {
+			if s.outcomes[key].acked {
+				s.Fatalf("%s was acknowledged and is lost", key)
+			}
+			delete(s.outcomes, key)
+			delete(s.byFrame, frame)
+		}
+	}
+	s.bodies, s.hashes, s.unsynced, s.durable = s.bodies[:left], s.hashes[:left], 0, left
+	s.start(recovered)
+	p := recovered.Plane(types.PlaneExample).(*counter.Plane)
+	for i := range 4 {
+		name := types.Name{Text: fmt.Appendf(nil, "counter-%d", i)}
+		c := counter.Add{Name: name}
+		c.Seal()
+		if want, _ := s.sum(string(name.Text)); p.Value(1, c.Name.ID) != want {
+			s.Fatalf("%s is %d, want %d", name.Text, p.Value(1, c.Name.ID), want)
+		}
+	}
+}
+
+// TestCountersSurviveCrashes compares the plane in a whole node with a map of sums, under retries,
+// conflicting keys, full tables, overflows, lost frames and snapshots.
+func TestCountersSurviveCrashes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newSystem(t)
+		t.Repeat(map[string]func(*rapid.T){"add": s.add, "add again": s.add, "sync": func(*rapid.T) { s.sync() }, "crash": s.crash})
+	})
+}
+
+// TestRecordOfAnotherProgram folds a counter's record by a state without the plane.
+func TestRecordOfAnotherProgram(t *testing.T) {
+	l := limits()
+	l.Planes = nil
+	s := state.New(l, 1)
+	body := record.Begin(nil, 1, 1)
+	body, _ = record.Add(body, 0, &record.Record{Kind: record.PlaneKind(types.PlaneExample, 0), Tenant: 1, Payload: []byte("0123456789abcdefname")})
+	if err := s.Fold(body, nil); !errors.Is(err, state.ErrPlane) {
+		t.Errorf("folded a record of a plane that is not there: %v", err)
+	}
+}
+
+// TestFitsRejectsWhatDoesNotContinue: records are read from disks.
+func TestFitsRejectsWhatDoesNotContinue(t *testing.T) {
+	p := counter.New(counter.Limits{Counters: 1}, 1)
+	payload := func(delta, value uint64, name string) record.Record {
+		b := binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, delta), value)
+		return record.Record{Kind: record.PlaneKind(types.PlaneExample, 0), Tenant: 1, Payload: append(b, name...)}
+	}
+	first := payload(5, 5, "a")
+	if !p.Fits(&first) {
+		t.Fatal("the first record of a counter does not fit")
+	}
+	p.Apply(0, types.TxID{}, &first)
+	other := first
+	other.Kind++
+	for what, r := range map[string]record.Record{
+		"another kind": other, "a gap": payload(5, 11, "a"), "nothing added": payload(0, 5, "a"), "an overflow": payload(math.MaxUint64, 4, "a"),
+		"no name": payload(1, 6, ""), "a long name": payload(1, 6, strings.Repeat("a", counter.MaxName+1)), "a full table": payload(1, 1, "b"), "cut short": {Kind: first.Kind, Payload: []byte{1}},
+	} {
+		if p.Fits(&r) {
+			t.Errorf("%s: fits", what)
+		}
+	}
+	if next := payload(2, 7, "a"); !p.Fits(&next) {
+		t.Error("the next record does not fit")
+	}
+}
