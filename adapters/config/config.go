@@ -162,7 +162,7 @@ type Node struct {
 
 // Queue is who waits for a permit, for how long, and whose turn it is.
 type Queue struct {
-	Quantum Bytes         `key:"quantum_bytes" default:"64KiB" min:"4KiB" max:"1MiB" change:"hot" doc:"Bytes that a tenant or peer may use in one turn."`
+	Quantum Bytes         `key:"quantum_bytes" default:"64KiB" min:"4KiB" max:"1MiB" change:"hot" doc:"Bytes that a tenant or peer may use in one turn. If the instance quota is so slow that a round of turns would last longer than queue.max_wait, turns are shorter, down to one request."`
 	MaxWait time.Duration `key:"max_wait" default:"25ms" min:"0s" max:"1s" change:"hot" doc:"Time that a request waits for a permit, at most a quarter of its deadline."`
 	Pace    time.Duration `key:"max_pacing_delay" default:"1ms" min:"0s" max:"100ms" change:"hot" doc:"Time that a request may wait for the instance quota; a request that would wait longer is rejected at once. It applies to the class of least weight; a class with n times the weight may wait n times as long, up to queue.max_wait."`
 	Weights Weights       `key:"weights" doc:"Share of each class."`

@@ -38,6 +38,8 @@ func gateway() []Mutant {
 
 		one("refused and charged", "all quotas are charged, or none", arrive, "if v.Reason = n.rejectReason(now.Mono, in); v.Reason == event.Admitted {\n\t\tn.chargeQuotas(now.Mono, in, &v)\n\t}", "v.Reason = n.rejectReason(now.Mono, in)\n\tif was := v.Reason; true {\n\t\tn.chargeQuotas(now.Mono, in, &v)\n\t\tv.Reason = max(was, v.Reason)\n\t}", stories, sim),
 		one("the instance refuses at the door", "an instance's quota is shared by turns", arrive, "if n.admission.Alone(in) {", "if false {", "./core/node TestSmallFlowWaitsLittle$", sim),
+		one("turn longer than the wait", "a class of higher weight is not kept out by a slow instance quota", "core/gateway/quota/turn.go", "roundTime(rules, turns, quantum, least) > wait", "false", "./core/node TestStrangersDoNotUseUpTheInstanceQuota$", "./cmd/macronode TestSlowInstanceQuotaShortensTurns$"),
+		one("turns at hand are counted whole", "a request is not rejected for turns that are over", "core/gateway/drr/drr.go", "if of != q.turn || !c.visited {", "if true {", "./core/gateway/drr TestAheadIsWhatIsServedBefore$", "./core/node TestStrangersDoNotUseUpTheInstanceQuota$"),
 		one("one patience for all classes", "who asks for less than the part of his class is not refused for others", arrive, "most := n.config.maxPacingDelay(in.Class)", "most := n.config.MaxPacingDelay", stories, sim),
 		one("the pace is no pace", "quota of the instance", arrive, "request = at <= now", "request = at < quota.Never", stories, sim),
 		one("drain that lets them wait", "D2: nothing new from draining on", "core/node/node.go", "\t\tn.rejectWaiting(now.Mono, out)\n", "", stories, sim),

@@ -27,6 +27,7 @@ func gateOf(c *config.Config, is numbering, before *edition) event.Policy {
 		Quantum: uint64(q.Quantum), MaxWait: q.MaxWait, MaxPacingDelay: q.Pace,
 		Weights: [types.NumClasses]uint64{types.ClassInternal: uint64(q.Weights.Internal), types.ClassAuthed: uint64(q.Weights.Authed), types.ClassAnon: uint64(q.Weights.Anon)},
 		Routes:  routeLimits(c, is), Upstreams: upstreams(c, is, before)}
+	g.Quantum = quota.Turn(g.Quotas, g.Weights, g.Quantum, least, g.MaxWait)
 	for f, of := range rooms(c) {
 		g.Facets[f] = event.FacetLimits{Permits: of.permits, Queue: of.queue, PerFlow: max(1, of.queue*q.Flow/100),
 			ClassPermits: classPermits(c, of.permits), FlowPermits: max(1, of.permits*c.Permits.Flow/100)}

@@ -6,6 +6,20 @@ import (
 	"testing"
 )
 
+// TestSlowInstanceQuotaShortensTurns: the turn of the fair queue fits queue.max_wait.
+func TestSlowInstanceQuotaShortensTurns(t *testing.T) {
+	for quota, want := range map[string]uint64{
+		`quotas=[{"scope":"instance","requests_per_second":50,"burst":10}]`: least,
+		`quotas=[{"scope":"peer","requests_per_second":50,"burst":10}]`:     64 << 10,
+		"quotas=[]": 64 << 10,
+	} {
+		c := configured(t, quota)
+		if got := firstGate(c).Quantum; got != want {
+			t.Errorf("%s: a turn of %d bytes, want %d", quota, got, want)
+		}
+	}
+}
+
 // TestQuotasAreCounted: a request that a quota refuses is counted with it, and so is one that
 // a quota in shadow would have refused; its line names both.
 func TestQuotasAreCounted(t *testing.T) {

@@ -126,28 +126,47 @@ func (q *Queue) Len() int                   { return q.queued }
 func (q *Queue) Of(c types.Class) int       { return int(q.classes[c].queued) }
 func (q *Queue) Saved(c types.Class) uint64 { return q.classes[c].deficit }
 
-// Ahead is how many items are served before one of a flow that comes now, where all of them
-// cost a quantum: those of its flow, what the other flows of its class are given meanwhile,
-// and then the other classes. It may be fewer, and more only where the flow or its class is at
-// its share.
+// Ahead returns how many items are served before a new item of a flow, if each costs a quantum: those
+// of its flow, what the other flows of its class are given meanwhile, and what the other classes are
+// given by their turns, from the turn at hand on. Fewer are served if they leave; more only if the flow
+// or its class is at its share, or if items cost less.
 func (q *Queue) Ahead(f types.Flow) int {
 	c, own := &q.classes[f.Class], uint64(q.Waits(f))
-	mine := q.limits.Weights[f.Class]
-	if mine == 0 {
+	if q.limits.Weights[f.Class] == 0 {
 		return q.queued
 	}
-	others := uint64(c.ready.flows + c.parked.flows)
+	flows := uint64(c.ready.flows + c.parked.flows)
 	if own > 0 {
-		others--
+		flows--
 	}
-	ahead := min(uint64(c.queued), own+(own+1)*others)
-	turns := ahead + 1
-	for other := range q.classes {
-		if types.Class(other) != f.Class {
-			ahead += min(uint64(q.classes[other].queued), (turns*q.limits.Weights[other]+mine-1)/mine)
+	ahead := min(uint64(c.queued), own+(own+1)*flows)
+	rounds := uint64(0) // of all classes, before the turn in which the item is served
+	if left := q.left(f.Class); ahead >= left {
+		rounds = 1 + (ahead-left)/q.limits.Weights[f.Class]
+	}
+	before := (f.Class + types.NumClasses - q.turn) % types.NumClasses // classes whose turn comes first
+	for n := range types.NumClasses {
+		other := (q.turn + n) % types.NumClasses
+		if other == f.Class {
+			continue
 		}
+		given := rounds * q.limits.Weights[other]
+		if n < before {
+			given += q.left(other)
+		}
+		ahead += min(uint64(q.classes[other].queued), given)
 	}
 	return int(ahead)
+}
+
+// left returns how many items of a quantum a class may serve in its turn at hand, or in its next one.
+func (q *Queue) left(of types.Class) uint64 {
+	c := &q.classes[of]
+	left := c.deficit / q.limits.Quantum
+	if of != q.turn || !c.visited {
+		left += q.limits.Weights[of]
+	}
+	return left
 }
 
 // Waits is how many items of a flow are queued.

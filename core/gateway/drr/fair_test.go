@@ -384,3 +384,43 @@ func BenchmarkTurns(b *testing.B) {
 		}
 	}
 }
+
+// TestAheadIsWhatIsServedBefore: where each item costs a quantum, no more items are served before a new
+// one than Ahead says, and exactly as many where its class has no other flow.
+func TestAheadIsWhatIsServedBefore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := limits(24)
+		for c := range l.Weights {
+			l.Weights[c] = rapid.Uint64Range(1, 3).Draw(t, "weight")
+		}
+		q := drr.New(l, 1)
+		flows, place := rapid.IntRange(1, 3).Draw(t, "flows"), uint32(0)
+		draw := func() types.Flow {
+			return types.Flow{Class: types.Class(rapid.IntRange(0, int(types.NumClasses)-1).Draw(t, "class")), ID: uint64(rapid.IntRange(1, flows).Draw(t, "flow"))}
+		}
+		offer := func(f types.Flow) {
+			if err := q.Offer(f, place, l.Quantum); err != nil {
+				t.Fatal(err)
+			}
+			place++
+		}
+		for range rapid.IntRange(0, 20).Draw(t, "before") {
+			if rapid.IntRange(0, 3).Draw(t, "serve") == 0 {
+				q.Next()
+			} else {
+				offer(draw())
+			}
+		}
+		f := draw()
+		ahead, mine, served := q.Ahead(f), place, 0
+		offer(f)
+		for at, ok := q.Next(); at != mine; at, ok = q.Next() {
+			if served++; !ok {
+				t.Fatal("the item is not served")
+			}
+		}
+		if served > ahead || flows == 1 && served != ahead {
+			t.Fatalf("%d are served before it, Ahead says %d", served, ahead)
+		}
+	})
+}
