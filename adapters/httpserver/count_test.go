@@ -19,7 +19,7 @@ func (line) Close() error { return nil }
 type connModel struct {
 	most, share int
 	open        []*conn
-	busy        map[*conn]bool
+	busy, done  map[*conn]bool // done: had a request
 }
 
 // makesRoom returns the connections that give way to a new one, and whether it is let in.
@@ -33,8 +33,11 @@ func (m *connModel) makesRoom(from netip.Addr) (gone []*conn, in bool) {
 		}
 		return n
 	}
-	oldest := func(of func(*conn) bool) bool {
-		at := slices.IndexFunc(m.open, func(c *conn) bool { return !m.busy[c] && of(c) })
+	oldest := func(of func(*conn) bool) bool { // those without a request yet give way first
+		at := slices.IndexFunc(m.open, func(c *conn) bool { return !m.busy[c] && !m.done[c] && of(c) })
+		if at < 0 {
+			at = slices.IndexFunc(m.open, func(c *conn) bool { return !m.busy[c] && of(c) })
+		}
 		if at < 0 {
 			return false
 		}
@@ -55,14 +58,14 @@ func (m *connModel) makesRoom(from netip.Addr) (gone []*conn, in bool) {
 	return gone, oldest(func(*conn) bool { return true })
 }
 
-// TestConnectionsAgree: no more connections are open than may be, of all and of a peer; the
-// longest idle one gives way; each is told of once when it comes and once when it goes; and there
+// TestConnectionsAgree: no more connections are open than may be, of all and of a peer; one
+// without a request yet gives way first, then the longest idle one; each is told of once when it comes and once when it goes; and there
 // are none when the last has gone after the door was shut.
 func TestConnectionsAgree(t *testing.T) {
 	saw := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		told, byPeer, byAll, noPeer, noAll := 0, 0, 0, 0, 0
-		m := &connModel{most: rapid.IntRange(1, 6).Draw(t, "most"), share: rapid.IntRange(0, 3).Draw(t, "share"), busy: map[*conn]bool{}}
+		m := &connModel{most: rapid.IntRange(1, 6).Draw(t, "most"), share: rapid.IntRange(0, 3).Draw(t, "share"), busy: map[*conn]bool{}, done: map[*conn]bool{}}
 		l := newListener(nil, m.most)
 		l.hooks = Hooks{Open: func(by int) { told += by }, PeerShare: func(netip.Addr) int { return m.share },
 			Refused: func() { noAll++ }, PeerRefused: func() { noPeer++ }, IdleClosed: func(by Bound) {
@@ -103,7 +106,7 @@ func TestConnectionsAgree(t *testing.T) {
 					is = http.StateIdle
 					m.open = append(slices.Delete(m.open, i, i+1), c)
 				}
-				m.busy[c] = !m.busy[c]
+				m.busy[c], m.done[c] = !m.busy[c], true
 				c.turns(is)
 			case what == 11:
 				m.share = rapid.IntRange(0, 3).Draw(t, "share")
@@ -138,7 +141,7 @@ func TestConnectionsAgree(t *testing.T) {
 			m.open = m.open[1:]
 		}
 		<-l.empty()
-		if len(l.peers) > 0 || l.idle.first != nil || l.idle.last != nil {
+		if len(l.peers) > 0 || l.rest != newResting(BoundTotal) {
 			t.Fatal("a peer is known that has no connection")
 		}
 	})

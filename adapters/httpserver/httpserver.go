@@ -80,11 +80,12 @@ type Server struct {
 	guests  *guests
 	streams atomic.Int64 // requests of HTTP/2 that are in
 	bound   string       // what Address was resolved to
+	now     func() time.Time
 }
 
 // New is a server that does not listen yet.
 func New(c Config, h http.Handler, hooks Hooks, log *slog.Logger) *Server {
-	return &Server{config: c, handler: h, hooks: hooks, log: log, bound: c.Address, guests: newGuests(),
+	return &Server{config: c, handler: h, hooks: hooks, log: log, bound: c.Address, guests: newGuests(), now: time.Now,
 		stop: make(chan struct{}), kill: make(chan struct{})}
 }
 

@@ -56,7 +56,7 @@ func (s *Server) listen(ctx context.Context) (*listener, error) {
 		s.bound = inner.Addr().String()
 	}
 	l := newListener(inner, s.config.MaxConns)
-	l.hooks, l.crowd = s.hooks, crowdLog{log: s.log, address: s.bound}
+	l.hooks, l.crowd, l.now = s.hooks, crowdLog{log: s.log, address: s.bound}, s.now
 	return l, nil
 }
 
@@ -126,11 +126,12 @@ type listener struct {
 	most  int
 	hooks Hooks
 	crowd crowdLog
+	now   func() time.Time
 
 	mu    sync.Mutex // of what follows; nothing blocks under it
 	open  map[*conn]struct{}
 	peers map[netip.Addr]*peer // those that have connections
-	idle  idleList
+	rest  resting
 	none  chan struct{} // closed once nothing is open and nothing comes
 	over  bool          // nothing comes any more
 
@@ -140,7 +141,7 @@ type listener struct {
 }
 
 func newListener(inner net.Listener, most int) *listener {
-	return &listener{Listener: inner, most: most, open: make(map[*conn]struct{}), peers: make(map[netip.Addr]*peer),
+	return &listener{Listener: inner, most: most, open: make(map[*conn]struct{}), peers: make(map[netip.Addr]*peer), rest: newResting(BoundTotal), now: time.Now,
 		none: make(chan struct{}), closed: make(chan struct{})}
 }
 
@@ -166,6 +167,7 @@ func (l *listener) take() (*conn, error) {
 		from := addressOf(inner.RemoteAddr())
 		c := &conn{Conn: inner, of: l, from: from, peer: peerOf(from)}
 		c.waits.Store(true) // also before the server hears of it
+		c.began.Store(l.now().UnixNano())
 		if l.add(c) {
 			return c, nil
 		}
@@ -173,8 +175,8 @@ func (l *listener) take() (*conn, error) {
 	}
 }
 
-// add counts a connection. If it is one too many, the longest idle connection is closed: of its
-// peer if the peer has its share, else of all. If none is idle, the new one is refused.
+// add counts a connection. If it is one too many, another one without a request at work is closed: of
+// its peer if the peer has its share, else of all. If there is none, the new one is refused.
 func (l *listener) add(c *conn) bool {
 	share := 0
 	if c.peer.IsValid() && l.hooks.PeerShare != nil {
@@ -299,6 +301,8 @@ type conn struct {
 	idle   atomic.Bool       // it is of HTTP/2, and has no request
 	waits  atomic.Bool       // it is of HTTP/1, and the server has not read the header of its next request
 	heard  atomic.Bool       // but something of it
+	began  atomic.Int64      // when a header began to come, or the connection itself, in ns since 1970; 0: neither
+	fresh  bool              // no header of a request was ever complete; of.mu holds it
 	over   atomic.Bool       // nothing more can be read
 	once   sync.Once
 }
@@ -306,6 +310,7 @@ type conn struct {
 func (c *conn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if n > 0 && !c.heard.Load() {
+		c.began.CompareAndSwap(0, c.of.now().UnixNano())
 		c.heard.Store(true)
 	}
 	if err != nil {
@@ -322,6 +327,9 @@ func (c *conn) rests(is http.ConnState) {
 	waits := is == http.StateNew || is == http.StateIdle
 	if waits {
 		c.heard.Store(false)
+		if is == http.StateIdle {
+			c.began.Store(0)
+		}
 		c.over.Store(false) // the server breaks off its reading ahead by a deadline
 	}
 	c.waits.Store(waits)

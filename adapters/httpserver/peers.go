@@ -23,7 +23,30 @@ func (b Bound) String() string { return [Bounds]string{"max_conns", "max_conns_p
 // peer is what a listener knows of one peer that has connections.
 type peer struct {
 	open int
-	idle idleList
+	rest resting
+}
+
+// resting has the connections without a request at work, of a listener or of one of its peers. Those
+// that never completed the header of a request are apart, because they give way first.
+type resting struct{ fresh, idle idleList }
+
+func newResting(kind Bound) resting { return resting{idleList{kind: kind}, idleList{kind: kind}} }
+
+// list returns the list for a connection.
+func (r *resting) list(c *conn) *idleList {
+	if c.fresh {
+		return &r.fresh
+	}
+	return &r.idle
+}
+
+// givesWay returns the connection to close for a new one, or nil: of those that never completed a
+// header, then of those that did, the one that waits for longest.
+func (r *resting) givesWay(now time.Time) *conn {
+	if c := r.fresh.oldest(now); c != nil {
+		return c
+	}
+	return r.idle.oldest(now)
 }
 
 // addressOf returns the address of the other side of a connection. It is not valid if there is
@@ -94,15 +117,16 @@ func (l *idleList) remove(c *conn) {
 	*links = idleLinks{}
 }
 
-// idleLooks is how many idle connections are looked at to find one without a request on its way.
-const idleLooks = 16
+const (
+	idleLooks   = 16                     // connections that are looked at to find one that may be closed
+	headerGrace = 250 * time.Millisecond // in which a header that has begun is not broken off
+)
 
-// oldest returns the connection that is idle for longest and on which no request has begun to
-// come, or nil.
-func (l *idleList) oldest() *conn {
+// oldest returns the first connection that may be closed, or nil.
+func (l *idleList) oldest(now time.Time) *conn {
 	c := l.first
 	for range idleLooks {
-		if c == nil || !c.asks() {
+		if c == nil || c.mayGiveWay(now) {
 			return c
 		}
 		c = c.links[l.kind].next
@@ -110,14 +134,24 @@ func (l *idleList) oldest() *conn {
 	return nil
 }
 
-// makeRoom closes idle connections where one more of a peer would be too many: those of the
-// peer itself if it has its share, else the longest idle one of all. It returns those to be
-// closed, and the bound that refuses the new one. The caller holds l.mu.
+// mayGiveWay reports whether nothing has been received on a resting connection since it came or since
+// its last request, or whether a handshake or header that has begun is overdue.
+func (c *conn) mayGiveWay(now time.Time) bool {
+	if c.over.Load() || !c.heard.Load() && !unread(c.Conn) {
+		return true
+	}
+	began := c.began.Load()
+	return began > 0 && now.Sub(time.Unix(0, began)) >= headerGrace
+}
+
+// makeRoom closes resting connections if one more of a peer would be too many: those of the peer
+// itself if it has its share, else one of all. A connection with a request at work is never closed.
+// It returns those to be closed, and the bound that refuses the new one. The caller holds l.mu.
 func (l *listener) makeRoom(of *peer, share int) (closed [2]*conn, by Bound, ok bool) {
-	from := &l.idle
+	from := &l.rest
 	switch {
 	case of != nil && share > 0 && of.open >= share:
-		from, by = &of.idle, BoundPeer
+		from, by = &of.rest, BoundPeer
 	case len(l.open) < l.most:
 		return closed, by, true
 	}
@@ -125,26 +159,27 @@ func (l *listener) makeRoom(of *peer, share int) (closed [2]*conn, by Bound, ok 
 		if i > 0 && (by == BoundTotal || of.open < share) {
 			break
 		}
-		if closed[i] = from.oldest(); closed[i] != nil {
+		if closed[i] = from.givesWay(l.now()); closed[i] != nil {
 			l.forget(closed[i])
 		}
 	}
 	return closed, by, closed[0] != nil
 }
 
-// enter counts a connection, which is idle. The caller holds l.mu.
+// enter counts a connection, which has not completed a header. The caller holds l.mu.
 func (l *listener) enter(c *conn) {
 	l.open[c] = struct{}{}
+	c.fresh = true
 	if c.peer.IsValid() {
 		of := l.peers[c.peer]
 		if of == nil {
-			of = &peer{idle: idleList{kind: BoundPeer}}
+			of = &peer{rest: newResting(BoundPeer)}
 			l.peers[c.peer] = of
 		}
 		of.open++
-		of.idle.push(c)
+		of.rest.list(c).push(c)
 	}
-	l.idle.push(c)
+	l.rest.list(c).push(c)
 	l.tell(1)
 }
 
@@ -154,9 +189,9 @@ func (l *listener) forget(c *conn) {
 		return
 	}
 	delete(l.open, c)
-	l.idle.remove(c)
+	l.rest.list(c).remove(c)
 	if of := l.peers[c.peer]; of != nil {
-		of.idle.remove(c)
+		of.rest.list(c).remove(c)
 		if of.open--; of.open == 0 {
 			delete(l.peers, c.peer)
 		}
@@ -173,15 +208,16 @@ func (l *listener) becomes(c *conn, idle bool) {
 	}
 	of := l.peers[c.peer]
 	if !idle {
-		l.idle.remove(c)
+		l.rest.list(c).remove(c)
 		if of != nil {
-			of.idle.remove(c)
+			of.rest.list(c).remove(c)
 		}
+		c.fresh = false // its first header is complete
 		return
 	}
-	l.idle.push(c)
+	l.rest.list(c).push(c)
 	if of != nil {
-		of.idle.push(c)
+		of.rest.list(c).push(c)
 	}
 }
 

@@ -33,6 +33,7 @@ type crowded struct {
 	closed          [Bounds]atomic.Int64
 	refused, byPeer atomic.Int64
 	log             *lockedText
+	later           atomic.Int64 // by which its clock is ahead
 }
 
 type lockedText struct {
@@ -65,6 +66,7 @@ func startCrowded(t *testing.T, c Config, share int, h http.Handler) *crowded {
 		},
 		Refused: func() { k.refused.Add(1) }, PeerRefused: func() { k.byPeer.Add(1) }, IdleClosed: func(by Bound) { k.closed[by].Add(1) }},
 		slog.New(slog.NewTextHandler(k.log, nil)))
+	k.now = func() time.Time { return time.Now().Add(time.Duration(k.later.Load())) }
 	go func() { k.ended <- k.Run(context.Background()) }()
 	select {
 	case k.addr = <-up:
@@ -190,5 +192,55 @@ func TestCrowdLogIsOneLineForMany(t *testing.T) {
 	}
 	if n := strings.Count(b.String(), "\n"); n != 2 || !strings.Contains(b.String(), "idle_closed=25 refused=25") {
 		t.Errorf("%d lines:\n%s", n, &b)
+	}
+}
+
+// TestUnfinishedHeadersGiveWay: connections with an unfinished header fill the listener; when they are
+// overdue, each gives way to a new connection, and a kept connection that had a request stays.
+func TestUnfinishedHeadersGiveWay(t *testing.T) {
+	c := local()
+	c.MaxConns = 4
+	k := startCrowded(t, c, 0, saying("here"))
+	kept, keptFrom := k.dialFrom(t, "127.0.0.1")
+	answered(t, kept, keptFrom)
+	for range 3 {
+		slow, _ := k.dialFrom(t, "127.0.0.2")
+		if _, err := io.WriteString(slow, "GET / HTTP/1.1\r\nHost: a\r\nX: "); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(func() bool { return k.open.Load() == 4 })
+	k.later.Store(int64(headerGrace))
+	for range 3 {
+		probe, from := k.dialFrom(t, "127.0.0.3")
+		answered(t, probe, from)
+	}
+	answered(t, kept, keptFrom)
+	if got := k.closed[BoundTotal].Load(); got != 3 || k.refused.Load() != 0 {
+		t.Errorf("%d were closed, %d refused, want 3 and 0", got, k.refused.Load())
+	}
+}
+
+// TestHeaderOnItsWayIsNotBrokenOff: mayGiveWay says which resting connections may be closed.
+func TestHeaderOnItsWayIsNotBrokenOff(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for what, c := range map[string]struct {
+		heard, over bool
+		began       time.Time
+		want        bool
+	}{
+		"nothing received":            {want: true, began: now},
+		"a header that began now":     {heard: true, began: now},
+		"a header within its grace":   {heard: true, began: now.Add(1 - headerGrace)},
+		"an overdue header":           {heard: true, began: now.Add(-headerGrace), want: true},
+		"the other side has ended it": {heard: true, over: true, began: now, want: true},
+	} {
+		x := &conn{Conn: line{}}
+		x.heard.Store(c.heard)
+		x.over.Store(c.over)
+		x.began.Store(c.began.UnixNano())
+		if got := x.mayGiveWay(now); got != c.want {
+			t.Errorf("%s: may give way %v", what, got)
+		}
 	}
 }

@@ -3,9 +3,9 @@ package registry
 // Limits lists every limit: each configuration key that is a number or a duration, and the limits
 // of the formats.
 var Limits = []Limit{
-	{"listen.max_conns", "connections of one listener; at the limit, the longest idle connection is closed for a new one; if none is idle, the new one is closed; both are counted",
+	{"listen.max_conns", "connections of one listener; at the limit, a connection without a request is closed for a new one, those with an unfinished header first; if there is none, the new one is closed; both are counted",
 		[]string{"adapters/httpserver.listener.makeRoom"}, "adapters/httpserver.TestOneConnectionTooManyIsClosedAndCounted"},
-	{"listen.max_conns_per_peer", "connections of one peer; at the limit, the longest idle connection of the peer is closed for a new one; if none is idle, the new one is closed; both are counted",
+	{"listen.max_conns_per_peer", "connections of one peer; at the limit, a connection of the peer without a request is closed for a new one, those with an unfinished header first; if there is none, the new one is closed; both are counted",
 		[]string{"adapters/httpserver.listener.makeRoom"}, "adapters/httpserver.TestAPeerWhoseConnectionsAreBusyGetsNoMore"},
 	{"http.header_timeout", "time to receive a request header; then the connection is closed",
 		[]string{"adapters/httpserver.Server.server"}, "adapters/httpserver.TestASlowOrLongHeaderEnds"},
