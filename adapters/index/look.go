@@ -13,11 +13,11 @@ func (x *Indexer) Look(in event.Event) error {
 	if r, is := in.(*event.Request); is {
 		return x.request(r)
 	}
-	switch in := in.(type) {
-	case *event.FindOutcome:
-		return x.prior(in.Tenant, in.Key.ID, &in.Prior, &in.IndexedTo)
-	case *event.Execute:
-		h := in.Command.Head()
+	if find, is := in.(*event.FindOutcome); is {
+		return x.prior(find.Tenant, find.Key.ID, &find.Prior, &find.IndexedTo)
+	}
+	if execute, is := in.(*event.Execute); is {
+		h := execute.Command.Head()
 		return x.prior(h.Tenant, h.Key.ID, &h.Prior, &h.IndexedTo)
 	}
 	return nil

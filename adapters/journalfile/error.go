@@ -22,6 +22,9 @@ var (
 	// earlier place may do, or its beginning.
 	ErrApart = errors.New("journal: does not go on from there")
 
+	// ErrCut reports that the open segment was shortened by another program.
+	ErrCut = errors.New("journal: shortened by another program")
+
 	errClosed = errors.New("journal: closed")
 )
 

@@ -29,6 +29,7 @@ type Journal struct {
 	last    types.LSN
 	root    types.Root
 	durable atomic.Uint64
+	open    atomic.Pointer[openSegment]
 	beyond  types.LSN    // behind damage: all up to here was durable, and what is whole can be read
 	grown   atomic.Int64 // bytes that a start reads
 	failed  error        // why it takes nothing any more
@@ -160,12 +161,47 @@ func (j *Journal) Sync() (types.LSN, error) {
 		return j.Durable(), j.fail(failing(event.SyncFailed, fmt.Sprintf("sync %v", j.last), err))
 	}
 	j.durable.Store(uint64(j.last))
+	if at := j.open.Load(); at != nil {
+		at.synced.Store(j.size)
+	}
 	return j.last, nil
 }
 
 func (j *Journal) fail(err error) error {
 	j.failed = err
 	return err
+}
+
+// An openSegment is the segment that is written, for those who look at it from outside.
+type openSegment struct {
+	name   string
+	synced atomic.Int64 // bytes that are durable
+}
+
+// Intact returns why the open segment in the directory is not what was made durable: its name is gone,
+// or the file is shorter. What is written to a removed file is lost at the next start. It may be
+// called by any goroutine.
+func (j *Journal) Intact() error {
+	at := j.open.Load()
+	if at == nil {
+		return nil
+	}
+	synced := at.synced.Load() // before its size
+	f, err := j.fs.Open(at.name)
+	var size int64
+	if err == nil {
+		size, err = f.Size()
+		err = errors.Join(err, f.Close())
+	}
+	switch {
+	case j.open.Load() != at: // another segment was begun meanwhile
+		return nil
+	case err != nil:
+		return fmt.Errorf("open segment %s: %w", at.name, err)
+	case size < synced:
+		return fmt.Errorf("open segment %s: %w: has %d bytes, %d are durable", at.name, ErrCut, size, synced)
+	}
+	return nil
 }
 
 // Close lets go of all files. What was not synced is not.
@@ -179,6 +215,7 @@ func (j *Journal) Close() error {
 		err = errors.Join(err, j.slots[n].close())
 	}
 	j.failed = errClosed
+	j.open.Store(nil)
 	return err
 }
 
@@ -218,6 +255,9 @@ func (j *Journal) begin(again []record.Sealed) error {
 		}
 	}
 	j.file, j.number, j.size, j.ready = f, number, int64(len(buf)), int64(len(buf))
+	at := &openSegment{name: name}
+	at.synced.Store(j.size)
+	j.open.Store(at)
 	j.durable.Store(uint64(j.last))
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -338,4 +339,38 @@ func TestClosed(t *testing.T) {
 		t.Fatalf("write %v, sync %v, read %v", writing, syncing, reading)
 	}
 	must(t, j.Close())
+}
+
+// TestIntactSeesWhatAnotherProgramDoes: the open segment is removed, renamed or cut while the journal is
+// written; a journal that begins another segment, or is closed, is intact.
+func TestIntactSeesWhatAnotherProgramDoes(t *testing.T) {
+	for what, c := range map[string]struct {
+		do   func(path string) error
+		want error
+	}{
+		"removed": {os.Remove, os.ErrNotExist},
+		"renamed": {func(path string) error { return os.Rename(path, path+".old") }, os.ErrNotExist},
+		"cut":     {func(path string) error { return os.Truncate(path, 100) }, journalfile.ErrCut},
+		"kept":    {func(string) error { return nil }, nil},
+	} {
+		dir := t.TempDir()
+		j := open(t, fs.Dir(dir), 1<<20)
+		add(t, j, 3)
+		if err := j.Intact(); err != nil {
+			t.Fatalf("%s: not intact before: %v", what, err)
+		}
+		must(t, c.do(filepath.Join(dir, first)))
+		if err := j.Intact(); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", what, err, c.want)
+		}
+		j.Roll = 1
+		add(t, j, 1) // begins another segment
+		if err := j.Intact(); err != nil {
+			t.Errorf("%s: not intact in the next segment: %v", what, err)
+		}
+		must(t, j.Close())
+		if err := j.Intact(); err != nil {
+			t.Errorf("%s: not intact when closed: %v", what, err)
+		}
+	}
 }

@@ -150,6 +150,8 @@ func heard(in event.Event) string {
 	switch in := in.(type) {
 	case *event.Request:
 		return fmt.Sprintf("decides %s: %v", in.Key.Text, in.Op)
+	case *event.Execute:
+		return fmt.Sprintf("decides %s of %v", in.Command.Head().Key.Text, in.Command.Plane())
 	case *event.CreateKey:
 		return fmt.Sprintf("makes key %d", in.Key.ID)
 	case *event.RevokeKey:

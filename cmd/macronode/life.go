@@ -216,7 +216,7 @@ func (l *life) room() <-chan room {
 	go func() {
 		l.keepDurable()
 		free, err := journal.Free()
-		said <- room{free, err, l.lock.Check()}
+		said <- room{free, err, errors.Join(l.lock.Check(), l.journal.Intact())}
 	}()
 	return said
 }
@@ -225,16 +225,17 @@ func (l *life) room() <-chan room {
 type room struct {
 	free uint64 // bytes
 	err  error
-	lost error // the data directory is not the locked one any more
+	lost error // the data directory is not the locked one any more, or the open segment of the journal is not there
 }
 
-// stopWriting has the node write nothing more, since another one may write to its directory.
+// stopWriting has the node write nothing more: another node may write to its directory, or what it
+// writes would be lost at the next start.
 func (l *life) stopWriting(ctx context.Context, why error) {
 	if l.lost {
 		return
 	}
 	l.lost = true
-	l.log.Error("data directory removed or replaced: writes stopped, restart the node", "directory", string(l.dir), "err", why)
+	l.log.Error("data directory or journal segment removed, replaced or cut: writes stopped, restart the node", "directory", string(l.dir), "err", why)
 	l.ear.say(ctx, event.FlushFailed{Fault: event.DirectoryLost})
 }
 

@@ -50,7 +50,6 @@ type system struct {
 	node     *node.Node
 	out      event.Effects
 	now      types.Now
-	root     types.Root
 	bodies   [][]byte       // of all frames that were begun
 	hashes   []types.Hash64 // of the state after each
 	unsynced uint64         // bytes
