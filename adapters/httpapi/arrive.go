@@ -105,6 +105,7 @@ func (k *call) arrive() error {
 	if k.of != types.ClassAnon {
 		in.Key, in.Tenant = k.key.ID, k.key.Tenant
 	}
+	k.flow = in.Flow()
 	v, ok := k.Gate.Arrive(k.r.Context(), in)
 	switch {
 	case !ok && k.r.Context().Err() != nil:

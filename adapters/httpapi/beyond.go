@@ -28,7 +28,7 @@ type Way struct {
 	Preflight bool
 	// Head puts into a header what is to be said with any answer, a refusal as well.
 	Head  func(http.Header)
-	Serve func(w http.ResponseWriter, r *http.Request, to *Course) // it puts its course there before all else
+	Serve func(w http.ResponseWriter, r *http.Request, of types.Flow, to *Course) // it puts its course there before all else
 }
 
 // A Course is what became of a request behind the gate, in the words of who sent it on.
@@ -95,7 +95,7 @@ func (a *API) sendOn(k *call) {
 	h := k.Header()
 	k.nameDecision(h)
 	k.r.Header["X-Request-Id"], k.r.Header["X-Decision-Id"] = h["X-Request-Id"], h["X-Decision-Id"]
-	way.Serve(k, k.r, &k.course)
+	way.Serve(k, k.r, k.flow, &k.course)
 }
 
 // admit waits for the turn of a request on its way, and sees that it may go.

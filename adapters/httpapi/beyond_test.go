@@ -28,7 +28,7 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 		return w, event.NotFound
 	case "/preflight":
 		w.Preflight, w.Key = true, true
-		w.Serve = func(w http.ResponseWriter, _ *http.Request, _ *httpapi.Course) {
+		w.Serve = func(w http.ResponseWriter, _ *http.Request, _ types.Flow, _ *httpapi.Course) {
 			w.Header().Set("Cache-Control", "no-store")
 			w.WriteHeader(http.StatusNoContent)
 		}
@@ -36,44 +36,44 @@ func (far) Match(r *http.Request) (httpapi.Way, event.Problem) {
 		w.Key = true
 		w.Head = func(h http.Header) { h.Set("Vary", "Origin") }
 	case "/gone":
-		w.Serve = func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
+		w.Serve = func(w http.ResponseWriter, r *http.Request, _ types.Flow, to *httpapi.Course) {
 			*to = went("gone")
 			w.Header().Set("Retry-After", "9")
 			httpapi.Fail(w, r, event.Unavailable)
 		}
 	case "/late":
-		w.Serve = func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
+		w.Serve = func(w http.ResponseWriter, r *http.Request, _ types.Flow, to *httpapi.Course) {
 			*to = went("late")
 			httpapi.Fail(w, r, event.Timeout)
 		}
 	case "/cut-tunnel":
-		w.Serve = func(w http.ResponseWriter, _ *http.Request, to *httpapi.Course) {
+		w.Serve = func(w http.ResponseWriter, _ *http.Request, _ types.Flow, to *httpapi.Course) {
 			*to = went("cut")
 			w.WriteHeader(http.StatusSwitchingProtocols)
 		}
 	case "/their-503":
-		w.Serve = func(w http.ResponseWriter, _ *http.Request, to *httpapi.Course) {
+		w.Serve = func(w http.ResponseWriter, _ *http.Request, _ types.Flow, to *httpapi.Course) {
 			*to = went("well")
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	case "/early":
-		w.Serve = func(w http.ResponseWriter, r *http.Request, _ *httpapi.Course) {
+		w.Serve = func(w http.ResponseWriter, r *http.Request, _ types.Flow, _ *httpapi.Course) {
 			w.WriteHeader(http.StatusEarlyHints)
 			httpapi.Fail(w, r, event.BadGateway)
 		}
 	case "/cut":
-		w.Serve = func(w http.ResponseWriter, _ *http.Request, _ *httpapi.Course) {
+		w.Serve = func(w http.ResponseWriter, _ *http.Request, _ types.Flow, _ *httpapi.Course) {
 			_, _ = io.WriteString(w, "half")
 			_ = http.NewResponseController(w).Flush() // so that it has left
 			panic(http.ErrAbortHandler)
 		}
 	case "/echo":
-		w.Serve = func(w http.ResponseWriter, r *http.Request, _ *httpapi.Course) {
+		w.Serve = func(w http.ResponseWriter, r *http.Request, _ types.Flow, _ *httpapi.Course) {
 			w.Header().Set("Cache-Control", "no-store")
 			_, _ = fmt.Fprint(w, "sent on: ", r.Header["X-Request-Id"], " ", r.Header["X-Decision-Id"])
 		}
 	default:
-		w.Serve = func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
+		w.Serve = func(w http.ResponseWriter, r *http.Request, _ types.Flow, to *httpapi.Course) {
 			*to = went("well")
 			w.Header().Set("Cache-Control", "no-store")
 			_, _ = io.WriteString(w, "from afar: "+r.URL.Path+" "+r.Header.Get("Authorization"))

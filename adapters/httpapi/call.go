@@ -47,6 +47,7 @@ type call struct {
 	key     event.Key     // that was shown; 0: none
 	over    bool          // it was somebody's, and is not any more
 	of      types.Class
+	flow    types.Flow // whose turns and shares it takes
 	verdict event.Decision
 	pass    types.Ticket // a permit, until it is settled
 	meter   meter

@@ -9,6 +9,7 @@ import (
 
 	"macronode/adapters/httpapi"
 	"macronode/core/event"
+	"macronode/core/types"
 )
 
 // TestParts: of a body no more is read in than may go on without asking; the rest is asked
@@ -90,7 +91,7 @@ func TestBothBodiesPass(t *testing.T) {
 type echoing struct{}
 
 func (echoing) Match(*http.Request) (httpapi.Way, event.Problem) {
-	return httpapi.Way{Deadline: time.Second, Serve: func(w http.ResponseWriter, r *http.Request, _ *httpapi.Course) {
+	return httpapi.Way{Deadline: time.Second, Serve: func(w http.ResponseWriter, r *http.Request, _ types.Flow, _ *httpapi.Course) {
 		m := w.(interface {
 			May(int) bool
 			Pass(int) event.Problem

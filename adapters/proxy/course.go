@@ -14,10 +14,12 @@ import (
 	"time"
 
 	"macronode/core/event"
+	"macronode/core/types"
 )
 
 // A Course is what a request met behind the gate, for those who ask afterwards.
 type Course struct {
+	Flow  types.Flow    // whose request it is: set before Serve
 	Legs  []Leg         // one for each upstream that was asked: one, or one a part
 	First time.Duration // from when it was sent on until the header of the answer; 0: there was none
 	Up    atomic.Uint64 // bytes of its body that went to upstreams

@@ -8,40 +8,70 @@ import (
 
 	"macronode/adapters/inflate"
 	"macronode/core/event"
+	"macronode/core/types"
 )
 
-// MaxInflaters is how many bodies of zstd are inflated at once, each of which may look back
-// over Window bytes of memory. One more is told to come back.
+// MaxInflaters is the number of zstd bodies that are decompressed at once, each of which may take
+// Window bytes of memory. One more is rejected as busy. Callers without a key have at most half of
+// them, together with those who have one all but two, and one tenant or peer at most a quarter: the
+// rest is left for others.
 const (
-	MaxInflaters = 16
-	Window       = 8 << 20
+	MaxInflaters        = 16
+	Window              = 8 << 20
+	maxInflatersKeyed   = MaxInflaters - 2
+	maxInflatersAnon    = MaxInflaters / 2
+	maxInflatersPerFlow = MaxInflaters / 4
 )
 
-// Inflaters are places for bodies of zstd.
-type Inflaters struct{ taken chan struct{} }
+// Inflaters counts the zstd bodies that are being decompressed.
+type Inflaters struct {
+	mu      sync.Mutex
+	taken   int
+	classes [types.NumClasses]int
+	flows   map[types.Flow]int // at most MaxInflaters
+}
 
-// NewInflaters are all free.
-func NewInflaters() *Inflaters { return &Inflaters{make(chan struct{}, MaxInflaters)} }
+// NewInflaters returns Inflaters without a body.
+func NewInflaters() *Inflaters { return &Inflaters{flows: make(map[types.Flow]int, MaxInflaters)} }
 
-// Depth is how many are taken, of how many.
-func (i *Inflaters) Depth() (taken, of int) { return len(i.taken), cap(i.taken) }
+// Depth returns how many bodies there are, and how many there may be.
+func (i *Inflaters) Depth() (taken, of int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.taken, MaxInflaters
+}
 
-// take takes a place; false: there is none. Gzip wants none, for it looks back over little.
-func (i *Inflaters) take(of inflate.Coding) bool {
+// take reports whether one more body of a flow may be decompressed, and counts it. Gzip needs little
+// memory and is not counted.
+func (i *Inflaters) take(of inflate.Coding, by types.Flow) bool {
 	if of != inflate.Zstd {
 		return true
 	}
-	select {
-	case i.taken <- struct{}{}:
-		return true
-	default:
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	anon := i.classes[types.ClassAnon]
+	switch {
+	case i.taken >= MaxInflaters,
+		by.Class != types.ClassInternal && (anon+i.classes[types.ClassAuthed] >= maxInflatersKeyed || i.flows[by] >= maxInflatersPerFlow),
+		by.Class == types.ClassAnon && anon >= maxInflatersAnon:
 		return false
 	}
+	i.taken++
+	i.classes[by.Class]++
+	i.flows[by]++
+	return true
 }
 
-func (i *Inflaters) give(of inflate.Coding) {
-	if of == inflate.Zstd {
-		<-i.taken
+func (i *Inflaters) give(of inflate.Coding, by types.Flow) {
+	if of != inflate.Zstd {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.taken--
+	i.classes[by.Class]--
+	if i.flows[by]--; i.flows[by] == 0 {
+		delete(i.flows, by)
 	}
 }
 
@@ -50,6 +80,7 @@ type inflated struct {
 	*body
 	reader *inflate.Reader
 	of     inflate.Coding
+	by     types.Flow
 	places *Inflaters
 	turn   sync.Mutex  // of who reads
 	over   atomic.Bool // the request is
@@ -88,7 +119,7 @@ func (i *inflated) clear() {
 	if !i.closed {
 		i.closed = true
 		_ = i.reader.Close() // it has no error
-		i.places.give(i.of)
+		i.places.give(i.of, i.by)
 	}
 }
 
@@ -101,14 +132,14 @@ func (t *trip) inflate() event.Problem {
 		return event.UnsupportedMedia
 	case of == inflate.Plain:
 		return event.None
-	case t.body != nil && !t.inflaters.take(of):
+	case t.body != nil && !t.inflaters.take(of, t.course.Flow):
 		return event.Busy
 	}
 	for _, name := range [...]string{"Content-Encoding", "Content-Length", "Content-Digest", "Repr-Digest", "Content-Md5"} {
 		delete(t.r.Header, name)
 	}
 	if t.body != nil {
-		t.inflated = &inflated{body: t.body, reader: inflate.New(t.body, of, inflate.Limits{Window: Window}), of: of, places: t.inflaters}
+		t.inflated = &inflated{body: t.body, reader: inflate.New(t.body, of, inflate.Limits{Window: Window}), of: of, by: t.course.Flow, places: t.inflaters}
 	}
 	return event.None
 }

@@ -38,6 +38,7 @@ var Locks = []Lock{
 	{Name: "proxied body", Where: "adapters/proxy.body.mu", Guards: "changes to a client connection while its request is at an upstream", Inside: []string{"proxied read"}},
 	{Name: "proxied header", Where: "adapters/proxy.trip.mu", Guards: "the header of one response while interim responses may arrive",
 		Blocks: "writing at most five interim responses"},
+	{Name: "decompressors", Where: "adapters/proxy.Inflaters.mu", Guards: "the counts of zstd bodies by class and flow"},
 	{Name: "kept connections", Where: "adapters/proxy.lines.mu", Guards: "the idle connections to one endpoint, at most 256"},
 	{Name: "trunks of all", Where: "adapters/proxy.Proxy.mu", Guards: "which endpoints use HTTP/2"},
 	{Name: "trunks", Where: "adapters/proxy.trunks.mu", Guards: "the HTTP/2 connections to one endpoint, and the requests that wait for a connection"},

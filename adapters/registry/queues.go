@@ -30,7 +30,7 @@ var Queues = []Queue{
 		Limit: "4096", Unit: "decisions", Policy: Oldest},
 	{Name: "upstream_queries", What: "proxied requests waiting for an endpoint", Where: []string{"adapters/loop.Asks.free"},
 		Limit: "permits.proxy*3/1 + permits.streams", Unit: "permits", Policy: Wait},
-	{Name: "decompressors", What: "zstd request bodies being decompressed for an upstream", Where: []string{"adapters/proxy.Inflaters.taken"},
+	{Name: "decompressors", What: "zstd request bodies being decompressed for an upstream", Where: []string{"adapters/proxy.Inflaters.flows"},
 		Limit: "16", Unit: "permits", Policy: Reject, Tells: "busy_rejections_total"},
 	{Name: "tickets", What: "requests submitted to the core and not yet answered", Where: []string{"adapters/loop.Desk.free"},
 		Limit: "permits.wallet + permits.wallet/8", Unit: "permits", Policy: Reject, Tells: "busy_rejections_total"},

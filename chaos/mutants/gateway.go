@@ -116,7 +116,8 @@ func bombs() []Mutant {
 		one("a bomb that is sent on is a bad request", "413: body or ratio", sent, "i.failed.CompareAndSwap(0, uint32(event.PayloadTooLarge))", "i.failed.CompareAndSwap(0, uint32(event.BadRequest))", onward, "./adapters/proxy TestInflate"),
 		one("inflated, and said to be as it came", "Content-Encoding is rewritten", sent, "\"Content-Encoding\", \"Content-Length\"", "\"Content-Length\"", onward, "./cmd/macronode TestARouteInflates$"),
 		one("inflated, and as long as it came", "Content-Length is rewritten", sent, "return t.inflated, -1", "return t.inflated, t.r.ContentLength", onward, "./cmd/macronode TestARouteInflates$"),
-		alone("only who asks for one too many sees it", one("a place for ever", "what is taken is given back", sent, "\t\ti.places.give(i.of)\n", "", "./adapters/proxy TestInflatersAreFew$")),
+		alone("each flow asks for less than its share elsewhere", one("one peer has all decompressors", "a flow has its share of the decompressors", sent, "|| i.flows[by] >= maxInflatersPerFlow", "", "./adapters/proxy TestInflatersAreShared$")),
+		alone("only who asks for one too many sees it", one("a place for ever", "what is taken is given back", sent, "\t\ti.places.give(i.of, i.by)\n", "", "./adapters/proxy TestInflatersAreFew$")),
 		one("a client that leaves has ended", "never a truncated success", of, "\tcase r.from.err != nil:\n\t\treturn r.from.err\n", "", "./adapters/inflate TestTheSourceFails$", "./adapters/inflate TestTheSource"),
 	}
 }

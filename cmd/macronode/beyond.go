@@ -13,6 +13,7 @@ import (
 	"macronode/adapters/proxy"
 	"macronode/core/event"
 	"macronode/core/gateway/upstream"
+	"macronode/core/types"
 )
 
 // What stands behind the gateway: other services.
@@ -168,8 +169,8 @@ func (b *beyond) Match(r *http.Request) (httpapi.Way, event.Problem) {
 	of := &b.routes[m.Route]
 	return httpapi.Way{Name: of.name, Number: uint16(of.number), Key: of.key, Deadline: of.deadline, Preflight: m.Preflight,
 		Head: func(h http.Header) { m.Head(h, r) },
-		Serve: func(w http.ResponseWriter, r *http.Request, to *httpapi.Course) {
-			c := new(proxy.Course)
+		Serve: func(w http.ResponseWriter, r *http.Request, of types.Flow, to *httpapi.Course) {
+			c := &proxy.Course{Flow: of}
 			*to = c
 			b.Serve(w, r, m, c)
 		}}, event.None

@@ -22,6 +22,14 @@ type Admit struct {
 	PermitFor        time.Duration  // the permit at most, where that is longer: an answer without an end
 }
 
+// Flow returns the flow that the request belongs to: its tenant, or its peer if it has no key.
+func (in *Admit) Flow() types.Flow {
+	if in.Key == 0 {
+		return types.Flow{Class: in.Class, ID: in.Peer.Prefix64()}
+	}
+	return types.Flow{Class: in.Class, ID: uint64(in.Tenant)}
+}
+
 // ReserveBytes asks whether so many further bytes of a request's bodies may go on, either way,
 // before they do. The answer is a Verdict for Ticket: at once, or when its quotas have them
 // and it is its turn. Until that has come nothing more is asked for the ticket.

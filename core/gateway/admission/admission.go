@@ -124,15 +124,7 @@ func (a *Admit) Would(in *event.Admit) error {
 	if int(in.Route) < len(a.routes) && a.limits.Routes[in.Route] > 0 && int(a.routes[in.Route]) >= a.limits.Routes[in.Route] {
 		return ErrRoute
 	}
-	return a.queues[in.Facet].Would(flow(in))
-}
-
-// flow is who takes turns: a tenant, or the peer of those who have shown nothing.
-func flow(in *event.Admit) types.Flow {
-	if in.Key == 0 {
-		return types.Flow{Class: in.Class, ID: in.Peer.Prefix64()}
-	}
-	return types.Flow{Class: in.Class, ID: uint64(in.Tenant)}
+	return a.queues[in.Facet].Would(in.Flow())
 }
 
 // cost is what a request is charged when it comes: of what is declared no more than a
@@ -150,7 +142,7 @@ func (a *Admit) Arrive(now types.Instant, in *event.Admit) {
 	place := in.Ticket.Slot()
 	r := &a.rows[place]
 	types.Assert(r.state == free, "admission: a slot that is in use")
-	*r = row{ticket: in.Ticket, state: queued, facet: in.Facet, route: in.Route, flow: flow(in), cost: a.cost(in),
+	*r = row{ticket: in.Ticket, state: queued, facet: in.Facet, route: in.Route, flow: in.Flow(), cost: a.cost(in),
 		since: now, patience: in.TimeLeft, end: now.Add(max(in.TimeLeft, in.PermitFor)), until: now.Add(min(a.limits.Wait, in.TimeLeft/4))}
 	err := a.queues[in.Facet].Offer(r.flow, place, r.cost)
 	types.Assert(err == nil, "admission: queued what would be refused")
@@ -295,8 +287,8 @@ func (a *Admit) Working() (n int) {
 
 // Ahead is how many of its facet are served before a request that comes now, Alone reports
 // that nobody of its flow waits.
-func (a *Admit) Ahead(in *event.Admit) int  { return a.queues[in.Facet].Ahead(flow(in)) }
-func (a *Admit) Alone(in *event.Admit) bool { return a.queues[in.Facet].Waits(flow(in)) == 0 }
+func (a *Admit) Ahead(in *event.Admit) int  { return a.queues[in.Facet].Ahead(in.Flow()) }
+func (a *Admit) Alone(in *event.Admit) bool { return a.queues[in.Facet].Waits(in.Flow()) == 0 }
 
 // Out is how many permits of a facet are out, Queued how many of a class wait for one,
 // Saved what a class may still spend of its turn, and Taken how many permits were ever
