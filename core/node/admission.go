@@ -11,8 +11,8 @@ import (
 	"macronode/core/types"
 )
 
-// admitRequest lets a request wait for its permit, or says why not. Where it is refused, nothing
-// of anybody has changed, but that time has gone by: whom that lets go goes.
+// admitRequest queues a request for a permit, or rejects it. A rejection changes no quota and no queue.
+// In both cases permits are granted to requests that time has made ready.
 func (n *Node) admitRequest(now types.Now, in *event.Admit, out *event.Effects) {
 	v := event.Decision{Ticket: in.Ticket, Ahead: uint32(n.admission.Ahead(in))}
 	if v.Reason = n.rejectReason(now.Mono, in); v.Reason == event.Admitted {
@@ -26,7 +26,7 @@ func (n *Node) admitRequest(now types.Now, in *event.Admit, out *event.Effects) 
 	n.admission.Arrive(now.Mono, in)
 	from := len(out.Decisions)
 	n.grantPermits(now.Mono, out)
-	for i := from; i < len(out.Decisions); i++ { // who goes at once is told how it stands with its quotas
+	for i := from; i < len(out.Decisions); i++ { // a request that is admitted at once is told the state of its quotas
 		if said := &out.Decisions[i]; said.Ticket == v.Ticket {
 			v.Shadow, v.Bytes = v.Shadow|said.Shadow, said.Bytes
 			*said = v
@@ -34,8 +34,8 @@ func (n *Node) admitRequest(now types.Now, in *event.Admit, out *event.Effects) 
 	}
 }
 
-// finishRequest takes a permit back, and gives it to whose turn it is. Quotas are given back what
-// was charged and not used: all of it, where the request was never let in.
+// finishRequest returns a permit and grants it to the next request. Quotas get back what was charged and
+// not used: all of it if the request was never admitted.
 func (n *Node) finishRequest(now types.Instant, in *event.Finish, out *event.Effects) {
 	ended, worked := n.admission.Settle(in.Ticket, in.Bytes)
 	switch {
@@ -49,7 +49,7 @@ func (n *Node) finishRequest(now types.Instant, in *event.Finish, out *event.Eff
 	n.grantPermits(now, out)
 }
 
-// countCompletion counts what became of a request, once the end has begun.
+// countCompletion counts how a request ended, once a drain has begun.
 func (n *Node) countCompletion(f event.Completion) {
 	if !n.drain.Started() {
 		return
@@ -64,7 +64,7 @@ func (n *Node) countCompletion(f event.Completion) {
 	}
 }
 
-// rejectReason says which bound but a quota refuses a request.
+// rejectReason returns why a request is rejected, apart from quotas.
 func (n *Node) rejectReason(now types.Instant, in *event.Admit) event.RejectReason {
 	if n.drain.Refusing() || !n.readiness.Verdict().Reads {
 		return event.RejectNotServing
@@ -82,7 +82,7 @@ func (n *Node) rejectReason(now types.Instant, in *event.Admit) event.RejectReas
 		return event.RejectFlowLimit
 	}
 	most := n.config.maxPacingDelay(in.Class)
-	if n.admission.Alone(in) { // whoever asks for little has his turn, however many come before it
+	if n.admission.Alone(in) { // a flow without queued requests gets its turn, however many are ahead
 		most = n.config.Admission.Wait
 	}
 	if n.quota.AdmitTime(now, n.admission.Ahead(in)) > now.Add(most) {
@@ -91,8 +91,8 @@ func (n *Node) rejectReason(now types.Instant, in *event.Admit) event.RejectReas
 	return event.Admitted
 }
 
-// maxPacingDelay is how long one of a class may wait for the instance's quota: longer by as much as
-// a turn of the class is worth more than the least, but no longer than for a permit.
+// maxPacingDelay returns how long a request of a class may wait for the instance quota: the more weight,
+// the longer, up to the wait for a permit.
 func (c *Config) maxPacingDelay(class types.Class) time.Duration {
 	least := c.Admission.Weights[class]
 	for _, w := range c.Admission.Weights {
@@ -103,8 +103,7 @@ func (c *Config) maxPacingDelay(class types.Class) time.Duration {
 	return max(c.MaxPacingDelay, min(c.Admission.Wait, c.MaxPacingDelay*time.Duration(c.Admission.Weights[class]/least)))
 }
 
-// chargeQuotas asks the quotas, which charge all that apply, or none: of a body no more than its
-// first part.
+// chargeQuotas charges all quotas that apply, or none. Of a body only the first part is charged.
 func (n *Node) chargeQuotas(now types.Instant, in *event.Admit, v *event.Decision) {
 	who := quota.Subject{Class: in.Class, Peer: in.Peer, Key: in.Key, Tenant: in.Tenant, Route: in.Route}
 	said := n.quota.Admit(now, in.Ticket.Slot(), who, n.partSize(&who, uint64(max(in.DeclaredBytes, 0)), in.TimeLeft))
@@ -124,8 +123,8 @@ func (n *Node) rejectAdmission(v event.Decision, out *event.Effects) {
 	out.Decisions = append(out.Decisions, v)
 }
 
-// grantPermits gives permits to those whose turn it is, while there are permits and the
-// instance's quota lets them go; and in turn with them it lets parts of bodies go.
+// grantPermits grants permits in turn, while there are permits and the instance quota admits. Parts of
+// bodies that wait for the instance quota take turns with them.
 func (n *Node) grantPermits(now types.Instant, out *event.Effects) {
 	for {
 		ripe, lined := n.runnable(now)
@@ -143,7 +142,7 @@ func (n *Node) grantPermits(now types.Instant, out *event.Effects) {
 	}
 }
 
-// runnable reports that a request, and that a part of a body, may go now.
+// runnable reports whether a request, and whether a part of a body, may go now.
 func (n *Node) runnable(now types.Instant) (request, part bool) {
 	if n.admission.Ripe() {
 		at, _ := n.quota.NextAdmit(now, 0)
@@ -152,7 +151,7 @@ func (n *Node) runnable(now types.Instant) (request, part bool) {
 	return request, n.admission.Lined() > 0 && n.quota.NextPart(now) <= now
 }
 
-// expireWaiting tells those who have waited for as long as they may, and lets go on what was paused.
+// expireWaiting rejects the requests that have waited for too long, and resumes those that were paused.
 func (n *Node) expireWaiting(now types.Instant, out *event.Effects) {
 	for {
 		t, what, waited, bytes, ok := n.admission.Overdue(now)
@@ -173,7 +172,7 @@ func (n *Node) expireWaiting(now types.Instant, out *event.Effects) {
 	}
 }
 
-// rejectWaiting tells all who wait that nothing new is begun any more. What streams goes on.
+// rejectWaiting rejects all queued requests because of a drain. Admitted streams continue.
 func (n *Node) rejectWaiting(now types.Instant, out *event.Effects) {
 	for {
 		t, ok := n.admission.Evict()
@@ -186,7 +185,7 @@ func (n *Node) rejectWaiting(now types.Instant, out *event.Effects) {
 	}
 }
 
-// nextPaced is when the instance's quota lets the next of those go who might.
+// nextPaced returns when the instance quota admits the next request or part.
 func (n *Node) nextPaced() (at types.Instant, any bool) {
 	at = quota.Never
 	if n.admission.Ripe() {

@@ -2,8 +2,7 @@ package node
 
 import "macronode/core/types"
 
-// Due is the earliest instant at which a Tick may do something: before it, a Tick
-// changes nothing.
+// Due returns the earliest instant at which a Tick may change something.
 func (n *Node) Due() (due types.Instant, any bool) {
 	earlier := func(at types.Instant, if_ bool) {
 		if if_ && (!any || at < due) {
@@ -48,8 +47,8 @@ func (n *Node) sweepDue() bool {
 	return false
 }
 
-// heartbeatDue reports that the last frame wants a successor that vouches for it, or the
-// time a record of how far it has gone.
+// heartbeatDue reports whether a heartbeat frame is wanted: to prove that the last frame was durable, or
+// to record how far the node's clock has gone.
 func (n *Node) heartbeatDue() bool {
 	return n.recovered && (!n.lastFrameEmpty || n.clock.Ahead()) && n.durable == n.state.LSN && n.readiness.AcceptsWrites()
 }

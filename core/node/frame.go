@@ -8,7 +8,7 @@ import (
 	"macronode/core/types"
 )
 
-// beginFrame opens the step's only frame, once.
+// beginFrame begins the frame of the step if there is none yet.
 func (n *Node) beginFrame(now types.Now, at types.Time, out *event.Effects) {
 	if n.frameOpen {
 		return
@@ -26,7 +26,7 @@ func (n *Node) beginFrame(now types.Now, at types.Time, out *event.Effects) {
 	n.lastFrameAt, n.lastFrameEmpty = now.Mono, true
 }
 
-// addRecord adds n.rec to the frame, and applies it.
+// addRecord appends n.rec to the frame and applies it.
 func (n *Node) addRecord(out *event.Effects) (index uint16) {
 	f := &out.Frames[len(out.Frames)-1]
 	out.Arena, index = record.Add(out.Arena, f.Off, &n.rec)
@@ -38,7 +38,7 @@ func (n *Node) addRecord(out *event.Effects) (index uint16) {
 	return index
 }
 
-// A savepoint is what undo comes back to: the step up to there, its frame included.
+// A savepoint is the point of a step that undo returns to, including the frame.
 type savepoint struct {
 	state          state.Savepoint
 	frameOpen      bool
@@ -48,7 +48,7 @@ type savepoint struct {
 	backlog        uint64
 	frames         int
 	arena          int
-	records        uint16 // of the frame that was begun
+	records        uint16 // of the frame, if it had begun
 }
 
 func (n *Node) savepoint(out *event.Effects) savepoint {
@@ -71,7 +71,7 @@ func (n *Node) undo(d savepoint, out *event.Effects) {
 	}
 }
 
-// A frame is the frame of the step at hand, as its plane sees it.
+// A frame is the frame of the current step, as plane.Frame.
 type frame struct {
 	node *Node
 	now  types.Now

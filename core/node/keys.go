@@ -6,7 +6,7 @@ import (
 	"macronode/core/types"
 )
 
-// createKey makes a key known, once.
+// createKey records an API key, once.
 func (n *Node) createKey(now types.Now, at types.Time, in *event.CreateKey, out *event.Effects) {
 	reply := event.Reply{Ticket: in.Ticket}
 	_, known := n.state.Keys.Find(in.Key.ID)
@@ -42,7 +42,7 @@ func (n *Node) createKey(now types.Now, at types.Time, in *event.CreateKey, out 
 	n.reply(now, in.Tenant, reply, out)
 }
 
-// revokeKey ends a key, once.
+// revokeKey records the revocation of an API key, once.
 func (n *Node) revokeKey(now types.Now, at types.Time, in *event.RevokeKey, out *event.Effects) {
 	reply := event.Reply{Ticket: in.Ticket}
 	k, known := n.state.Keys.Find(in.Key)
@@ -66,8 +66,8 @@ func (n *Node) revokeKey(now types.Now, at types.Time, in *event.RevokeKey, out 
 	n.reply(now, in.Tenant, reply, out)
 }
 
-// mayAdminister reports that a caller may administer a tenant's keys: its own, and from the
-// default tenant everybody's.
+// mayAdminister reports whether a caller may administer the keys of a tenant: its own tenant's, and from
+// the default tenant those of all tenants.
 func (n *Node) mayAdminister(at types.Time, caller types.KeyID, of, tenant types.Tenant) bool {
 	return n.state.Keys.Allows(at, caller, of, event.ScopeAdmin) && (of == tenant || of == types.DefaultTenant)
 }

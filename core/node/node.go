@@ -1,8 +1,8 @@
-// Package node is the whole node as one deterministic machine: a switchboard that
-// carries each event to the machines that decide, and their decisions out.
+// Package node is the whole node as one deterministic state machine. Step routes each event to the
+// state machine that decides it, and returns the effects.
 //
-//	event ──► Step ──► a frame, applied at once ──► sealed, durable, folded
-//	             └───► replies, held until what they tell of is folded ◄──┘
+//	event ──► Step ──► a frame, applied at once ──► sealed ──► durable ──► applied by the read model
+//	             └───► replies, held until what they reveal is applied ◄───┘
 package node
 
 import (
@@ -23,63 +23,63 @@ import (
 	"macronode/core/types"
 )
 
-// Config is what a node is made with.
+// Config is the configuration of a node.
 type Config struct {
 	State             state.Limits
-	MaxHeldReplies    int           // replies that wait
-	MaxReplayWaiters  int           // of them, those of a key whose first reply waits too
-	MaxHeldPerTenant  int           // of them, those of one tenant; 0: all
+	MaxHeldReplies    int           // held replies of all tenants
+	MaxReplayWaiters  int           // held replies that repeat an outcome which is not applied yet
+	MaxHeldPerTenant  int           // held replies of one tenant; 0: MaxHeldReplies
 	MaxUnsyncedBytes  uint64        // bytes of frames that are not durable; sweeps stop at half of it
-	MinFreeBytes      uint64        // bytes of the disk that are kept for recovery and drain
-	CommitTimeout     time.Duration // how long a reply may wait
-	StallThreshold    time.Duration // a flush that takes longer stops writes
-	SyncTimeout       time.Duration // one that takes longer is given up
-	HeartbeatInterval time.Duration // after so long a silence the last frame gets a successor
-	SweepInterval     time.Duration // between two looks for expired keys
-	StartTimeout      time.Duration // for all dependencies
+	MinFreeBytes      uint64        // bytes of the disk that are kept free for recovery and drain
+	CommitTimeout     time.Duration // time after which a held reply becomes outcome_unknown
+	StallThreshold    time.Duration // a longer flush stops writes until it ends
+	SyncTimeout       time.Duration // a longer flush counts as failed
+	HeartbeatInterval time.Duration // idle time before a heartbeat frame is written
+	SweepInterval     time.Duration // between two sweeps for expired keys and holds
+	StartTimeout      time.Duration // for all dependencies; a later start is degraded
 	Drain             drain.Times
 	Admission         admission.Limits
 	Quotas            []quota.Rule
 	QuotaLimits       quota.Limits
-	MaxPacingDelay    time.Duration // how long who comes may wait for the instance's quota, of the class of the least weight
-	MaxUpstreamCalls  int           // requests that are with upstreams at once
+	MaxPacingDelay    time.Duration // longest wait for the instance quota, of the class with the least weight
+	MaxUpstreamCalls  int           // concurrent calls to upstreams
 	Upstreams         []upstream.Rules
-	AwaitedUpstreams  uint64 // upstreams that must be well once before anything is served: bit i is upstream i
-	PolicyVersion     uint64 // version of what says who may come in; a Renew moves it
+	AwaitedUpstreams  uint64 // upstreams that must pass a health check before the node is ready: bit i is upstream i
+	PolicyVersion     uint64 // version of the applied policy
 }
 
-// Node decides. All of it is plain data.
+// Node is the state of the node. It is plain data.
 //
 // Invariants:
 //
-//	N1  folded ≤ durable ≤ the last frame, and indexed ≤ durable
+//	N1  applied ≤ durable ≤ the last frame, and indexed ≤ durable
 //	N2  replies are held in the order of After, which is that of their deadlines
-//	N3  waiters is the number of held replies that are replays
+//	N3  replayWaiters is the number of held replies that are replays
 //	N4  the backlog is empty if and only if the last frame is durable
-//	N5  crowd is, of each tenant, the number of its replies that are held
-//	N7  a reply that is held and not cancelled is found from its ticket
-//	N6  nobody waits for a permit that is there, where the instance's quota lets him go
+//	N5  heldByTenant is the number of held replies of each tenant
+//	N6  no request waits if a permit is free and the instance quota admits it
+//	N7  a held reply that is not cancelled is found by its ticket
 type Node struct {
 	scalars
 
-	state        state.State // changed by open and record only
+	state        state.State // changed by beginFrame, addRecord and undo only
 	quota        quota.Quota
 	admission    admission.Admit
 	upstreams    upstream.Upstreams
 	held         queue.Queue[heldReply]
-	heldByTenant table.Table[types.Tenant, heldCount] // of held
+	heldByTenant table.Table[types.Tenant, heldCount] // counts held
 
-	heldAt  table.Pool[types.Ticket, nothing] // of held, those that are not cancelled
-	numbers []uint64                          // of each place in heldAt, the number of the reply in held
+	heldAt  table.Pool[types.Ticket, nothing] // the replies in held that are not cancelled
+	numbers []uint64                          // for each place in heldAt, the number of its reply in held
 
 	rec    record.Record // scratch of a step: the record to add
 	frame  frame         // scratch of a step: the frame as its plane sees it
 	answer event.Reply   // scratch of a step: the reply to its command
 }
 
-// scalars is what of a node is copied as it stands: it owns no memory.
+// scalars are the fields that CopyTo copies by assignment: they own no memory.
 type scalars struct {
-	config     Config // shared: nobody changes what it points to
+	config     Config // shared between copies; what it points to never changes
 	clock      clock.Clock
 	readiness  readiness.Readiness
 	supervisor supervisor.Supervisor
@@ -87,22 +87,22 @@ type scalars struct {
 
 	durable        types.LSN
 	applied        types.LSN
-	indexed        types.LSN     // the index holds all up to here, for ever
-	firstKeyAt     types.LSN     // the frame of the first API key, until it is folded
-	backlog        uint64        // bytes
-	flushStarted   types.Instant // the flush at hand began
-	lastFrameAt    types.Instant // the last frame was begun
-	nextSweep      types.Instant // the next look for expired keys
+	indexed        types.LSN     // the index has durably stored the keys of all frames up to here
+	firstKeyAt     types.LSN     // the frame of the first API key; 0 once it is applied
+	backlog        uint64        // bytes of frames that are not durable
+	flushStarted   types.Instant // start of the flush that is running
+	lastFrameAt    types.Instant // when the last frame began
+	nextSweep      types.Instant // when the next sweep is due
 	replayWaiters  uint32
-	fault          event.Fault // how the journal failed first
+	fault          event.Fault // the first fault of the journal; 0: none
 	recovered      bool
-	lastFrameEmpty bool // the last frame holds nothing but the time
-	frameOpen      bool // the step at hand has its frame
+	lastFrameEmpty bool // the last frame has no record
+	frameOpen      bool // this step has begun its frame
 	report         event.DrainReport
-	abortedReplies uint64 // replies, at an abort
+	abortedReplies uint64 // held replies that an abort ended
 }
 
-// New makes a node of what recovery folded; s is the node's own from now on.
+// New returns a node with the recovered state s, which it owns from now on.
 func New(c Config, s state.State, now types.Instant, dice types.Rand) *Node {
 	if c.MaxHeldPerTenant == 0 {
 		c.MaxHeldPerTenant = c.MaxHeldReplies
@@ -119,8 +119,8 @@ func New(c Config, s state.State, now types.Instant, dice types.Rand) *Node {
 			drain: drain.New(c.Drain), durable: s.LSN, applied: s.LSN, lastFrameEmpty: true}}
 }
 
-// Step carries one event to its effects: at most one frame, no allocation once out
-// has grown, no loop but over what is bounded by a limit.
+// Step decides one event and appends its effects to out: at most one frame. It allocates nothing once
+// out has grown, and every loop is bounded by a limit.
 func (n *Node) Step(now types.Now, in event.Event, out *event.Effects) {
 	at, phase := n.clock.Read(now), n.drain.Phase()
 	n.frameOpen = false
@@ -188,7 +188,7 @@ func (n *Node) Step(now types.Now, in event.Event, out *event.Effects) {
 	n.moveLifecycle(now, phase, out)
 }
 
-// boot begins the life after a recovery. A damaged journal is read and not written.
+// boot starts the node after recovery. A damaged journal is only read.
 func (n *Node) boot(now types.Now, at types.Time, in event.Recovered, out *event.Effects) {
 	n.recovered = true
 	n.readiness.Satisfy(types.DependencyJournal)
@@ -206,7 +206,7 @@ func (n *Node) boot(now types.Now, at types.Time, in event.Recovered, out *event
 	n.addRecord(out)
 }
 
-// onDurable notes what is on disk. The next flush, if anything is left, begins now.
+// onDurable records how far the journal is durable. If frames are left, the next flush begins now.
 func (n *Node) onDurable(now types.Now, in event.Durable) {
 	types.Assert(in.Upto <= n.state.LSN && in.Bytes <= n.backlog, "node: durable beyond what was emitted")
 	n.durable = max(n.durable, in.Upto)
@@ -215,7 +215,8 @@ func (n *Node) onDurable(now types.Now, in event.Durable) {
 	n.readiness.SetDegraded(types.JournalStalled, false)
 }
 
-// onApplied notes what the follower knows, and lets go whatever tells of no more.
+// onApplied records how far the read model has applied frames, and releases the replies that reveal no
+// more than that.
 func (n *Node) onApplied(upto types.LSN, out *event.Effects) {
 	types.Assert(upto <= n.durable, "node: folded what is not durable")
 	n.applied = max(n.applied, upto)
@@ -226,8 +227,8 @@ func (n *Node) onApplied(upto types.LSN, out *event.Effects) {
 	n.release(out)
 }
 
-// onFlushFailed gives up all frames ≥ from: what they hold is not known, until a restart
-// has read what the disk has.
+// onFlushFailed ends all replies that depend on frames ≥ from with outcome_unknown: only a restart can
+// read what the disk has.
 func (n *Node) onFlushFailed(from types.LSN, why event.Fault, out *event.Effects) {
 	if n.fault == 0 {
 		n.fault = why
@@ -250,16 +251,16 @@ func (n *Node) signal(now types.Now, what event.SignalKind) {
 	}
 }
 
-// keepTime makes the next time frame due at once when an end is asked for, if the clock
-// leads: the next start goes on from the journal's time, and must not read one that was
-// reported before the end. A crash can still lose one interval of Vouch.
+// keepTime makes a heartbeat frame due at once when a drain begins, if the node's clock is ahead of the
+// journal's time. The next start continues from the journal's time, which must not be before a time
+// that was reported. A crash can still lose one HeartbeatInterval.
 func (n *Node) keepTime(now types.Instant) {
 	if n.clock.Ahead() && !n.drain.Started() {
 		n.lastFrameAt = min(n.lastFrameAt, now.Add(-n.config.HeartbeatInterval))
 	}
 }
 
-// tick does what is due.
+// tick does what is due by time.
 func (n *Node) tick(now types.Now, at types.Time, out *event.Effects) {
 	n.readiness.Tick(now.Mono)
 	if n.flushOutstanding() {
@@ -314,8 +315,8 @@ func (n *Node) sweepExpired(now types.Now, at types.Time, out *event.Effects) bo
 	return n.frameOpen
 }
 
-// moveLifecycle moves the node's own life on: children, and the drain from where it stood
-// before the step.
+// moveLifecycle advances the supervised services and the drain; before is the phase at the start of
+// the step.
 func (n *Node) moveLifecycle(now types.Now, before types.Phase, out *event.Effects) {
 	if !n.recovered {
 		return
@@ -340,7 +341,7 @@ func (n *Node) moveLifecycle(now types.Now, before types.Phase, out *event.Effec
 	}
 }
 
-// flushOutstanding reports that a flush is owed to frames that can still become durable.
+// flushOutstanding reports whether frames wait for a flush that can still succeed.
 func (n *Node) flushOutstanding() bool {
 	return n.durable < n.state.LSN && !n.readiness.Has(types.JournalFailed)
 }

@@ -12,10 +12,10 @@ import (
 	"macronode/core/types"
 )
 
-// MaxRoutes is how many routes a gate may have.
+// MaxRoutes is the maximum number of routes of a policy.
 const MaxRoutes = 1024
 
-// Why a node does not take a gate. What quotas and upstreams want, their rooms say.
+// Why a policy is invalid. Packages quota and upstream report what is wrong with theirs.
 var (
 	ErrSlots    = errors.New("gate: permits and queues want more places than the node was started with")
 	ErrReplies  = errors.New("gate: more permits for money than replies that the node was started to hold")
@@ -25,8 +25,7 @@ var (
 	ErrQuantum  = errors.New("gate: the quantum is nothing, or 2^40 bytes or more")
 )
 
-// WithPolicy is c with a gate instead of its own: what a node is made with, and what one that
-// was made with c is behind a Renew.
+// WithPolicy returns c with another policy, as ApplyPolicy leaves it.
 func (c Config) WithPolicy(g *event.Policy) Config {
 	a := &c.Admission
 	*a = admission.Limits{Places: a.Places, Facets: g.Facets, Quantum: g.Quantum, Weights: g.Weights, Least: a.Least,
@@ -41,7 +40,7 @@ func (c Config) WithPolicy(g *event.Policy) Config {
 	return c
 }
 
-// Policy is the gate that c has: the other way round.
+// Policy returns the policy of c.
 func (c *Config) Policy() event.Policy {
 	a := &c.Admission
 	g := event.Policy{Version: c.PolicyVersion, Facets: a.Facets, Quantum: a.Quantum, Weights: a.Weights, MaxWait: a.Wait, MaxPacingDelay: c.MaxPacingDelay, Routes: a.Routes}
@@ -54,9 +53,8 @@ func (c *Config) Policy() event.Policy {
 	return g
 }
 
-// CheckPolicy says why a node that was made with c does not take a gate. It may be asked
-// anywhere, and beforehand: what it says never changes, for no gate moves the places, the
-// replies and the calls of a node.
+// CheckPolicy returns why a node with the configuration c does not accept a policy. The result does not
+// depend on the state of the node, so it can be checked in advance.
 func (c *Config) CheckPolicy(g *event.Policy) error {
 	next := c.WithPolicy(g)
 	if err := errors.Join(quota.CheckRules(next.Quotas), upstream.CheckRules(next.Upstreams)); err != nil {
@@ -92,8 +90,8 @@ func (c *Config) CheckPolicy(g *event.Policy) error {
 	return nil
 }
 
-// applyPolicy puts a gate in the place of the one that is. Who waits and may not any more is told
-// so; who may go now goes.
+// applyPolicy replaces the policy. Queued requests that are no longer permitted are rejected; those that
+// may go now are admitted.
 func (n *Node) applyPolicy(now types.Instant, in *event.ApplyPolicy, out *event.Effects) {
 	if n.config.CheckPolicy(&in.Policy) != nil {
 		return
@@ -115,7 +113,7 @@ func (n *Node) applyPolicy(now types.Instant, in *event.ApplyPolicy, out *event.
 	n.grantPermits(now, out)
 }
 
-// configuredUpstreams are the upstreams of which there are any endpoints: bit i is upstream i.
+// configuredUpstreams returns the upstreams that have endpoints: bit i is upstream i.
 func configuredUpstreams(all []upstream.Rules) (bits uint64) {
 	for i := range all {
 		if all[i].Endpoints > 0 {

@@ -5,28 +5,27 @@ import (
 	"macronode/core/types"
 )
 
-// heldReply is a reply that is held.
+// heldReply is a reply that waits until what it reveals is applied.
 type heldReply struct {
 	reply    event.Reply
 	deadline types.Instant
 	tenant   types.Tenant // 0: the node itself
-	canceled bool         // nobody waits for it any more
+	canceled bool         // its client has gone
 }
 
-// nothing is the value of a row that is all key.
+// nothing is the value of a table that is used as a set.
 type nothing struct{}
 
-// HashInto is h.
+// HashInto returns h.
 func (nothing) HashInto(h types.Hash64) types.Hash64 { return h }
 
-// heldCount is how many of a tenant's replies are held.
+// heldCount is the number of held replies of a tenant.
 type heldCount uint32
 
-// HashInto is h after all of c.
+// HashInto mixes c into h.
 func (c heldCount) HashInto(h types.Hash64) types.Hash64 { return h.Mix(uint64(c)) }
 
-// atTenantLimit reports that a tenant has as many replies waiting as it may: the rest is for
-// the others.
+// atTenantLimit reports whether a tenant has its maximum of held replies.
 func (n *Node) atTenantLimit(t types.Tenant) bool {
 	at, known := n.heldByTenant.Find(t)
 	if !known {
@@ -36,7 +35,7 @@ func (n *Node) atTenantLimit(t types.Tenant) bool {
 	return int(waits) >= n.config.MaxHeldPerTenant
 }
 
-// countHeld counts a reply that comes to be held, or leaves.
+// countHeld adds more to the number of held replies of a tenant.
 func (n *Node) countHeld(t types.Tenant, more int) {
 	if t == 0 {
 		return
@@ -45,14 +44,14 @@ func (n *Node) countHeld(t types.Tenant, more int) {
 	n.heldByTenant.Put(t, heldCount(int(waits)+more))
 }
 
-// HashInto is h after all of w.
+// HashInto mixes all of w into h.
 func (w heldReply) HashInto(h types.Hash64) types.Hash64 {
 	return w.tenant.HashInto(w.reply.HashInto(h)).Mix(uint64(w.deadline)).MixBool(w.canceled)
 }
 
-// reply lets a reply go, or holds it until all that it may tell of is folded. Some
-// tell of nothing; were they to wait, a failed journal would never answer. A replay
-// of what is folded tells of that alone.
+// reply sends a reply, or holds it until everything that it may reveal is applied. A problem that
+// reveals no state is sent at once; otherwise a failed journal would leave requests unanswered. A
+// replay reveals only its own record.
 func (n *Node) reply(now types.Now, of types.Tenant, r event.Reply, out *event.Effects) {
 	switch {
 	case r.Problem.NeedsNoDurability():
@@ -76,7 +75,7 @@ func (n *Node) sendReply(r event.Reply, out *event.Effects) {
 	out.Replies = append(out.Replies, r)
 }
 
-// release says what is folded.
+// release sends the held replies that reveal only what is applied.
 func (n *Node) release(out *event.Effects) {
 	for n.held.Len() > 0 && n.held.At(0).reply.After <= n.applied {
 		if w := n.popReply(); !w.canceled {
@@ -85,7 +84,7 @@ func (n *Node) release(out *event.Effects) {
 	}
 }
 
-// expireReplies tells those who have waited too long that nobody knows yet.
+// expireReplies ends the held replies that are past their deadline with outcome_unknown.
 func (n *Node) expireReplies(out *event.Effects, now types.Instant) {
 	for n.held.Len() > 0 && n.held.At(0).deadline <= now {
 		w := n.popReply()
@@ -99,7 +98,7 @@ func (n *Node) expireReplies(out *event.Effects, now types.Instant) {
 	}
 }
 
-// giveUp tells those whose reply is one to give up that nobody knows.
+// giveUp ends the held replies for which lost returns true with outcome_unknown.
 func (n *Node) giveUp(out *event.Effects, lost func(heldReply) bool) {
 	for range n.held.Len() {
 		switch w := n.popReply(); {
@@ -111,7 +110,7 @@ func (n *Node) giveUp(out *event.Effects, lost func(heldReply) bool) {
 	}
 }
 
-// cancel discards the reply that is held for a ticket. What was decided stands.
+// cancel discards the held reply of a ticket. The decision stands.
 func (n *Node) cancel(t types.Ticket) {
 	i, held := n.findHeld(t)
 	if !held {
@@ -123,7 +122,7 @@ func (n *Node) cancel(t types.Ticket) {
 	n.forgetTicket(w, n.numberOf(i))
 }
 
-// findHeld returns where the reply to a ticket stands in held, if it is not cancelled.
+// findHeld returns the index in held of the reply to a ticket, unless it is cancelled.
 func (n *Node) findHeld(t types.Ticket) (i int, ok bool) {
 	place, held := n.heldAt.Find(t)
 	if !held {
@@ -135,7 +134,7 @@ func (n *Node) findHeld(t types.Ticket) (i int, ok bool) {
 // numberOf returns the number of the i-th reply in held.
 func (n *Node) numberOf(i int) uint64 { return n.held.NextNumber() - uint64(n.held.Len()-i) }
 
-// forgetTicket removes the way from a reply's ticket to the reply, which has that number.
+// forgetTicket removes the entry that finds the reply with a number by its ticket.
 func (n *Node) forgetTicket(w heldReply, number uint64) {
 	if place, known := n.heldAt.Find(w.reply.Ticket); known && n.numbers[place] == number {
 		n.heldAt.Drop(place)

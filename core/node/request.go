@@ -67,7 +67,7 @@ func (n *Node) resolveIdempotency(now types.Now, at types.Time, p plane.Plane, c
 	}
 }
 
-// findOutcome says what became of a key. What it tells of may still wait for the disk.
+// findOutcome returns the outcome of an idempotency key. The reply waits until that is applied.
 func (n *Node) findOutcome(now types.Now, at types.Time, in *event.FindOutcome, out *event.Effects) {
 	reply := event.Reply{Ticket: in.Ticket}
 	seen, found := n.state.Idempotency.Find(idempotency.Key{Tenant: in.Tenant, Name: in.Key.ID}, in.Prior, at)

@@ -8,9 +8,9 @@ import (
 	"macronode/core/types"
 )
 
-// reserveBytes lets further bytes of a request's bodies go on: at once, or when its peer, key and
-// tenant have them and it is their turn at the instance's. Who would wait for longer than
-// the request has patience is told so. Behind it goes whom the time lets go.
+// reserveBytes grants further bytes of a request's bodies: at once, or when the quotas of its peer, key
+// and tenant have them and it is its turn at the instance quota. A wait beyond the deadline of the
+// request is rejected.
 func (n *Node) reserveBytes(now types.Instant, in *event.ReserveBytes, out *event.Effects) {
 	n.reservePart(now, in, out)
 	n.grantPermits(now, out)
@@ -20,12 +20,12 @@ func (n *Node) reservePart(now types.Instant, in *event.ReserveBytes, out *event
 	t, place := in.Ticket, in.Ticket.Slot()
 	switch {
 	case !n.admission.Holds(t):
-		return // it was settled, and hears nothing any more
+		return // it was finished and gets no answer
 	case n.admission.Lost(t):
 		n.rejectAdmission(event.Decision{Ticket: t, Reason: event.RejectQueueTimeout}, out)
 		return
 	case !n.admission.Works(t):
-		return // it waits already, and will be told
+		return // it waits already and will get an answer
 	case !n.quota.CountsBytes(place):
 		n.quota.RecordPassed(place, n.config.Admission.Quantum)
 		n.sendGrant(t, n.config.Admission.Quantum, out)
@@ -44,13 +44,13 @@ func (n *Node) reservePart(now types.Instant, in *event.ReserveBytes, out *event
 	}
 }
 
-// minConcurrentBodies is how many bodies of one caller his quotas can pace at once, at the least, before
-// one of them has to wait for longer than it has patience.
+// minConcurrentBodies is the number of concurrent bodies of one caller that its quotas can pace before
+// one of them waits beyond its deadline.
 const minConcurrentBodies = 64
 
-// partSize is how much of so many bytes goes at once: a quantum at most. It is less where the
-// instance takes longer for that than others who come may wait, or the caller's own quotas
-// than his bodies can wait for each other; but no less than what any request costs.
+// partSize returns how many of so many bytes are granted at once: a quantum at most. It is less if the
+// instance quota takes longer for them than other requests may wait, or if the caller's own quotas take
+// longer than its concurrent bodies may wait; and never less than the cost of the smallest request.
 func (n *Node) partSize(who *quota.Subject, bytes uint64, patience time.Duration) uint64 {
 	a := &n.config.Admission
 	bytes = min(bytes, a.Quantum)
@@ -63,8 +63,8 @@ func (n *Node) partSize(who *quota.Subject, bytes uint64, patience time.Duration
 	return bytes
 }
 
-// grantBytes is how many bytes of a request that goes may go before it must ask: what it was
-// charged, or a quantum where nobody counts them.
+// grantBytes returns how many bytes an admitted request may pass before it must reserve more: what it was
+// charged, or a quantum if no quota counts bytes.
 func (n *Node) grantBytes(t types.Ticket) uint64 {
 	if n.quota.CountsBytes(t.Slot()) {
 		return n.quota.ChargedBytes(t.Slot())
@@ -72,8 +72,8 @@ func (n *Node) grantBytes(t types.Ticket) uint64 {
 	return n.config.Admission.Quantum
 }
 
-// queuePart has bytes, which peer, key and tenant let go, wait for their turn at the
-// instance's, where that paces.
+// queuePart queues a part, which the quotas of peer, key and tenant have admitted, for its turn at the
+// instance quota.
 func (n *Node) queuePart(now types.Instant, t types.Ticket, bytes uint64, out *event.Effects) {
 	n.quota.GrantPart(t.Slot())
 	if !n.quota.HasInstanceByteQuota() {
@@ -84,7 +84,7 @@ func (n *Node) queuePart(now types.Instant, t types.Ticket, bytes uint64, out *e
 	n.grantPermits(now, out)
 }
 
-// passPart lets bytes go.
+// passPart grants a part.
 func (n *Node) passPart(now types.Instant, t types.Ticket, bytes uint64, out *event.Effects) {
 	n.quota.ChargeInstancePart(now, t.Slot(), bytes)
 	n.sendGrant(t, bytes, out)

@@ -8,7 +8,7 @@ import (
 	"macronode/core/types"
 )
 
-// Status is what the node says of itself.
+// Status fills s with the state of the node.
 func (n *Node) Status(s *event.Status) {
 	v := n.readiness.Verdict()
 	*s = event.Status{Phase: v.Phase, Ready: v.Ready, ForRead: v.ForRead, Reads: v.Reads, Writes: v.Writes,
@@ -42,7 +42,7 @@ func (n *Node) Status(s *event.Status) {
 	}
 }
 
-// SpecView is what the specifications speak of: their variables.
+// SpecView has the variables of the TLA+ specifications.
 type SpecView struct {
 	LSN, Durable, Folded types.LSN
 	Held                 int
@@ -58,14 +58,14 @@ func (n *Node) SpecView(v *SpecView) {
 		Failed: n.readiness.Has(types.JournalFailed), Stalled: n.readiness.Has(types.JournalStalled), Phase: n.drain.Phase()}
 }
 
-// LSN is the last frame that was begun.
+// LSN returns the LSN of the last frame.
 func (n *Node) LSN() types.LSN { return n.state.LSN }
 
-// StateHash identifies what outlives the process: after a crash, recovery must come
-// to the value noted at some one LSN between the durable and the last.
+// StateHash identifies the durable state. After a crash, recovery must reach the value of one LSN between
+// the durable one and the last.
 func (n *Node) StateHash() types.Hash64 { return n.state.Hash() }
 
-// Hash identifies all of it.
+// Hash identifies the whole node.
 func (n *Node) Hash() types.Hash64 {
 	h := n.clock.HashInto(n.state.Hash())
 	h = n.readiness.HashInto(h)

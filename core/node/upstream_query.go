@@ -5,7 +5,7 @@ import (
 	"macronode/core/types"
 )
 
-// upstreamQuery says where a request to an upstream goes, and what becomes of one that was tried.
+// upstreamQuery chooses the endpoint for a request to an upstream, or decides about a retry.
 func (n *Node) upstreamQuery(now types.Instant, in *event.UpstreamQuery, out *event.Effects) {
 	told := event.UpstreamReply{Slot: in.Slot}
 	switch in.Kind {
