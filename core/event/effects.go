@@ -6,55 +6,55 @@ import (
 	"macronode/core/types"
 )
 
-// Effects is what one turn wants done. Order counts inside a slice, never between
-// slices: what must wait for the disk says so with an LSN.
+// Effects is the output of a step or a turn of several steps. The order counts within a slice, not between
+// slices: an effect that must wait for the disk has an LSN.
 type Effects struct {
 	Frames          []Frame
 	Replies         []Reply
 	Decisions       []Decision
 	UpstreamReplies []UpstreamReply
 	ServiceCommands []ServiceCommand
-	Arena           []byte // owned by the turn: copy what must outlive it
+	Arena           []byte // owned by the turn: copy what outlives it
 }
 
 type (
-	// A Frame is all that one step recorded: durable as a whole, or not at all. It
-	// gets its root and its checksum where it is sealed.
+	// A Frame has all records of one step: durable as a whole or not at all. The journal adds its root and
+	// checksum.
 	Frame struct {
 		LSN      types.LSN
-		Off, Len uint32 // of its body in Arena
+		Off, Len uint32 // of the body in Arena
 	}
 
-	// A Reply is a problem, or where the record is that the answer is rendered from.
+	// A Reply has a problem, or the position of the record from which the answer is rendered.
 	Reply struct {
 		Ticket   types.Ticket
-		After    types.LSN      // folded before this may leave
-		Position types.Position // of the record; LSN 0 when Problem is all there is to say
+		After    types.LSN      // must be applied before the reply is sent
+		Position types.Position // of the record; LSN 0 if there is only a problem
 		Problem  Problem
-		Nonce    types.Nonce // the expected one, for NonceAhead
-		Item     uint16      // of a batch: whose problem it is, from 1; 0: not that of one item
-		Replayed bool        // the record was there before the request
+		Nonce    types.Nonce // the expected nonce, for NonceAhead
+		Item     uint16      // of a batch: the item with the problem, from 1; 0: none
+		Replayed bool        // the record is older than the request
 	}
 
-	// A ServiceCommand is what a child shall do.
+	// A ServiceCommand starts or stops a service.
 	ServiceCommand struct {
 		Service types.Service
 		Verb    ServiceVerb
 	}
 )
 
-// A ServiceVerb is what is wanted of a child.
+// A ServiceVerb is the action of a ServiceCommand.
 type ServiceVerb uint8
 
 const (
 	StartService ServiceVerb = iota + 1
-	StopService              // end, once what is in is done
+	StopService              // end after the current work
 	KillService              // end now
 )
 
 func (v ServiceVerb) String() string { return [...]string{"", "start", "stop", "kill"}[v] }
 
-// Body is the bytes of f.
+// Body returns the bytes of f.
 func (e *Effects) Body(f Frame) []byte { return e.Arena[f.Off : f.Off+f.Len] }
 
 // Reset empties e and keeps its memory.
@@ -63,13 +63,13 @@ func (e *Effects) Reset() {
 	e.UpstreamReplies = e.UpstreamReplies[:0]
 }
 
-// HashInto is h after all of r.
+// HashInto mixes r into h.
 func (r Reply) HashInto(h types.Hash64) types.Hash64 {
 	h = r.Position.HashInto(h.Mix(uint64(r.Ticket)).Mix(uint64(r.After)))
 	return h.Mix(uint64(r.Problem)).Mix(uint64(r.Nonce)).Mix(uint64(r.Item)).MixBool(r.Replayed)
 }
 
-// Status is what the node says of itself, for all who ask without asking it.
+// Status is the state of the node, published after each turn.
 type Status struct {
 	Phase      types.Phase
 	Ready      bool // for all traffic

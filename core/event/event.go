@@ -1,5 +1,5 @@
-// Package event is what crosses the border of the node: what happened outside, and
-// what the node wants done about it. Data only.
+// Package event defines the input and output of a step: events from outside, and effects. It is data
+// only.
 package event
 
 import (
@@ -9,27 +9,26 @@ import (
 	"macronode/core/types"
 )
 
-// An Event is what happened outside.
+// An Event is the input of one step.
 //
 //sumtype:decl
 type Event interface{ event() }
 
 type (
-	// Recovered ends a recovery: the node may begin frames. → a Booted record
+	// Recovered ends a recovery: the node may begin frames. It records Started.
 	Recovered struct{ Recovery Recovery }
 
-	// CreateKey asks for an API key to be known. It is recorded once; asking again for
-	// a key that is known is answered without a record. Caller 0 is the node itself.
+	// CreateKey creates an API key. Creating a known key again succeeds without a record. Caller 0 is
+	// the node itself.
 	CreateKey struct {
 		Ticket types.Ticket
 		Caller types.KeyID
 		Tenant types.Tenant // the caller's
 		Key    Key
-		// Instead ends the node's own first key and puts this one in its place.
+		// ReplaceBootstrap revokes the bootstrap key and makes this key the new one.
 		ReplaceBootstrap bool
 	}
-	// RevokeKey ends an API key. It is recorded once; asking again is answered without
-	// a record.
+	// RevokeKey revokes an API key. Revoking it again succeeds without a record.
 	RevokeKey struct {
 		Ticket types.Ticket
 		Caller types.KeyID
@@ -37,16 +36,15 @@ type (
 		Key    types.KeyID
 	}
 
-	// Durable says that all frames ≤ Upto are on disk, Bytes of bodies since the
-	// last such word. Folded says that the follower knows them.
+	// Durable reports that all frames ≤ Upto are on disk; Bytes counts their bodies since the last
+	// Durable. Applied reports that the read model has applied them.
 	Durable struct {
 		Upto  types.LSN
 		Bytes uint64
 	}
 	Applied struct{ Upto types.LSN }
 
-	// FindOutcome asks what became of an idempotency key. It is answered by the place of its
-	// outcome, or NotFound: there is none yet.
+	// FindOutcome looks up an idempotency key. The reply has the position of its outcome, or NotFound.
 	FindOutcome struct {
 		Ticket    types.Ticket
 		Caller    types.KeyID
@@ -58,32 +56,31 @@ type (
 	// Execute carries a durable command of a plane that has no event of its own. The answer is a Reply.
 	Execute struct{ Command command.Command }
 
-	// Indexed says that the index holds the keys and refs of all frames ≤ Upto, and
-	// keeps them through a crash.
+	// Indexed reports that the index has durably stored the keys and refs of all frames ≤ Upto.
 	Indexed struct{ Upto types.LSN }
-	// FlushFailed says that a flush failed: nothing ≥ From may ever be acknowledged.
+	// FlushFailed reports a failed flush: no frame ≥ From may ever be acknowledged.
 	FlushFailed struct {
 		From  types.LSN
 		Fault Fault
 	}
 
-	// Cancel says that nobody waits for Ticket any more. What was decided stands.
+	// Cancel reports that the client of Ticket has gone. The decision stands.
 	Cancel struct{ Ticket types.Ticket }
 
-	// ServiceUp and ChildDown tell of a child of the shell.
+	// ServiceUp and ServiceDown report the state of a supervised service.
 	ServiceUp   struct{ Service types.Service }
 	ServiceDown struct{ Service types.Service }
 
-	// DiskFree is what the journal's disk has free, in bytes.
+	// DiskFree reports the free bytes of the journal's disk.
 	DiskFree struct{ Bytes uint64 }
 
-	// ConfigReloaded says whether a configuration that was read while the node runs was applied.
+	// ConfigReloaded reports whether a reloaded configuration was applied.
 	ConfigReloaded struct{ Failed bool }
 
-	// Signal is what an operator wants.
+	// Signal is a request of the operator.
 	Signal struct{ Kind SignalKind }
 
-	// Tick says that Due has come.
+	// Tick reports that the due time has come.
 	Tick struct{}
 )
 
@@ -93,7 +90,7 @@ func (*ReserveBytes) event()  {}
 func (*Finish) event()        {}
 func (*UpstreamQuery) event() {}
 func (HealthChecked) event()  {}
-func (*CreateKey) event()     {} // by pointer, like all that is large: boxing allocates
+func (*CreateKey) event()     {} // by pointer: boxing a large value allocates
 func (*RevokeKey) event()     {}
 func (*FindOutcome) event()   {}
 func (Durable) event()        {}
@@ -111,64 +108,64 @@ func (*Request) event()       {}
 func (*Execute) event()       {}
 func (*ApplyPolicy) event()   {}
 
-// Recovery is what a start found in the journal.
+// Recovery is the result of reading the journal at a start.
 type Recovery struct {
 	Journal    types.JournalID
-	CutBytes   uint64 // bytes of a tail that was not whole, given up
-	TailFrames uint32 // frames beyond the known durable one, made durable again
-	Damaged    bool   // frames that were durable cannot be read: those before them can
+	CutBytes   uint64 // bytes of a torn tail that were cut off
+	TailFrames uint32 // frames after the last one known to be durable, made durable again
+	Damaged    bool   // durable frames cannot be read; those before them can
 }
 
-// A Fault is how the disk failed.
+// A Fault is a kind of journal failure.
 type Fault uint8
 
 const (
 	WriteFailed Fault = iota + 1
 	SyncFailed
 	NoSpace
-	TooSlow       // the node gave up waiting
-	Damaged       // what was durable cannot be read: a restart will not help
-	DirectoryLost // the data directory was removed or replaced: another node may write there
+	TooSlow       // longer than the sync timeout
+	Damaged       // durable frames cannot be read; a restart does not help
+	DirectoryLost // the data directory or the open segment was removed, replaced or cut
 )
 
 func (f Fault) String() string {
 	return [...]string{"", "write failed", "sync failed", "no space", "too slow", "damaged", "directory lost"}[f]
 }
 
-// SignalKind are what an operator may want.
+// A SignalKind is a request of the operator.
 type SignalKind uint8
 
 const (
-	// Drain ends the node: lame duck, then no new work, then nothing.
+	// Drain shuts the node down: lame duck, then no new requests, then the end.
 	Drain SignalKind = iota + 1
-	// Abort ends the waiting of a drain.
+	// Abort ends a drain without waiting for requests.
 	Abort
-	// AcceptClock believes the machine's clock, however far ahead it is.
+	// AcceptClock trusts the machine's clock, however far ahead it is.
 	AcceptClock
 )
 
-// A Key is an API key as the node knows it: the secret is not in it.
+// A Key is an API key as the node stores it, without the secret.
 type Key struct {
 	ID        types.KeyID
 	Tenant    types.Tenant
 	Hash      [32]byte // of the secret
 	Scopes    Scopes
-	Bootstrap bool           // the one that a node makes for itself at its first start
-	Label     types.Label    // what it is called
-	Accounts  types.Patterns // the accounts that it covers
+	Bootstrap bool           // the key that the node creates at its first start
+	Label     types.Label    // name for people
+	Accounts  types.Patterns // accounts that it covers
 	Assets    types.Patterns
-	Expires   types.Time // from then on it is nobody's; 0: never
+	Expires   types.Time // invalid from then on; 0: never
 	Revoked   bool
 }
 
-// Why a key is none. Each is the caller's mistake.
+// Why a key is invalid. Each is a mistake of the caller.
 var (
 	ErrScopes       = errors.New("scopes: unknown")
 	ErrBootstrapKey = errors.New("key: the node's own first key is for all, and has no name and no end")
 	ErrKeyState     = errors.New("key: a new key is not revoked, and somebody's")
 )
 
-// Check says why k, new, is no key.
+// Check returns why k is not a valid new key.
 func (k *Key) Check() error {
 	switch {
 	case k.Scopes&^AllScopes != 0:
@@ -183,7 +180,7 @@ func (k *Key) Check() error {
 	return nil
 }
 
-// Scopes are what a key may do.
+// Scopes are the permissions of a key.
 type Scopes uint16
 
 const (

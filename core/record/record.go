@@ -1,12 +1,11 @@
-// Package record is what the journal remembers, and its bytes. Version 1 is
-// frozen: journals are read for ever.
+// Package record defines the records of the journal and their encoding. Version 1 is frozen: journals
+// stay readable.
 //
 //	body:   version 1 · count 2 · LSN 8 · At 8 · records       little-endian
 //	record: kind 1 · length 2 · fields by kind
 //	        of a kind ≥ 16: tenant 4 · outcome 1 · [caller 8 · key · hash 16 · problem 1] · payload
 //
-// A frame without records is a time frame: it moves At and vouches for the frame
-// before it.
+// A frame without records is a heartbeat: it advances At and proves that the frame before it was durable.
 package record
 
 import (
@@ -22,28 +21,28 @@ import (
 // Version is the first byte of every body.
 const Version = 1
 
-// ErrFrame says that bytes are not a frame of a version that we know.
+// ErrFrame reports bytes that are not a frame of a known version.
 var ErrFrame = errors.New("record: not a frame")
 
-// A Kind is what sort of fact a record is. Its number is for ever.
+// A Kind is the kind of a record. Its number is permanent.
 type Kind uint8
 
 const (
 	Started             Kind = iota + 1 // the node started
 	Posted                              // money moved
-	Rejected                            // a refusal that its key will show again
-	KeysForgotten                       // the keys of all frames ≤ Upto have left the window
-	BootstrapKeyCreated                 // an API key is known
-	Restored                            // from here on this is another journal: a backup was brought back
-	Batched                             // a batch was decided: its items' records follow in the frame
-	HoldOpened                          // a hold was opened; its place names it
-	HoldCaptured                        // some of a hold was paid, the rest let go
-	HoldReleased                        // a hold was let go
-	HoldExpired                         // a hold's time was over
-	FreezeChanged                       // an account was frozen, or no longer is
-	KeyCreated                          // an API key is known, with all that it covers
-	KeyRevoked                          // an API key is nobody's any more
-	AllKeysRevoked                      // no API key of before is anybody's any more
+	Rejected                            // a rejection that its idempotency key keeps
+	KeysForgotten                       // the idempotency keys of all frames ≤ Upto were evicted
+	BootstrapKeyCreated                 // the bootstrap API key was created
+	Restored                            // a backup was restored: another journal from here on
+	Batched                             // a batch was decided; the records of its items follow in the frame
+	HoldOpened                          // a hold was opened; its position identifies it
+	HoldCaptured                        // a part of a hold was captured, the rest released
+	HoldReleased                        // a hold was released
+	HoldExpired                         // a hold expired
+	FreezeChanged                       // an account was frozen or unfrozen
+	KeyCreated                          // an API key was created
+	KeyRevoked                          // an API key was revoked
+	AllKeysRevoked                      // all API keys were revoked
 	numKinds                            // of version 1; 16p to 16p+15 are the kinds of plane p
 )
 
@@ -79,7 +78,7 @@ func (k Kind) String() string {
 		"batched", "held", "captured", "released", "lapsed", "frozen", "granted", "revoked", "disowned"}[k]
 }
 
-// mayRecord reports that a record of kind k may be what became of an o.
+// mayRecord reports whether a record of kind k may be the outcome of o.
 func (k Kind) mayRecord(o event.Op) bool {
 	switch k {
 	case Posted:
@@ -101,49 +100,48 @@ func (k Kind) mayRecord(o event.Op) bool {
 	}
 }
 
-// A Record is a fact with its outcome, never the wish that led to it. One struct
-// serves all kinds, so that none is boxed: a field is meant only where its kind
-// says so.
+// A Record is a fact with its outcome, not a command. One struct serves all kinds, so that none is
+// boxed: a field is used only by the kinds that its comment names.
 type Record struct {
 	Kind Kind
 
-	Journal    types.JournalID // Booted, Restored: whose frames these are from here on
-	CutBytes   uint64          // Booted: bytes of a torn tail given up
-	TailFrames uint32          // Booted: frames beyond the known durable one, made durable again
-	Upto       types.LSN       // Forgot; Restored: the last frame of the old journal
-	Root       types.Root      // Restored: the chain's value there
-	APIKey     *event.Key      // KeyMade, Granted; Revoked: its ID alone
+	Journal    types.JournalID // Started, Restored: the journal from here on
+	CutBytes   uint64          // Started: bytes of a torn tail that were cut off
+	TailFrames uint32          // Started: frames after the last one known to be durable, made durable again
+	Upto       types.LSN       // KeysForgotten; Restored: the last frame of the old journal
+	Root       types.Root      // Restored: the root there
+	APIKey     *event.Key      // BootstrapKeyCreated, KeyCreated; KeyRevoked: only its ID
 
-	// What was asked, by whom, under which key: of a batch's items, the batch's.
+	// The command: tenant, caller, idempotency key. The items of a batch have those of the batch.
 	Op       event.Op
-	Tenant   types.Tenant // Lapsed as well
-	Caller   types.KeyID  // Granted, Revoked as well; 0: the node itself
+	Tenant   types.Tenant // HoldExpired as well
+	Caller   types.KeyID  // KeyCreated, KeyRevoked as well; 0: the node itself
 	Key      types.Name
 	Hash     types.RequestHash
-	Problem  event.Problem // Refused; Batched: why nothing of it was done
-	Nonce    types.Nonce   // used, 0 where none is. Refused, Batched: the expected one
-	PriorRef types.TxID    // Refused, Batched: who has the ref
-	Items    uint16        // Batched: how many follow; of a problem, whose it is
+	Problem  event.Problem // Rejected; Batched: why the batch was rejected
+	Nonce    types.Nonce   // the nonce that was used, or 0. Rejected, Batched: the expected nonce
+	PriorRef types.TxID    // Rejected, Batched: the record that used the ref
+	Items    uint16        // Batched: the number of items; with a problem, the item that has it
 	Atomic   bool          // Batched
 
-	From         types.Name // of a hold, whose it is; empty for an issue
-	To           types.Name // empty for a burn; of a hold, the beneficiary, if there is one
+	From         types.Name // of a hold, its holder; empty for an issue
+	To           types.Name // empty for a burn; of a hold, the optional beneficiary
 	Asset        types.Name
-	Amount       types.Amount // Released: of the hold
+	Amount       types.Amount // HoldReleased: of the hold
 	Seq          types.Seq
-	FromBalance  types.Amount // what From has after; for an issue, all that was ever issued
-	ToBalance    types.Amount // what To has after; for a burn, all that was ever burned
-	DebitedToday types.Amount // what From sent (or the tenant issued) of Asset this UTC day, after
-	HeldBalance  types.Amount // Held, Captured, Released, Lapsed: what of From's Asset is held after
-	ExpiresAt    types.Time   // Held
-	Hold         types.TxID   // Captured, Released, Lapsed
+	FromBalance  types.Amount // of From afterwards; of an issue, the total ever issued
+	ToBalance    types.Amount // of To afterwards; of a burn, the total ever burned
+	DebitedToday types.Amount // debits of From, or issues of the tenant, in this UTC day afterwards
+	HeldBalance  types.Amount // hold kinds: held of the asset of From afterwards
+	ExpiresAt    types.Time   // HoldOpened
+	Hold         types.TxID   // HoldCaptured, HoldReleased, HoldExpired
 	Ref          types.Name
-	Memo         []byte // Frozen: the reason
+	Memo         []byte // FreezeChanged: the reason
 
 	Payload []byte // of a plane's own kind: encoded by the plane
 }
 
-// IsOutcome reports that r is the outcome of an idempotency key, or of a batch's item.
+// IsOutcome reports whether r is the outcome of an idempotency key or of an item of a batch.
 func (r *Record) IsOutcome() bool {
 	if r.Kind.isOfPlane() {
 		return len(r.Key.Text) > 0
@@ -156,7 +154,7 @@ func (r *Record) IsOutcome() bool {
 	}
 }
 
-// IsMovement reports that r has a place among its tenant's movements.
+// IsMovement reports whether r is a movement: it has a Seq of its tenant.
 func (r *Record) IsMovement() bool { return r.Kind.isMovement() }
 
 func (k Kind) isMovement() bool {
@@ -174,7 +172,7 @@ func (r *Record) Changes() bool {
 	return r.IsMovement() || r.Kind.isOfPlane() && r.Problem == event.None
 }
 
-// Sealed is a frame in its place in the chain. Nobody writes to its Body.
+// Sealed is a frame with its place in the hash chain. Its Body is read-only.
 type Sealed struct {
 	Journal    types.JournalID
 	LSN        types.LSN
@@ -182,7 +180,7 @@ type Sealed struct {
 	Prev, Root types.Root
 }
 
-// A Header is what a frame says of itself.
+// A Header is the header of a frame.
 type Header struct {
 	LSN   types.LSN
 	At    types.Time
@@ -194,8 +192,8 @@ const (
 	prefixSize = 1 + 2 // of a record
 )
 
-// Begin starts a frame without records. Like Add, it writes nothing that Open and
-// Next would refuse: a journal must not be poisoned by what it was given.
+// Begin appends a frame without records. Like Add, it panics rather than write what Open and Next would
+// reject: such a journal could not be read back.
 func Begin(to []byte, lsn types.LSN, at types.Time) []byte {
 	types.Assert(0 < lsn && lsn <= types.MaxLSN && at >= 0, "record: a frame that could not be read back")
 	to = append(to, Version, 0, 0)
@@ -203,8 +201,7 @@ func Begin(to []byte, lsn types.LSN, at types.Time) []byte {
 	return binary.LittleEndian.AppendUint64(to, uint64(at))
 }
 
-// Add puts r at the end of the frame that starts at off, and says which index it
-// got there.
+// Add appends r to the frame that starts at off, and returns its index there.
 func Add(to []byte, off uint32, r *Record) (grown []byte, index uint16) {
 	count := to[off+1 : off+3]
 	index = binary.LittleEndian.Uint16(count)
@@ -219,14 +216,14 @@ func Add(to []byte, off uint32, r *Record) (grown []byte, index uint16) {
 	return c.b, index
 }
 
-// Count is how many records the frame that starts at off has; Cut makes it that many,
-// when those behind have been taken away.
+// Count returns the number of records of the frame that starts at off. Truncate sets it after the last
+// records were cut off.
 func Count(arena []byte, off uint32) uint16 { return binary.LittleEndian.Uint16(arena[off+1:]) }
 func Truncate(arena []byte, off uint32, records uint16) {
 	binary.LittleEndian.PutUint16(arena[off+1:], records)
 }
 
-// Open reads the head of a body and returns its records, still as bytes.
+// Open parses the header of a body and returns the bytes of its records.
 func Open(body []byte) (h Header, rest []byte, err error) {
 	if len(body) < headerSize || len(body) > types.MaxFrame || body[0] != Version {
 		return Header{}, nil, ErrFrame
@@ -240,7 +237,7 @@ func Open(body []byte) (h Header, rest []byte, err error) {
 	return h, body[headerSize:], nil
 }
 
-// OpenWhole is Open of a body that is a frame to its last byte: Next will not fail on it.
+// OpenWhole is Open of a body whose records are all valid: Next does not fail on it.
 func OpenWhole(body []byte) (h Header, rest []byte, err error) {
 	h, rest, err = Open(body)
 	var r Record
@@ -256,8 +253,8 @@ func OpenWhole(body []byte) (h Header, rest []byte, err error) {
 	return h, rest, err
 }
 
-// Next reads one record into r, whose texts are views of from, and returns what
-// follows it. It leaves the names' digests to Identify.
+// Next parses one record into r, whose texts point into from, and returns the bytes behind it. Identify
+// computes the digests of its names.
 func Next(from []byte, r *Record) ([]byte, error) {
 	if len(from) < prefixSize {
 		return nil, ErrFrame
@@ -275,7 +272,7 @@ func Next(from []byte, r *Record) ([]byte, error) {
 	return from[end:], nil
 }
 
-// Seek returns what stands in a body from the record with an index on.
+// Seek returns the bytes of a body from the record with an index on.
 func Seek(body []byte, index uint16) (h Header, rest []byte, err error) {
 	h, rest, err = Open(body)
 	if err != nil || index >= h.Count {
@@ -303,7 +300,7 @@ func KindAt(body []byte, index uint16) (Kind, error) {
 	return Kind(rest[0]), nil
 }
 
-// Read finds the record with an index in a body.
+// Read parses the record with an index in a body.
 func Read(body []byte, index uint16, r *Record) (h Header, err error) {
 	h, rest, err := Seek(body, index)
 	if err == nil {
@@ -312,7 +309,7 @@ func Read(body []byte, index uint16, r *Record) (h Header, err error) {
 	return h, err
 }
 
-// Identify computes the digests of r's names, for those who apply it.
+// Identify computes the digests of the names of r, which Apply needs.
 func (r *Record) Identify() {
 	if !r.IsOutcome() {
 		return

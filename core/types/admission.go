@@ -1,13 +1,13 @@
 package types
 
-// A Class is a kind of caller that shares a turn: it follows from the listener and a
-// verified credential, never from what a request says of itself.
+// A Class is a class of callers in the fair queue. It follows from the listener and a verified
+// credential, never from other content of a request.
 type Class uint8
 
 const (
-	ClassInternal Class = iota // the node's own, and keys that are for that
-	ClassAuthed                // who has shown a key
-	ClassAnon                  // everybody else
+	ClassInternal Class = iota // the node itself, and keys of its operators
+	ClassAuthed                // callers with a valid API key
+	ClassAnon                  // callers without a key
 	NumClasses
 )
 
@@ -15,15 +15,15 @@ func (c Class) String() string {
 	return [...]string{"internal", "authed", "anon", "?"}[min(c, NumClasses)]
 }
 
-// A Facet is a part of a plane that has its own queue and its own permits, so that one
-// that hangs keeps nothing of another.
+// A Facet is a part of a plane with its own queue and permits, so that a facet that hangs takes no
+// capacity from another.
 type Facet uint8
 
 const (
-	FacetWallet Facet = iota // what moves money, and what is read from memory
-	FacetQuery               // what is read from the index
-	FacetProxy               // what is asked of upstreams
-	Streams                  // what waits or lasts: change streams, long polls, event streams and tunnels of upstreams
+	FacetWallet Facet = iota // operations on money, and reads from memory
+	FacetQuery               // reads from the index
+	FacetProxy               // requests to upstreams
+	Streams                  // requests that last: change streams, long polls, event streams and tunnels of upstreams
 	NumFacets
 )
 
@@ -31,17 +31,16 @@ func (f Facet) String() string {
 	return [...]string{"wallet", "query", "proxy", "streams", "?"}[min(f, NumFacets)]
 }
 
-// A Flow is who takes turns within a class: a tenant, or a peer of those who have shown
-// no key.
+// A Flow takes turns within its class: a tenant, or the peer of callers without a key.
 type Flow struct {
 	Class Class
-	ID    uint64 // a Tenant, or of a peer a part of its digest
+	ID    uint64 // the tenant, or a part of the digest of the peer
 }
 
-// HashInto is h after all of f.
+// HashInto mixes f into h.
 func (f Flow) HashInto(h Hash64) Hash64 { return h.Mix(uint64(f.Class)).Mix(f.ID) }
 
-// A QuotaScope is what a quota counts by.
+// A QuotaScope is the subject for which a quota counts.
 type QuotaScope uint8
 
 const (
@@ -49,7 +48,7 @@ const (
 	ScopePeer
 	ScopeKey
 	ScopeTenant
-	ScopeRoute // all who ask for it together
+	ScopeRoute // all requests of the route together
 	NumQuotaScopes
 )
 
@@ -57,7 +56,7 @@ func (s QuotaScope) String() string {
 	return [...]string{"instance", "peer", "key", "tenant", "route", "?"}[min(s, NumQuotaScopes)]
 }
 
-// A QuotaUnit is what a quota counts.
+// A QuotaUnit is the unit that a quota counts.
 type QuotaUnit uint8
 
 const (

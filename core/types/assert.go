@@ -1,12 +1,12 @@
 package types
 
-// InvariantError is what Assert panics with: a bug of ours, never a caller's mistake.
+// InvariantError is the panic value of Assert: a bug in this program, never a mistake of a caller.
 type InvariantError string
 
 func (b InvariantError) Error() string { return "broken: " + string(b) }
 
-// Assert panics with Broken unless ok. It stays on in production, so what it asks
-// must cost nothing.
+// Assert panics with an InvariantError unless ok. It is active in production, so its condition must be
+// cheap.
 func Assert(ok bool, what string) {
 	if !ok {
 		panic(InvariantError(what))

@@ -5,17 +5,17 @@ import (
 	"math/bits"
 )
 
-// Hash64 identifies states. Ordered things are mixed, unordered ones summed.
+// Hash64 identifies a state. Ordered values are mixed, unordered ones summed.
 type Hash64 uint64
 
-// Mix is h after x. It is no defence against those who choose x to collide:
-// where strangers' names are placed by it, h begins with a secret seed.
+// Mix mixes x into h. It does not resist chosen collisions: tables that store names of callers start
+// with a secret seed.
 func (h Hash64) Mix(x uint64) Hash64 {
 	hi, lo := bits.Mul64(uint64(h)^x^0x9e3779b97f4a7c15, 0xd6e8feb86659fd93)
 	return Hash64(hi ^ lo ^ x)
 }
 
-// MixBool is h after a truth.
+// MixBool mixes b into h.
 func (h Hash64) MixBool(b bool) Hash64 {
 	if b {
 		return h.Mix(1)
@@ -37,23 +37,23 @@ func hashText(h Hash64, text []byte) Hash64 {
 	return h
 }
 
-// HashInto is h after all of i.
+// HashInto mixes i into h.
 func (i NameHash) HashInto(h Hash64) Hash64 { return hash16(h, (*[16]byte)(&i)) }
 
-// HashInto is h after all of a.
+// HashInto mixes a into h.
 func (a RequestHash) HashInto(h Hash64) Hash64 { return hash16(h, (*[16]byte)(&a)) }
 
-// HashInto is h after all of p.
+// HashInto mixes p into h.
 func (p Position) HashInto(h Hash64) Hash64 { return h.Mix(uint64(p.LSN)).Mix(uint64(p.Index)) }
 
-// HashInto is h after all of t.
+// HashInto mixes t into h.
 func (t Ticket) HashInto(h Hash64) Hash64 { return h.Mix(uint64(t)) }
 
-// HashInto is h after all of t.
+// HashInto mixes t into h.
 func (t Tenant) HashInto(h Hash64) Hash64 { return h.Mix(uint64(t)) }
 
-// HashInto is h after all of k.
+// HashInto mixes k into h.
 func (k KeyID) HashInto(h Hash64) Hash64 { return h.Mix(uint64(k)) }
 
-// HashInto is h after all of t.
+// HashInto mixes t into h.
 func (t TxID) HashInto(h Hash64) Hash64 { return hash16(h, (*[16]byte)(&t)) }

@@ -2,47 +2,47 @@ package types
 
 import "math/bits"
 
-// A Phase is where in its life the node is.
+// A Phase is a phase in the life of the node.
 type Phase uint8
 
 const (
-	Starting Phase = iota // not everything it needs is there yet
+	Starting Phase = iota // a dependency is missing
 	Ready
-	Degraded // serving, with a named reason to worry
-	LameDuck // serving, and saying that it will not for long
-	Draining // finishing what is in, taking nothing new
-	Aborting // giving up what did not finish in time
-	Stopped  // nothing is left to do
+	Degraded // serving, with a reason in DegradedBy
+	LameDuck // serving, but not ready: load balancers move away
+	Draining // finishing requests, rejecting new ones
+	Aborting // ending what did not finish in time
+	Stopped  // done
 )
 
 func (p Phase) String() string {
 	return [...]string{"starting", "ready", "degraded", "lame_duck", "draining", "aborting", "stopped"}[p]
 }
 
-// A Condition is a named reason for or against being ready.
+// A Condition is a dependency of readiness, or a reason to be degraded.
 type Condition uint8
 
-// Dependencies are unmet until something is there; ailments are there or not.
+// The first ones are dependencies, the others reasons to be degraded.
 const (
-	DependencyJournal   Condition = iota // recovered, and what was read back is durable
-	DependencyKey                        // somebody can be let in
+	DependencyJournal   Condition = iota // the journal is recovered
+	DependencyKey                        // an admin API key is known
 	DependencyHTTP                       // the public listener is up
 	DependencyAdmin                      // the admin listener is up
-	DependencySampler                    // somebody watches the disk and the clock
-	DependencyUpstreams                  // each that a route cannot be without was well once
+	DependencySampler                    // the disk and the clock are sampled
+	DependencyUpstreams                  // each required upstream has passed a health check
 
-	JournalStalled // a flush takes too long
-	JournalFailed  // a flush failed: no write until a restart has looked
-	DiskFull       // only the reserve is left
-	ClockUntrusted // the machine's clock is not believed
-	CrashLoop      // a child restarts too often
+	JournalStalled // a flush takes longer than journal.stall_threshold
+	JournalFailed  // a flush failed: no write until a restart
+	DiskFull       // less than journal.min_free_bytes is free
+	ClockUntrusted // the machine's clock is not trusted
+	CrashLoop      // a service restarts too often
 	StartTimeout   // a dependency missed the start deadline
-	IndexBehind    // the index is down or catches up, or the window of keys fills because the index is too slow
-	CircuitOpen    // an upstream's breaker does not let everybody through
-	ConfigRejected // the last configuration that was read is not applied
-	NoEndpoint     // health checks fail on every endpoint of an upstream
+	IndexBehind    // the index is down or behind, or the idempotency window fills because the index is slow
+	CircuitOpen    // the circuit breaker of an upstream is open or half-open
+	ConfigRejected // the last configuration was rejected
+	NoEndpoint     // all endpoints of an upstream fail their health checks
 
-	numConditions // how many there are
+	numConditions // number of conditions
 )
 
 func (c Condition) String() string {
@@ -50,13 +50,13 @@ func (c Condition) String() string {
 		"journal_stalled", "journal_failed", "disk_full", "clock_untrusted", "crash_loop", "start_timeout", "index_behind", "circuit_open", "config_rejected", "no_healthy_endpoint"}[c]
 }
 
-// Conditions is a set of them.
+// Conditions is a set of conditions.
 type Conditions uint32
 
-// AllDependencies is what a node needs before it is ready.
+// AllDependencies are the dependencies of readiness.
 const AllDependencies = Conditions(1)<<JournalStalled - 1
 
-// Has reports that c is in s; With and Without are s after a change.
+// Has reports whether c is in s. With and Without return s with and without c.
 func (s Conditions) Has(c Condition) bool              { return s>>c&1 == 1 }
 func (s Conditions) With(c Condition) Conditions       { return s | 1<<c }
 func (s Conditions) Without(c Condition) Conditions    { return s &^ (1 << c) }
@@ -73,7 +73,7 @@ func (s Conditions) Each(yield func(Condition) bool) {
 	}
 }
 
-// A Service is a part of the shell that is restarted when it ends.
+// A Service is a supervised part of the process that is restarted if it ends.
 type Service uint8
 
 const (
@@ -82,15 +82,15 @@ const (
 	ServiceSampler
 	ServiceIndex     // views of the journal
 	ServiceSnapshots // snapshots, and the archive
-	ServiceAudit     // its file
-	NumServices      // how many there are
+	ServiceAudit     // the audit log
+	NumServices      // number of services
 )
 
 func (c Service) String() string {
 	return [NumServices]string{"http", "admin", "sampler", "indexer", "keeper", "audit"}[c]
 }
 
-// Dependency is the dependency that c is; without the others the node is ready all the same.
+// Dependency returns the dependency that c provides, if readiness depends on it.
 func (c Service) Dependency() (need Condition, ok bool) {
 	if c > ServiceSampler {
 		return 0, false

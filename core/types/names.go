@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// Why a text is not a name. Each is the caller's mistake.
+// Why a text is not a valid name. Each is a mistake of the caller.
 var (
 	ErrAccount  = errors.New("account: must be 1..256 of A-Z a-z 0-9 : / _ -")
 	ErrReserved = errors.New("account: issuance: and burned: are the ledger's own")
@@ -16,28 +16,27 @@ var (
 	ErrMemo     = errors.New("memo: must be at most 256 bytes of UTF-8 without control characters")
 )
 
-// The ledger's own accounts, one of each an asset: money comes from the one and
-// goes to the other, so that all balances of an asset always add up to nothing.
+// The prefixes of the ledger's own accounts of an asset: issued money comes from one and burned money
+// goes to the other, so that all balances of an asset always sum to 0.
 const (
 	Issuance = "issuance:"
 	Burned   = "burned:"
 )
 
-// A Name is what a caller calls something: the text, which records keep, and its
-// digest, which tables keep. An empty text is no name. The bytes are not written
-// to by anyone who holds the Name.
+// A Name is a name that a caller chose: its text, which records store, and its digest, which tables
+// store. An empty text is no name. The bytes are read-only.
 type Name struct {
 	ID   NameHash
 	Text []byte
 }
 
-// A Label is a short text that is flat, so that it can stand in a row of a table.
+// A Label is a short text without pointers, so that a table row can store it.
 type Label struct {
 	size uint8
 	text [MaxLabel]byte
 }
 
-// NewLabel is a label of s, which has been checked.
+// NewLabel returns the label of s, which CheckLabel has accepted.
 func NewLabel[T ~string | ~[]byte](s T) (l Label) {
 	l.size = uint8(copy(l.text[:], s))
 	return l
@@ -45,15 +44,15 @@ func NewLabel[T ~string | ~[]byte](s T) (l Label) {
 
 func (l *Label) String() string { return string(l.text[:l.size]) }
 
-// HashInto is h after all of l.
+// HashInto mixes l into h.
 func (l *Label) HashInto(h Hash64) Hash64 { return hashText(h, l.text[:l.size]) }
 
-// CheckAccount says why s is no account. Reserved ones are accounts.
+// CheckAccount returns why s is not an account. Reserved accounts are valid.
 func CheckAccount[T ~string | ~[]byte](s T) error {
 	return checkText(s, MaxAccount, ":/_-", ErrAccount)
 }
 
-// CheckUserAccount says why s is no account that a caller may move money of or to.
+// CheckUserAccount returns why s is not an account that a caller may debit or credit.
 func CheckUserAccount[T ~string | ~[]byte](s T) error {
 	if _, ok := ReservedAsset(s); ok {
 		return ErrReserved
@@ -61,8 +60,8 @@ func CheckUserAccount[T ~string | ~[]byte](s T) error {
 	return CheckAccount(s)
 }
 
-// ReservedAsset splits a reserved account into its asset; ok is false for all others. The
-// prefix tells which of the two it is.
+// ReservedAsset returns the asset of a reserved account; ok is false for all other accounts. The prefix
+// tells which of the two accounts it is.
 func ReservedAsset[T ~string | ~[]byte](s T) (asset T, ok bool) {
 	for _, prefix := range [...]string{Issuance, Burned} {
 		if len(s) >= len(prefix) && string(s[:len(prefix)]) == prefix {
@@ -72,17 +71,17 @@ func ReservedAsset[T ~string | ~[]byte](s T) (asset T, ok bool) {
 	return s[:0], false
 }
 
-// CheckAsset says why s is no asset.
+// CheckAsset returns why s is not an asset.
 func CheckAsset[T ~string | ~[]byte](s T) error { return checkText(s, MaxAsset, "/_-", ErrAsset) }
 
-// CheckKey says why s is no idempotency key.
+// CheckKey returns why s is not an idempotency key.
 func CheckKey[T ~string | ~[]byte](s T) error { return checkText(s, MaxKey, "_:.-", ErrKey) }
 
-// CheckRef says why s is no ref, CheckLabel why it is nothing to call an API key.
+// CheckRef returns why s is not a ref, CheckLabel why it is not a label of an API key.
 func CheckRef[T ~string | ~[]byte](s T) error   { return checkText(s, MaxKey, "_:.-", ErrRef) }
 func CheckLabel[T ~string | ~[]byte](s T) error { return checkText(s, MaxLabel, "_:.-", ErrLabel) }
 
-// CheckMemo says why s is no memo. The empty one is.
+// CheckMemo returns why s is not a memo. An empty memo is valid.
 func CheckMemo(s []byte) error {
 	if len(s) > MaxMemo || !utf8.Valid(s) {
 		return ErrMemo
@@ -95,7 +94,7 @@ func CheckMemo(s []byte) error {
 	return nil
 }
 
-// checkText checks letters, digits and what else is allowed.
+// checkText accepts letters, digits and the other allowed characters.
 func checkText[T ~string | ~[]byte](s T, most int, also string, not error) error {
 	if len(s) == 0 || len(s) > most {
 		return not

@@ -5,21 +5,21 @@ import (
 	"strings"
 )
 
-// ErrPatterns says that a text is no list of patterns.
+// ErrPatterns reports a text that is not a list of patterns.
 var ErrPatterns = errors.New("patterns: must be at most 255 bytes of names, each perhaps ending in *, with commas between")
 
-// Patterns says which names an API key covers: exact ones, and with a * at the end
-// all that begin so. An empty list covers every name.
+// Patterns are the names that an API key covers: exact names, and prefixes that end with *. An empty
+// list covers every name.
 //
 //	user:17,user:18:*
 //
-// It is flat, so that it can stand in a row of a table.
+// It has no pointers, so that a table row can store it.
 type Patterns struct {
 	size uint8
 	text [MaxPatterns]byte
 }
 
-// ParsePatterns reads what String writes.
+// ParsePatterns parses the result of String.
 func ParsePatterns[T ~string | ~[]byte](s T) (p Patterns, err error) {
 	if len(s) > len(p.text) {
 		return p, ErrPatterns
@@ -33,7 +33,7 @@ func ParsePatterns[T ~string | ~[]byte](s T) (p Patterns, err error) {
 	return p, nil
 }
 
-// Covers reports that a name is one of p's.
+// Covers reports whether p covers a name.
 func Covers[T ~string | ~[]byte](p *Patterns, name T) bool {
 	text := p.text[:p.size]
 	for len(text) > 0 {
@@ -54,12 +54,12 @@ func Covers[T ~string | ~[]byte](p *Patterns, name T) bool {
 	return p.size == 0
 }
 
-// CoversAll reports that every name is covered.
+// CoversAll reports whether p covers every name.
 func (p *Patterns) CoversAll() bool { return p.size == 0 }
 
 func (p *Patterns) String() string { return string(p.text[:p.size]) }
 
-// each yields the patterns one by one.
+// each yields the patterns.
 func (p *Patterns) each(yield func(string) bool) {
 	if p.size == 0 {
 		return
@@ -71,5 +71,5 @@ func (p *Patterns) each(yield func(string) bool) {
 	}
 }
 
-// HashInto is h after all of p.
+// HashInto mixes p into h.
 func (p *Patterns) HashInto(h Hash64) Hash64 { return hashText(h, p.text[:p.size]) }

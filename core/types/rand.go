@@ -1,13 +1,12 @@
 package types
 
-// Rand is chance that can be replayed: the same seed rolls the same numbers. The
-// machine that rolls owns its dice; the seed comes from outside.
+// Rand is a deterministic random generator: the same seed gives the same numbers.
 type Rand struct{ state uint64 }
 
-// NewRand is dice that begin at seed.
+// NewRand returns a generator with a seed.
 func NewRand(seed uint64) Rand { return Rand{state: seed} }
 
-// Uint64n rolls a number in [0, n). Its bias is below n/2^64.
+// Uint64n returns a number in [0, n). Its bias is below n/2^64.
 func (d *Rand) Uint64n(n uint64) uint64 {
 	Assert(n > 0, "types: dice without sides")
 	d.state += 0x9e3779b97f4a7c15
@@ -17,5 +16,5 @@ func (d *Rand) Uint64n(n uint64) uint64 {
 	return (z ^ z>>31) % n
 }
 
-// HashInto is h after the state of d.
+// HashInto mixes the state of d into h.
 func (d Rand) HashInto(h Hash64) Hash64 { return h.Mix(d.state) }

@@ -1,6 +1,5 @@
-// Package types is the vocabulary: every concept of the node once, each with a
-// type of its own, so that the compiler tells a Seq from a Nonce. A word that is
-// not here is not ours yet.
+// Package types is the vocabulary of the core: each concept has one type, so that the compiler tells a
+// Seq from a Nonce.
 package types
 
 import (
@@ -9,37 +8,36 @@ import (
 )
 
 type (
-	// LSN is the place of a frame in the journal, from 1, without gaps.
+	// LSN is the number of a frame in the journal, from 1, without gaps.
 	LSN uint64
-	// Seq is the place of a money record among its tenant's, from 1, without gaps.
+	// Seq is the number of a movement of a tenant, from 1, without gaps.
 	Seq uint64
-	// Nonce is the number that an account must use next, exactly once; the first is 1.
+	// Nonce numbers the debits of an account, from 1, without gaps. Each is used once.
 	Nonce uint64
-	// Tenant is whose ledger it is. Nothing crosses tenants.
+	// Tenant is the number of a tenant. No operation crosses tenants.
 	Tenant uint32
-	// Ticket ties a reply to the request that waits for it. Its low half is a slot
-	// of the shell, its high half the generation of that slot: a late word about
-	// an earlier use of the slot is recognised and dropped.
+	// Ticket connects a reply to the request that waits for it. Its low half is a slot of the
+	// dispatcher, its high half the generation of that slot: a late event for an earlier use of the
+	// slot is recognised and dropped.
 	Ticket uint64
-	// KeyID names an API key. It is random and never used twice.
+	// KeyID identifies an API key. It is random and never reused.
 	KeyID uint64
-	// JournalID names a journal. It is random; a restored journal gets a new one.
+	// JournalID identifies a journal. It is random; a restored journal gets a new one.
 	JournalID uint64
-	// Epoch is the fence of a journal: a writer with a lower one is refused.
+	// Epoch is the fencing number of a journal: a writer with a lower one is rejected.
 	Epoch uint64
-	// NameHash is the digest of a name: tables hold it in the name's place.
+	// NameHash is the digest of a name. Tables store it instead of the name.
 	NameHash [16]byte
-	// TxID names the record at a place of a journal, across nodes and restores: the
-	// journal's id (64 bits), the LSN (48) and the index (16), big-endian. A hold is
-	// named by the record that opened it.
+	// TxID identifies a record across nodes and restores: the journal's ID (64 bits), the LSN (48)
+	// and the index (16), big-endian. A hold is identified by the record that opened it.
 	TxID [16]byte
-	// RequestHash is the digest of a parsed request body: the same key may only ask the same.
+	// RequestHash is the digest of a parsed request. A repeated idempotency key must have the same.
 	RequestHash [16]byte
-	// Root is the chain's value after a frame.
+	// Root is the value of the hash chain after a frame.
 	Root [32]byte
 )
 
-// Position is where a record stands: its frame and its index there.
+// Position is the frame of a record and its index in it.
 type Position struct {
 	LSN   LSN
 	Index uint16
@@ -48,25 +46,25 @@ type Position struct {
 // DefaultTenant is the tenant of the bootstrap key, named "default" on the wire.
 const DefaultTenant Tenant = 1
 
-// Slot is the shell's place that t was given for.
+// Slot returns the slot of t.
 func (t Ticket) Slot() uint32 { return uint32(t) }
 
-// NewTicket is the generation-th use of a slot.
+// NewTicket returns the ticket of a use of a slot.
 func NewTicket(slot, generation uint32) Ticket {
 	return Ticket(uint64(generation)<<32 | uint64(slot))
 }
 
-// Prefix64 is a part of i, for where a few that share it do no harm.
+// Prefix64 returns a part of i, for uses in which a collision does no harm.
 func (i NameHash) Prefix64() uint64 { return binary.BigEndian.Uint64(i[:8]) }
 
-// NewTxID names the record at p of a journal.
+// NewTxID returns the ID of the record at p of a journal.
 func NewTxID(j JournalID, p Position) (t TxID) {
 	binary.BigEndian.PutUint64(t[:8], uint64(j))
 	binary.BigEndian.PutUint64(t[8:], uint64(p.LSN)<<16|uint64(p.Index))
 	return t
 }
 
-// Journal and Place are what t was made of; the LSN of no record is 0.
+// Journal and Position return the parts of t. LSN 0 is the position of no record.
 func (t TxID) Journal() JournalID { return JournalID(binary.BigEndian.Uint64(t[:8])) }
 func (t TxID) Position() Position {
 	n := binary.BigEndian.Uint64(t[8:])
