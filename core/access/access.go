@@ -1,6 +1,6 @@
-// Package access knows who may do what.
+// Package access stores API keys and decides what each permits.
 //
-//	Admit ──► Add ──► Allows · Permits ──Revoke, Disown, or its time is over──► nobody's, for ever
+//	Admit ──► Add ──► Allows, Authorizes ──Revoke, RevokeAll or expiry──► never valid again
 package access
 
 import (
@@ -13,23 +13,23 @@ import (
 	"macronode/core/types"
 )
 
-// ErrFull says that there is no room for another key.
+// ErrFull reports that no further key fits.
 var ErrFull = errors.New("access: full")
 
-// traits are the truths of a grant.
+// traits are the flags of a grant.
 type traits uint8
 
 const (
-	bootstrap  traits = 1 << iota // the node's own first key
-	revoked                       // nobody's any more
-	restricted                    // its cover has patterns: else nothing need be looked at
+	bootstrap  traits = 1 << iota // the bootstrap key
+	revoked                       // revoked for ever
+	restricted                    // its restriction has patterns; otherwise it is not read
 )
 
-// grant is what every request asks of a key: with its ID, one cache line.
+// grant has the fields of a key that every request needs: with its ID, one cache line.
 type grant struct {
 	hash        [32]byte
 	expires     types.Time
-	restriction types.Hash64 // the digest of what stands apart
+	restriction types.Hash64 // digest of the restriction
 	tenant      types.Tenant
 	scopes      event.Scopes
 	traits      traits
@@ -45,12 +45,12 @@ func (g grant) HashInto(h types.Hash64) types.Hash64 {
 
 func (g *grant) has(any traits) bool { return g.traits&any != 0 }
 
-// isActive reports that a key is somebody's of t.
+// isActive reports whether a key of tenant t is valid at a time.
 func (g *grant) isActive(at types.Time, t types.Tenant) bool {
 	return !g.has(revoked) && (g.expires == 0 || at < g.expires) && g.tenant == t
 }
 
-// restriction is what is asked of few keys. It never changes.
+// restriction has the fields that few keys have. It never changes.
 type restriction struct {
 	label            types.Label
 	accounts, assets types.Patterns
@@ -64,39 +64,38 @@ func (c *restriction) digest() types.Hash64 {
 
 func (c *restriction) restricts() bool { return !c.accounts.CoversAll() || !c.assets.CoversAll() }
 
-// permits reports that c has the account of item and its asset. What names no asset
-// wants all of them.
+// permits reports whether c covers the account and the asset of item. An item without an asset needs a key
+// that covers all assets.
 func (c *restriction) permits(item *event.Item) bool {
 	return types.Covers(&c.accounts, item.AuthorizedAccount().Text) &&
 		(len(item.Asset.Text) == 0 && c.assets.CoversAll() || len(item.Asset.Text) > 0 && types.Covers(&c.assets, item.Asset.Text))
 }
 
-// Keys holds API keys. An ID that was ever in it is never another key's, so that no
-// key leaves.
+// Keys has all API keys. No key is ever removed, so that an ID never belongs to another key.
 //
 // Invariants:
 //
-//	K1  at most one key that is not revoked is the node's own first one, and first finds it
-//	K2  at the place of each grant stands its cover, whose digest it has
-//	K3  a grant is bounded if and only if its cover has patterns
-//	K4  the node's own first key is bounded by nothing, has no name, and never ends by itself
+//	K1  at most one bootstrap key is not revoked, and bootstrapAt is its place
+//	K2  each grant has the digest of the restriction at its place
+//	K3  a grant is restricted if and only if its restriction has patterns
+//	K4  the bootstrap key has no restriction, no label and no expiry
 type Keys struct {
 	keys        table.Table[types.KeyID, grant]
-	covers      []restriction // of the same places
-	bootstrapAt uint32        // place of the node's own first key, and one; 0: there is none
+	covers      []restriction // by the place of their grants
+	bootstrapAt uint32        // place of the bootstrap key plus 1; 0: none
 }
 
-// New is an empty ring for limit keys.
+// New returns an empty table for limit keys.
 func New(limit int, seed types.Hash64) Keys {
 	return Keys{keys: table.New[types.KeyID, grant](limit, seed), covers: make([]restriction, 0, limit)}
 }
 
-// Bytes is the memory that New takes.
+// Bytes returns the memory that New takes.
 func Bytes(limit int) int64 {
 	return table.Bytes[types.KeyID, grant](limit) + int64(limit)*restrictionBytes
 }
 
-// Len is how many keys there ever were, At one of them: they keep their places.
+// Len returns the number of keys that were ever added, At the key at a place.
 func (r *Keys) Len() int { return r.keys.Len() }
 func (r *Keys) At(place int) event.Key {
 	id, g := r.keys.Row(uint32(place))
@@ -105,7 +104,7 @@ func (r *Keys) At(place int) event.Key {
 		Label: c.label, Accounts: c.accounts, Assets: c.assets, Expires: g.expires, Revoked: g.has(revoked)}
 }
 
-// Each yields the keys that t ever had, oldest first.
+// Each yields all keys of t, including revoked ones, oldest first.
 func (r *Keys) Each(t types.Tenant, yield func(event.Key) bool) {
 	for place := range r.keys.Len() {
 		if _, g := r.keys.Row(uint32(place)); g.tenant == t && !yield(r.At(place)) {
@@ -114,7 +113,7 @@ func (r *Keys) Each(t types.Tenant, yield func(event.Key) bool) {
 	}
 }
 
-// Find returns a key, be it revoked or over.
+// Find returns a key, even if it is revoked or expired.
 func (r *Keys) Find(id types.KeyID) (k event.Key, ok bool) {
 	place, ok := r.keys.Find(id)
 	if !ok {
@@ -123,14 +122,13 @@ func (r *Keys) Find(id types.KeyID) (k event.Key, ok bool) {
 	return r.At(int(place)), true
 }
 
-// Allows reports that a key of tenant t may do what needs scope, of no matter which
-// account and asset.
+// Allows reports whether a key of tenant t has a scope, regardless of accounts and assets.
 func (r *Keys) Allows(at types.Time, id types.KeyID, t types.Tenant, scope event.Scopes) bool {
 	g, ok := r.keys.Get(id)
 	return ok && g.isActive(at, t) && g.scopes&scope == scope
 }
 
-// Authorizes reports that the caller's key covers all that in, which is sane, asks.
+// Authorizes reports whether the caller's key covers every operation of in, which is valid.
 func (r *Keys) Authorizes(at types.Time, in *event.Request) bool {
 	place, ok := r.keys.Find(in.Caller)
 	if !ok {
@@ -149,8 +147,8 @@ func (r *Keys) Authorizes(at types.Time, in *event.Request) bool {
 	return true
 }
 
-// CanGrant reports that the owner of a key may give k to somebody: it rules, it is for all
-// accounts and assets, and it may do itself all that k may.
+// CanGrant reports whether a key may create k: it has the scope admin and all scopes of k, and no
+// restriction.
 func (r *Keys) CanGrant(at types.Time, id types.KeyID, t types.Tenant, k *event.Key) bool {
 	place, ok := r.keys.Find(id)
 	if !ok || !r.Allows(at, id, t, event.ScopeAdmin|k.Scopes) {
@@ -160,7 +158,7 @@ func (r *Keys) CanGrant(at types.Time, id types.KeyID, t types.Tenant, k *event.
 	return !g.has(restricted)
 }
 
-// HasAdmin reports that somebody has a key that can make others.
+// HasAdmin reports whether a valid key can create others.
 func (r *Keys) HasAdmin(at types.Time) bool {
 	for place := range r.keys.Len() {
 		id, g := r.keys.Row(uint32(place))
@@ -171,7 +169,7 @@ func (r *Keys) HasAdmin(at types.Time) bool {
 	return false
 }
 
-// Bootstrap is the node's own first key, unless there is none that is not revoked.
+// Bootstrap returns the bootstrap key, if it is not revoked.
 func (r *Keys) Bootstrap() (k event.Key, any bool) {
 	if r.bootstrapAt == 0 {
 		return k, false
@@ -179,10 +177,10 @@ func (r *Keys) Bootstrap() (k event.Key, any bool) {
 	return r.At(int(r.bootstrapAt - 1)), true
 }
 
-// Bootstrapped reports that the node has a first key that is not revoked.
+// Bootstrapped reports whether there is a bootstrap key that is not revoked.
 func (r *Keys) Bootstrapped() bool { return r.bootstrapAt > 0 }
 
-// Admit says why a new key cannot be added.
+// Admit returns why a new key cannot be added.
 func (r *Keys) Admit() error {
 	if r.keys.Room() == 0 {
 		return ErrFull
@@ -190,8 +188,8 @@ func (r *Keys) Admit() error {
 	return nil
 }
 
-// HasRoomFor reports that a tenant may have another key: the last one is for a first key of
-// the node's own, and of the rest no tenant but the default one has more than a quarter.
+// HasRoomFor reports whether a tenant may have another key: the last row is kept for a bootstrap key, and no
+// tenant but the default one may have more than a quarter of the others.
 func (r *Keys) HasRoomFor(t types.Tenant) bool {
 	has := 0
 	for place := range r.keys.Len() {
@@ -203,7 +201,7 @@ func (r *Keys) HasRoomFor(t types.Tenant) bool {
 	return r.keys.Room() > 1 && (t == types.DefaultTenant || has < max(1, all/4))
 }
 
-// Add makes a key known, whose ID nobody had before.
+// Add adds a key with a new ID.
 func (r *Keys) Add(k event.Key) {
 	_, known := r.keys.Find(k.ID)
 	types.Assert(!known, "access: an id used twice")
@@ -226,7 +224,7 @@ func (r *Keys) Add(k event.Key) {
 	}
 }
 
-// Revoke ends a key that is known; Disown all of them.
+// Revoke revokes a known key, RevokeAll all keys.
 func (r *Keys) Revoke(id types.KeyID) {
 	place, known := r.keys.Find(id)
 	types.Assert(known, "access: revokes what nobody knows")
@@ -248,7 +246,7 @@ func (r *Keys) revoke(place uint32) {
 	}
 }
 
-// Hash identifies what the ring holds.
+// Hash identifies all keys.
 func (r *Keys) Hash() types.Hash64 { return r.keys.Hash() }
 
 // CopyTo overwrites dst, reusing its memory.

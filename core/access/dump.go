@@ -8,16 +8,14 @@ import (
 	"macronode/core/types"
 )
 
-// ErrRow says that bytes are no row of a version that we know, or one that cannot
-// follow those before it.
+// ErrRow reports bytes that are not a row of a known version, or that cannot follow the rows before.
 var ErrRow = errors.New("access: not a row")
 
-// rowKey is the one kind of row, for ever:
+// rowKey is the only kind of row. Its layout is permanent:
 //
 //	ID 8 · tenant 4 · hash 32 · scopes 2 · bits 1 · expires 8 · label, accounts, assets: length 1 and text
 //
-// little-endian; bit 0 is the node's own first key, bit 1 a revoked one. Snapshots are
-// read for ever: another layout is another kind.
+// little-endian; bit 0 is the bootstrap key, bit 1 a revoked key. Another layout is another kind.
 const (
 	rowKey   = 1
 	rowFixed = 8 + 4 + 32 + 2 + 1 + 8
@@ -27,8 +25,7 @@ const (
 	bitRevoked   = 2
 )
 
-// Dump says all that the ring holds, row by row, oldest first. What row is given is
-// gone when it returns.
+// Dump passes each key to row, oldest first; b is valid until row returns.
 func (r *Keys) Dump(row func(kind uint8, b []byte)) {
 	var room [rowMost]byte
 	for place := range r.keys.Len() {
@@ -56,7 +53,7 @@ func appendKey(b []byte, k *event.Key) []byte {
 	return b
 }
 
-// Load adds a row that Dump said, in its order: or it adds nothing, and says why.
+// Load adds a row of Dump, in the same order, or returns why it does not.
 func (r *Keys) Load(kind uint8, b []byte) error {
 	var k event.Key
 	if kind != rowKey || !readKey(b, &k) {
@@ -74,7 +71,7 @@ func (r *Keys) Load(kind uint8, b []byte) error {
 	return nil
 }
 
-// readKey reads what appendKey wrote, and nothing else.
+// readKey parses exactly what appendKey wrote.
 func readKey(b []byte, k *event.Key) bool {
 	if len(b) < rowFixed {
 		return false

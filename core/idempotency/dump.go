@@ -9,20 +9,19 @@ import (
 	"macronode/core/types"
 )
 
-// Why dumped rows are not loaded.
+// Why Load rejects a row.
 var (
 	ErrRow  = errors.New("idempotency: not a row of a dump")
 	ErrRoom = errors.New("idempotency: more rows than there is room for")
 )
 
-// A dump's rows, in this order. Their layouts, little-endian, are for ever:
+// The rows of a dump, in this order. Their little-endian layouts are permanent:
 //
 //	mark     forgot 8 · last 8
 //	tenant   tenant 4
 //	key      tenant 4 · name 16 · ref 1 · asked 16 · id 16 · at 8
 //
-// Tenants stand as they came, also those that hold nothing any more. How many each
-// holds is counted.
+// Tenants are in the order of their first key, including those without a key. Their counts are computed.
 const (
 	rowWatermark uint8 = iota + 1
 	rowTenant
@@ -35,8 +34,7 @@ const (
 	keySize       = 4 + 16 + 1 + 16 + 16 + 8
 )
 
-// Dump says all that the window holds, of which b is a row until row returns. Loaded into
-// an empty window with room for it, it has the same hash.
+// Dump passes each row to row; b is valid until row returns. A window that loads the rows has the same hash.
 func (w *Window) Dump(row func(kind uint8, b []byte)) {
 	var room [keySize]byte
 	b := binary.LittleEndian.AppendUint64(room[:0], uint64(w.forgottenTo))
@@ -57,7 +55,7 @@ func (w *Window) Dump(row func(kind uint8, b []byte)) {
 	}
 }
 
-// Load adds a row that Dump said, in its order: or it adds nothing, and says why.
+// Load adds a row of Dump, in the same order, or returns why it does not.
 func (w *Window) Load(kind uint8, b []byte) error {
 	var err error
 	switch {

@@ -1,8 +1,8 @@
-// Package idempotency remembers what became of idempotency keys and refs, so that asking
-// again is safe. It keeps the recent ones; the index has those that came before.
+// Package idempotency stores the outcomes of idempotency keys and refs, so that a retry is safe. The window
+// has the recent ones, the index the older ones.
 //
-//	index, asked after F was read ──► Fresh: F ≥ forgot ──► Look: held, or what the index says, or new
-//	new ──Remember──► held ──Forget, once the index has it──► in the index, a key until its time is over
+//	index read at F ──► IndexReadIsFresh: F ≥ forgotten ──► Resolve: in the window, in the index, or new
+//	new ──Remember──► in the window ──Forget, once it is indexed──► in the index, a key until its TTL
 package idempotency
 
 import (
@@ -17,29 +17,28 @@ import (
 
 // Why a key gets no outcome.
 var (
-	ErrConflict    = errors.New("idempotency: asked for something else") // use another key
-	ErrFull        = errors.New("idempotency: full")                     // come back when the index has caught up
-	ErrTenantLimit = errors.New("idempotency: share used up")            // this tenant's own keys must leave first
+	ErrConflict    = errors.New("idempotency: asked for something else") // the caller must use another key
+	ErrFull        = errors.New("idempotency: full")                     // until the index has caught up
+	ErrTenantLimit = errors.New("idempotency: share used up")            // until keys of this tenant are evicted
 )
 
-// Limits are how much a window takes.
+// Limits are the limits of a window.
 type Limits struct {
-	Keys         int // and refs, held at once
-	PerTenant    int // of them, by one tenant
+	Keys         int // keys and refs in the window
+	PerTenant    int // keys and refs of one tenant
 	Tenants      int
-	TTL          time.Duration // of a key, from the frame of its outcome; a ref is for ever
-	MinRetention time.Duration // a key is held for so long at least: longer than any request is on its way
+	TTL          time.Duration // of a key, from the frame of its outcome; a ref is permanent
+	MinRetention time.Duration // a key stays for at least this time, which is longer than any request takes
 }
 
-// A Key is a caller's name for one intention, within its tenant; a ref is its name
-// for what came of it.
+// A Key identifies an idempotency key or a ref of a tenant.
 type Key struct {
 	Tenant types.Tenant
 	Name   types.NameHash
 	Ref    bool
 }
 
-// HashInto is h after all of k.
+// HashInto mixes k into h.
 func (k Key) HashInto(h types.Hash64) types.Hash64 {
 	return k.Name.HashInto(k.Tenant.HashInto(h)).MixBool(k.Ref)
 }
@@ -48,53 +47,51 @@ type keyCount uint32
 
 func (c keyCount) HashInto(h types.Hash64) types.Hash64 { return h.Mix(uint64(c)) }
 
-// Window holds the keys and refs of all frames after forgot.
+// Window has the keys and refs of all frames after forgotten.
 //
 // Invariants:
 //
-//	I1  a key is held if and only if a frame after forgot has its outcome
-//	I2  keys are held in the order of their frames
-//	I3  each tenant's count is the number of its keys (a share is for what comes: it may
-//	    have been larger when these came)
-//	I4  what is forgotten is no younger than what is held
+//	I1  a key is in the window if and only if a frame after forgotten has its outcome
+//	I2  keys are in the order of their frames
+//	I3  the count of a tenant is the number of its keys (it may exceed a limit that was lowered)
+//	I4  no evicted key is younger than a key in the window
 type Window struct {
 	limits          Limits
 	forgottenTo     types.LSN
-	newestForgotten types.Time // of the youngest key that was forgotten
+	newestForgotten types.Time // of the youngest evicted key
 	keys            table.Fifo[Key, command.PriorOutcome]
 	tenants         table.Table[types.Tenant, keyCount]
 }
 
-// New is an empty window.
+// New returns an empty window.
 func New(l Limits, seed types.Hash64) Window {
 	return Window{limits: l, keys: table.NewFifo[Key, command.PriorOutcome](l.Keys, seed),
 		tenants: table.New[types.Tenant, keyCount](l.Tenants, seed)}
 }
 
-// Bytes is the memory that New takes.
+// Bytes returns the memory that New takes.
 func Bytes(l Limits) int64 {
 	return table.FifoBytes[Key, command.PriorOutcome](l.Keys) + table.Bytes[types.Tenant, keyCount](l.Tenants)
 }
 
-// Len is how many keys are held.
+// Len returns the number of keys and refs.
 func (w *Window) Len() int { return w.keys.Len() }
 
-// ForgottenTo is the last frame whose keys are not held; Aged reports that some of them may
-// still be in their time, so that the index must be asked.
+// ForgottenTo returns the last frame whose keys were evicted. MayHaveForgotten reports whether some of them
+// may still be within their TTL, so that the index must be read.
 func (w *Window) ForgottenTo() types.LSN { return w.forgottenTo }
 func (w *Window) MayHaveForgotten(at types.Time) bool {
 	return w.forgottenTo > 0 && w.isLive(w.newestForgotten, at)
 }
 func (w *Window) isLive(born, at types.Time) bool { return born.Add(w.limits.TTL) > at }
 
-// IndexReadIsFresh reports that an index that held all frames ≤ upto before it was asked for a
-// key, and perhaps for refs, knows all that the window does not. This one compare
-// is what keeps a key to one effect.
+// IndexReadIsFresh reports whether an index that had reached upto before it was read has every key, and if
+// refs is set every ref, that the window has evicted. This comparison guarantees one effect per key.
 func (w *Window) IndexReadIsFresh(upto types.LSN, at types.Time, refs bool) bool {
 	return upto >= w.forgottenTo || !refs && !w.MayHaveForgotten(at)
 }
 
-// Find is the outcome of k, which the index knows as was; found is false when k is new.
+// Find returns the outcome of k; was is that of the index. found is false if k is new.
 func (w *Window) Find(k Key, was command.PriorOutcome, at types.Time) (s command.PriorOutcome, found bool) {
 	if s, found = w.keys.Get(k); !found && was.ID.Position().LSN > 0 && w.isLive(was.At, at) {
 		s, found = was, true
@@ -102,11 +99,10 @@ func (w *Window) Find(k Key, was command.PriorOutcome, at types.Time) (s command
 	return s, found
 }
 
-// NearlyFull reports that less than an eighth of the room is left.
+// NearlyFull reports whether less than an eighth of the window is free.
 func (w *Window) NearlyFull() bool { return w.keys.Room() < w.limits.Keys/8 }
 
-// Resolve is Find for those who ask something. A key that asks for something else than it
-// did is in conflict, and keeps its outcome.
+// Resolve is Find for a request. A key that was used for a different request is a conflict.
 func (w *Window) Resolve(k Key, asked types.RequestHash, was command.PriorOutcome, at types.Time) (id types.TxID, found bool, err error) {
 	s, found := w.Find(k, was, at)
 	if found && s.Hash != asked {
@@ -115,7 +111,7 @@ func (w *Window) Resolve(k Key, asked types.RequestHash, was command.PriorOutcom
 	return s.ID, found, nil
 }
 
-// FindRef finds who has a ref, which the index knows as was.
+// FindRef returns the record that used a ref; was is that of the index.
 func (w *Window) FindRef(k Key, was types.TxID) (id types.TxID, used bool) {
 	if s, held := w.keys.Get(k); held {
 		return s.ID, true
@@ -123,8 +119,7 @@ func (w *Window) FindRef(k Key, was types.TxID) (id types.TxID, used bool) {
 	return was, was.Position().LSN > 0
 }
 
-// Admit says why so many new keys and refs of t cannot be held. None leaves before its
-// time to make room for another.
+// Admit returns why so many new keys and refs of t do not fit. No key is evicted early to make room.
 func (w *Window) Admit(t types.Tenant, more int) error {
 	switch n, _ := w.tenants.Get(t); {
 	case !w.Fits(t, more):
@@ -135,13 +130,13 @@ func (w *Window) Admit(t types.Tenant, more int) error {
 	return nil
 }
 
-// Fits reports that there are rows for so many more keys and refs of t.
+// Fits reports whether there are rows for so many more keys and refs of t.
 func (w *Window) Fits(t types.Tenant, more int) bool {
 	_, known := w.tenants.Find(t)
 	return w.keys.Room() >= more && (known || w.tenants.Room() > 0)
 }
 
-// Remember holds the outcome of a key that was new and admitted.
+// Remember stores the outcome of a new key that Admit has accepted.
 func (w *Window) Remember(k Key, s command.PriorOutcome) {
 	types.Assert(s.ID.Position().LSN > w.forgottenTo, "idempotency: remembers what is forgotten")
 	w.keys.Push(k, s)
@@ -149,7 +144,7 @@ func (w *Window) Remember(k Key, s command.PriorOutcome) {
 	w.tenants.Put(k.Tenant, n+1)
 }
 
-// Savepoint is where the window stands; Undo takes back all that was remembered since.
+// Savepoint returns the state of the window. Undo removes everything that was remembered since.
 func (w *Window) Savepoint() (m Savepoint) { return Savepoint{w.keys.Len(), w.tenants.Len()} }
 func (w *Window) Undo(m Savepoint) {
 	for w.keys.Len() > m.keys {
@@ -162,12 +157,12 @@ func (w *Window) Undo(m Savepoint) {
 	}
 }
 
-// A Savepoint is a state of the window to come back to.
+// A Savepoint is a state of the window that Undo returns to.
 type Savepoint struct{ keys, tenants int }
 
-// Evictable is how far the window may forget at a time: frames that the index holds, which
-// has them ≤ indexed, and whose keys have been held for the trail; of those, what is
-// over its time, or more than half of what there is room for.
+// Evictable returns the last frame whose keys may be evicted: the index must have it (≤ indexed), and its keys
+// must be older than MinRetention. Of those frames, keys beyond their TTL are evicted, and others if the
+// window is more than half full.
 func (w *Window) Evictable(at types.Time, indexed types.LSN, most int) (upto types.LSN, any bool) {
 	for i := range min(most, w.keys.Len()) {
 		_, s := w.keys.Row(i)
@@ -181,7 +176,7 @@ func (w *Window) Evictable(at types.Time, indexed types.LSN, most int) (upto typ
 	return upto, any
 }
 
-// Forget drops the keys of all frames ≤ upto.
+// Forget evicts the keys of all frames ≤ upto.
 func (w *Window) Forget(upto types.LSN) {
 	for w.keys.Len() > 0 {
 		k, s := w.keys.Row(0)
@@ -200,7 +195,7 @@ func (w *Window) drop(t types.Tenant) {
 	w.tenants.Put(t, n-1)
 }
 
-// Hash identifies what is held.
+// Hash identifies the content of the window.
 func (w *Window) Hash() types.Hash64 {
 	return w.keys.Hash().Mix(uint64(w.tenants.Hash())).Mix(uint64(w.forgottenTo)).Mix(uint64(w.newestForgotten))
 }

@@ -1,7 +1,7 @@
-// Package drain ends the node: it stops taking work, finishes what is in, and
-// gives up at a deadline.
+// Package drain shuts the node down: it stops taking requests, finishes those that run, and aborts at a
+// deadline.
 //
-//	Begin ──► lame duck ──► draining ──quiet──────────────► stopped
+//	Start ──► lame duck ──► draining ──quiet──────────────► stopped
 //	                            └──deadline──► aborting ──► stopped
 package drain
 
@@ -12,29 +12,29 @@ import (
 	"macronode/core/types"
 )
 
-// Times are how long each part may take.
+// Times are the durations of the phases.
 type Times struct {
-	LameDuck time.Duration // serving, while telling that it ends
-	Drain    time.Duration // finishing what is in
-	Abort    time.Duration // giving up the rest
+	LameDuck time.Duration // serving, but not ready
+	Drain    time.Duration // finishing requests
+	Abort    time.Duration // aborting the rest
 }
 
-// Drain is where the end stands. The zero value but for its times has not begun.
+// Drain is the state of a shutdown, which has not started in the zero value.
 //
 // Invariants:
 //
 //	D1  phases only advance, and each ends at its deadline at the latest
-//	D2  nothing new is taken from draining on
+//	D2  no request is accepted from draining on
 type Drain struct {
 	times    Times
-	phase    types.Phase // Starting: not begun
+	phase    types.Phase // Starting: not started
 	deadline types.Instant
 }
 
-// New has not begun.
+// New returns a Drain that has not started.
 func New(t Times) Drain { return Drain{times: t} }
 
-// Start starts the end; asked again, it changes nothing.
+// Start starts the drain. A second call changes nothing.
 func (d *Drain) Start(now types.Instant) {
 	if d.phase != types.Starting {
 		return
@@ -45,14 +45,14 @@ func (d *Drain) Start(now types.Instant) {
 	}
 }
 
-// Abort ends the waiting now.
+// Abort ends the wait for requests.
 func (d *Drain) Abort(now types.Instant) {
 	if d.Started() && d.phase < types.Aborting {
 		d.enter(now, types.Aborting, d.times.Abort)
 	}
 }
 
-// Advance advances as far as now and quiet allow. Quiet: nothing is in any more.
+// Advance advances the phase as far as now and quiet permit; quiet reports that no work is left.
 func (d *Drain) Advance(now types.Instant, quiet bool) {
 	if d.phase == types.LameDuck && d.deadline <= now {
 		d.enter(now, types.Draining, d.times.Drain)
@@ -70,14 +70,14 @@ func (d *Drain) enter(now types.Instant, p types.Phase, length time.Duration) {
 	d.phase, d.deadline = p, now.Add(length)
 }
 
-// Started reports that the node is ending; Closed that nothing new is taken.
+// Started reports whether a drain has started, Refusing whether requests are rejected.
 func (d *Drain) Started() bool  { return d.phase != types.Starting }
 func (d *Drain) Refusing() bool { return d.phase >= types.Draining }
 
-// Phase is where the end stands, once it has begun.
+// Phase returns the phase of the drain.
 func (d *Drain) Phase() types.Phase { return d.phase }
 
-// Due is the deadline of the phase.
+// Due returns the deadline of the phase.
 func (d *Drain) Due() (due types.Instant, any bool) {
 	return d.deadline, d.Started() && d.phase != types.Stopped
 }
@@ -93,7 +93,7 @@ func (d *Drain) Check() error {
 	return nil
 }
 
-// HashInto is h after all of d.
+// HashInto mixes d into h.
 func (d *Drain) HashInto(h types.Hash64) types.Hash64 {
 	return h.Mix(uint64(d.phase)).Mix(uint64(d.deadline))
 }

@@ -1,10 +1,10 @@
-// Package readiness says whether the node may be given traffic, and why not.
+// Package readiness decides whether the node accepts traffic, and reports why not.
 //
 //	starting ──all dependencies met──► ready ⇄ degraded
 //	    └──too late──► degraded, serving nothing ──all met──► ready
 //
-// Upstreams that a route cannot be without are a dependency of the start alone: one that
-// dies later takes its routes with it, and nothing else that the node does.
+// Required upstreams are a dependency of the start only: if one fails later, its routes fail and nothing
+// else.
 package readiness
 
 import (
@@ -14,49 +14,49 @@ import (
 	"macronode/core/types"
 )
 
-// Readiness knows which conditions hold.
+// Readiness has the conditions that hold.
 //
 // Invariants:
 //
-//	R1  before every dependency was met once, nothing is served
-//	R2  a failed or stalled journal, and a full disk, stop writes and never reads
-//	R3  upstreams are unmet while one is awaited, and met for ever once none is
+//	R1  nothing is served until all dependencies were met once
+//	R2  a failed or stalled journal and a full disk stop writes, never reads
+//	R3  the dependency upstreams is unmet while one is awaited, and met for ever afterwards
 type Readiness struct {
-	deadline         types.Instant // for the start
+	deadline         types.Instant // of the start
 	satisfied        types.Conditions
 	degradedBy       types.Conditions
-	awaitedUpstreams uint64 // bit i: upstream i was never well, and is wanted
+	awaitedUpstreams uint64 // bit i: upstream i is required and was never healthy
 	started          bool
 }
 
-// A Verdict is what follows from the conditions.
+// A Verdict is the result of the conditions.
 type Verdict struct {
 	Phase   types.Phase
 	Ready   bool // for all traffic
-	ForRead bool // for requests that write nothing: reads, and those sent on to upstreams
+	ForRead bool // for requests that write nothing: reads and proxied requests
 	Reads   bool
 	Writes  bool
 }
 
-// New waits for every dependency; one that is missing at now + patience is an ailment.
-// Awaited are the upstreams that must be well once: bit i is upstream i.
+// New returns a Readiness that waits for all dependencies. If one is missing after patience, the node is
+// degraded. Bit i of awaited is a required upstream i.
 func New(now types.Instant, patience time.Duration, awaited uint64) Readiness {
 	r := Readiness{deadline: now.Add(patience), awaitedUpstreams: awaited}
 	r.AwaitUpstreams(awaited)
 	return r
 }
 
-// AwaitUpstreams waits for no upstreams but these any more: others were well, or are gone.
+// AwaitUpstreams stops waiting for all upstreams except these.
 func (r *Readiness) AwaitUpstreams(these uint64) {
 	if r.awaitedUpstreams &= these; r.awaitedUpstreams == 0 {
 		r.Satisfy(types.DependencyUpstreams)
 	}
 }
 
-// AwaitedUpstreams are the upstreams that are waited for.
+// AwaitedUpstreams returns the upstreams that are awaited.
 func (r *Readiness) AwaitedUpstreams() uint64 { return r.awaitedUpstreams }
 
-// Satisfy and Miss tell of a dependency.
+// Satisfy and Unsatisfy set a dependency.
 func (r *Readiness) Satisfy(c types.Condition) {
 	types.Assert(types.AllDependencies.Has(c) && (c != types.DependencyUpstreams || r.awaitedUpstreams == 0), "readiness: not a dependency, or upstreams that are awaited")
 	r.satisfied = r.satisfied.With(c)
@@ -70,7 +70,7 @@ func (r *Readiness) Unsatisfy(c types.Condition) {
 	r.satisfied = r.satisfied.Without(c)
 }
 
-// SetDegraded says whether an ailment is there.
+// SetDegraded sets or clears a reason to be degraded.
 func (r *Readiness) SetDegraded(c types.Condition, there bool) {
 	types.Assert(!types.AllDependencies.Has(c), "readiness: not an ailment")
 	if there {
@@ -80,7 +80,7 @@ func (r *Readiness) SetDegraded(c types.Condition, there bool) {
 	}
 }
 
-// Tick notes a start that takes too long.
+// Tick reports a start that takes too long.
 func (r *Readiness) Tick(now types.Instant) {
 	if r.startOverdue(now) {
 		r.degradedBy = r.degradedBy.With(types.StartTimeout)
@@ -89,18 +89,18 @@ func (r *Readiness) Tick(now types.Instant) {
 
 func (r *Readiness) startOverdue(now types.Instant) bool { return !r.started && r.deadline <= now }
 
-// Due is when Tick would note something.
+// Due returns when Tick would change something.
 func (r *Readiness) Due() (due types.Instant, any bool) {
 	return r.deadline, !r.started && !r.degradedBy.Has(types.StartTimeout)
 }
 
-// WaitingFor are the dependencies that are missing, Ailing the ailments that are there.
+// WaitingFor returns the missing dependencies, DegradedBy the reasons to be degraded.
 func (r *Readiness) WaitingFor() types.Conditions { return types.AllDependencies.Minus(r.satisfied) }
 func (r *Readiness) DegradedBy() types.Conditions { return r.degradedBy }
 func (r *Readiness) Has(c types.Condition) bool   { return r.degradedBy.Has(c) }
 
-// Verdict says what follows. A child that is down is no reason to send traffic
-// elsewhere, but for the one that would take it.
+// Verdict returns the result of the conditions. A service that is down does not make the node unready,
+// except the one that would take the traffic.
 func (r *Readiness) Verdict() Verdict {
 	if !r.started {
 		if r.degradedBy.Has(types.StartTimeout) {
@@ -116,7 +116,7 @@ func (r *Readiness) Verdict() Verdict {
 	return v
 }
 
-// AcceptsWrites reports that nothing is wrong with the journal.
+// AcceptsWrites reports whether the journal accepts writes.
 func (r *Readiness) AcceptsWrites() bool {
 	return !r.degradedBy.Has(types.JournalStalled) && !r.degradedBy.Has(types.JournalFailed) && !r.degradedBy.Has(types.DiskFull)
 }
@@ -135,7 +135,7 @@ func (r *Readiness) Check() error {
 	return nil
 }
 
-// HashInto is h after all of r.
+// HashInto mixes r into h.
 func (r *Readiness) HashInto(h types.Hash64) types.Hash64 {
 	return h.Mix(uint64(r.deadline)).Mix(uint64(r.satisfied)).Mix(uint64(r.degradedBy)).Mix(r.awaitedUpstreams).MixBool(r.started)
 }

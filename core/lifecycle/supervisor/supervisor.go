@@ -1,7 +1,7 @@
-// Package supervisor decides when a child of the shell is started again.
+// Package supervisor decides when a service is restarted.
 //
-//	Begin ──► starting ──Up──► up ──Down──► resting ──Tick, after its backoff──► starting
-//	                                      Stop: down, and stays
+//	Start ──► starting ──Up──► up ──Down──► backing off ──Tick──► starting
+//	                                      Stop: down, not restarted
 package supervisor
 
 import (
@@ -14,10 +14,10 @@ import (
 
 const (
 	MinBackoff    = 100 * time.Millisecond // the shortest backoff
-	BackoffJitter = 400 * time.Millisecond // what chance adds to it
-	MaxBackoff    = 5 * time.Second        // the longest
+	BackoffJitter = 400 * time.Millisecond // random addition to it
+	MaxBackoff    = 5 * time.Second        // the longest backoff
 	RestartWindow = time.Minute            // in which restarts are counted
-	MaxRestarts   = 5                      // of them, before the node is degraded
+	MaxRestarts   = 5                      // in the window, before the node is degraded
 )
 
 type state uint8
@@ -32,28 +32,28 @@ const (
 type service struct {
 	state        state
 	wanted       bool
-	backoffUntil types.Instant // resting ends
-	failures     uint32        // in a row
+	backoffUntil types.Instant // end of the backoff
+	failures     uint32        // failures in a row
 	restarts     uint64
-	recent       [MaxRestarts + 1]types.Instant // the last restarts, a ring; 0 is none
-	next         uint8                          // where the next one goes
+	recent       [MaxRestarts + 1]types.Instant // ring of the last restarts; 0: none
+	next         uint8                          // place of the next one
 }
 
-// Supervisor watches all children.
+// Supervisor has the state of all services.
 //
 // Invariants:
 //
-//	S1  a child that is wanted is starting, up or resting; one that is not is down or on its way there
-//	S2  a rest is at least First and at most Cap
+//	S1  a wanted service is starting, up or backing off; any other is down or stopping
+//	S2  a backoff is between MinBackoff and MaxBackoff
 type Supervisor struct {
 	rand     types.Rand
 	services [types.NumServices]service
 }
 
-// New is a supervisor that wants nobody yet.
+// New returns a supervisor that wants no service.
 func New(dice types.Rand) Supervisor { return Supervisor{rand: dice} }
 
-// Start wants all children, and starts them.
+// Start starts all services.
 func (s *Supervisor) Start(out *event.Effects) {
 	for c := range types.NumServices {
 		s.services[c].wanted = true
@@ -66,14 +66,14 @@ func (s *Supervisor) startService(c types.Service, out *event.Effects) {
 	out.ServiceCommands = append(out.ServiceCommands, event.ServiceCommand{Service: c, Verb: event.StartService})
 }
 
-// Up notes that c serves.
+// Up records that c is up.
 func (s *Supervisor) Up(c types.Service) {
 	if s.services[c].state == starting {
 		s.services[c].state = up
 	}
 }
 
-// Down notes that c has ended, and lets it rest if it is wanted.
+// Down records that c has ended; if it is wanted, its backoff begins.
 func (s *Supervisor) Down(now types.Instant, c types.Service) {
 	k := &s.services[c]
 	if !k.wanted {
@@ -88,13 +88,13 @@ func (s *Supervisor) Down(now types.Instant, c types.Service) {
 		rest = min(2*rest, MaxBackoff)
 	}
 	if k.calmAt() > now {
-		rest = MaxBackoff // it has been tried too often: it is tried on, but seldom
+		rest = MaxBackoff // after too many failures it is still retried, but rarely
 	}
 	k.state, k.backoffUntil = backingOff, now.Add(rest)
 	k.failures++
 }
 
-// Tick starts whoever has rested.
+// Tick restarts the services whose backoff has ended.
 func (s *Supervisor) Tick(now types.Instant, out *event.Effects) {
 	for c := range types.NumServices {
 		k := &s.services[c]
@@ -109,7 +109,7 @@ func (s *Supervisor) Tick(now types.Instant, out *event.Effects) {
 	}
 }
 
-// Due is the earliest end of a rest, or of a time of too many restarts.
+// Due returns the earliest end of a backoff or of a crash loop.
 func (s *Supervisor) Due() (due types.Instant, any bool) {
 	for c := range types.NumServices {
 		k := &s.services[c]
@@ -123,7 +123,7 @@ func (s *Supervisor) Due() (due types.Instant, any bool) {
 	return due, any
 }
 
-// calmAt is when k will have restarted no more than Allowed times in a Window; 0 is long ago.
+// calmAt returns when k has at most MaxRestarts restarts in the window; 0: it has now.
 func (k *service) calmAt() types.Instant {
 	oldest := k.recent[k.next]
 	if oldest == 0 {
@@ -132,7 +132,7 @@ func (k *service) calmAt() types.Instant {
 	return oldest.Add(RestartWindow)
 }
 
-// CrashLoop reports that a child restarts too often.
+// CrashLoop reports whether a service restarts too often.
 func (s *Supervisor) CrashLoop(now types.Instant) bool {
 	for c := range types.NumServices {
 		if s.services[c].calmAt() > now {
@@ -142,7 +142,7 @@ func (s *Supervisor) CrashLoop(now types.Instant) bool {
 	return false
 }
 
-// Stop wants c no more, and asks it to end as verb says.
+// Stop ends c by a verb; it is not restarted.
 func (s *Supervisor) Stop(c types.Service, verb event.ServiceVerb, out *event.Effects) {
 	k := &s.services[c]
 	k.wanted = false
@@ -154,14 +154,14 @@ func (s *Supervisor) Stop(c types.Service, verb event.ServiceVerb, out *event.Ef
 	}
 }
 
-// IsUp and IsDown tell of one child.
+// IsUp and IsDown report the state of a service.
 func (s *Supervisor) IsUp(c types.Service) bool   { return s.services[c].state == up }
 func (s *Supervisor) IsDown(c types.Service) bool { return s.services[c].state == down }
 
-// Restarts is how often c was started again.
+// Restarts returns the number of restarts of c.
 func (s *Supervisor) Restarts(c types.Service) uint64 { return s.services[c].restarts }
 
-// HashInto is h after all of s.
+// HashInto mixes s into h.
 func (s *Supervisor) HashInto(h types.Hash64) types.Hash64 {
 	h = s.rand.HashInto(h)
 	for c := range s.services {
