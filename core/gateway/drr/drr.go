@@ -1,15 +1,14 @@
-// Package drr says whose turn it is: deficit round robin over classes, then over the
-// flows of a class, then first come first served.
+// Package drr is a fair queue: deficit round robin over classes, then over the flows of a class, then
+// first come first served.
 //
 //	Offer ──► the end of its flow ──► its flow's turn ──► its class's turn ──Next──► gone
 //	                    └─────────────────Drop────────────────────────────────────► gone
 //
-// A class is given weight × quantum when its turn comes, a flow one quantum, and each
-// spends what its items cost. What is left it keeps until it has nothing queued: then it
-// has nothing saved and nothing owed.
+// A class gets weight × quantum at its turn, a flow one quantum; both spend the cost of their items. They
+// keep what is left while they have items queued.
 //
-// Items that were taken may be in use, of each flow and class no more than its share. A flow
-// at its share is parked: it is passed over until one of its items is returned.
+// Items that were taken may be in use: of each flow and class at most its share. A flow at its share is
+// parked: it is skipped until one of its items is returned.
 package drr
 
 import (
@@ -19,80 +18,79 @@ import (
 	"macronode/core/types"
 )
 
-// Why an item is not queued. Each is for a bound of its own, so that each can be told.
+// Why an item is not queued: one error for each limit.
 var (
-	ErrWeight = errors.New("drr: no weight")                // a class that is not served, idle or not
-	ErrFull   = errors.New("drr: full")                     // come back later
-	ErrClass  = errors.New("drr: class has its share")      // others of the class must go first
-	ErrFlow   = errors.New("drr: flow has its share of it") // others of the flow must go first
+	ErrWeight = errors.New("drr: no weight")                // the class is not served, even if the queue is empty
+	ErrFull   = errors.New("drr: full")                     // the caller may retry later
+	ErrClass  = errors.New("drr: class has its share")      // until items of the class are served
+	ErrFlow   = errors.New("drr: flow has its share of it") // until items of the flow are served
 )
 
-// Limits are how much is queued, and who has which part of it.
+// Limits are the sizes of the queue and its shares.
 type Limits struct {
-	Places  int                      // names of items: those below it; no change moves it
+	Places  int                      // items are numbered below it; Renew does not change it
 	Queue   int                      // items queued at once
-	Class   [types.NumClasses]int    // of them, of a class
-	Flow    int                      // of them, of a flow
-	Quantum uint64                   // cost that a flow is given when its turn comes, and the most that an item costs
-	Weights [types.NumClasses]uint64 // of a class: how many quanta it is given. 0: it is not served
+	Class   [types.NumClasses]int    // of one class
+	Flow    int                      // of one flow
+	Quantum uint64                   // cost that a flow may spend in a turn, and the maximum cost of an item
+	Weights [types.NumClasses]uint64 // quanta of a class in a turn; 0: it is not served
 	Shares  Shares
 }
 
-// none ends a list of places, or of flows.
+// none ends a list of items or flows.
 const none = ^uint32(0)
 
-// item is one place. It is queued when it has a flow.
+// item is one item. It is queued if it has a flow.
 type item struct {
 	flow       uint32 // none: not queued
 	prev, next uint32 // in its flow
 	cost       uint64
 }
 
-// flow has what a caller has queued, in order, and a place in a ring of its class while that
-// is anything.
+// flow has the queued items of a caller, in order. It is in a ring of its class while it has any.
 type flow struct {
 	head, tail uint32
 	queued     uint32
 	out        uint32 // items in use
-	parked     bool   // it stands in the ring of those that are at their share
+	parked     bool   // it is at its share, in the ring parked
 	prev, next uint32 // in the ring
 	deficit    int64  // what it may still spend
 }
 
-// class has a ring of flows that take turns; the first of them is the one whose turn it is.
-// Those at their share are in a ring of their own, in the order in which they were parked.
+// class has a ring of flows that take turns; the first flow has the turn. Flows at their share are in a ring of
+// their own, in the order in which they were parked.
 type class struct {
 	ready, parked ring
 	queued        uint32
 	out           uint32 // items in use
 	deficit       uint64
-	visited       bool // its turn has come, and it was given its quanta
-	begun         bool // the turn of its first flow has come, and that was given its quantum
+	visited       bool // it has its turn and got its quanta
+	begun         bool // its first flow has its turn and got its quantum
 }
 
-// nothing is the value of a row that is all key.
+// nothing is the value of a table that is used as a set.
 type nothing struct{}
 
 func (nothing) HashInto(h types.Hash64) types.Hash64 { return h }
 
-// Queue holds items until their turn.
+// Queue has items until their turn.
 //
 // Invariants:
 //
-//	F1  an item is queued in one flow and once, a flow with items is in the ring of its class
-//	    once, and what is counted is what is there
-//	F2  no bound is passed, of the queue, of a class, of a flow, but by those who were there
-//	    when it became less
-//	F3  who has nothing queued has no deficit, and is owed none
-//	F4  no class has more saved than weight × quantum and one item, no flow more than a
-//	    quantum and what it was given back, and none owes more than a quantum
+//	F1  an item is queued once and in one flow, a flow with items is in a ring of its class once, and the
+//	    counts are exact
+//	F2  the limits of the queue, of a class and of a flow hold, except for items that were queued when a
+//	    limit was lowered
+//	F3  a flow or class without queued items has no deficit and no debt
+//	F4  a class saves at most weight × quantum and one item, a flow a quantum and what it got back; a debt is
+//	    at most a quantum
 //	F5  a class without weight has nothing queued
-//	F6  what is in use is no more than the shares let it be, but by what was in use when they
-//	    became less; a flow is parked if and only if it has items queued and its share in use;
-//	    a flow is known as long as it has anything queued or in use
+//	F6  the items in use are within the shares, except for those in use when a share was lowered; a flow is
+//	    parked if and only if it has items queued and its share in use; a flow is known while it has
+//	    anything queued or in use
 type Queue struct {
 	limits  Limits
-	most    bounds // those of limits, or what was queued when they became less
+	most    bounds // those of limits, or what was queued when they were lowered
 	items   []item
 	flows   []flow
 	known   table.Pool[types.Flow, nothing] // of flows with items: its places are those of flows
@@ -101,7 +99,7 @@ type Queue struct {
 	queued  int
 }
 
-// New is an empty queue. The seed is that of the table of flows.
+// New returns an empty queue. The seed is that of the table of flows.
 func New(l Limits, seed types.Hash64) Queue {
 	l.check()
 	q := Queue{limits: l, most: l.bounds(), items: make([]item, l.Places), flows: make([]flow, l.Places),
@@ -115,13 +113,12 @@ func New(l Limits, seed types.Hash64) Queue {
 	return q
 }
 
-// Bytes is the memory that New takes.
+// Bytes returns the memory that New takes.
 func Bytes(l Limits) int64 {
 	return table.SliceBytes[item](l.Places) + table.SliceBytes[flow](l.Places) + table.PoolBytes[types.Flow, nothing](l.Places)
 }
 
-// Len is how many items are queued, Of how many of a class; Saved is what a class may
-// still spend of its turn.
+// Len returns the number of queued items, Of that of a class, Saved the deficit of a class.
 func (q *Queue) Len() int                   { return q.queued }
 func (q *Queue) Of(c types.Class) int       { return int(q.classes[c].queued) }
 func (q *Queue) Saved(c types.Class) uint64 { return q.classes[c].deficit }
@@ -169,7 +166,7 @@ func (q *Queue) left(of types.Class) uint64 {
 	return left
 }
 
-// Waits is how many items of a flow are queued.
+// Waits returns the number of queued items of a flow.
 func (q *Queue) Waits(f types.Flow) int {
 	if at, waits := q.known.Find(f); waits {
 		return int(q.flows[at].queued)
@@ -177,7 +174,7 @@ func (q *Queue) Waits(f types.Flow) int {
 	return 0
 }
 
-// Would says why an item of f would not be queued: nothing is changed.
+// Would returns why Offer would reject an item of f. It changes nothing.
 func (q *Queue) Would(f types.Flow) error {
 	at, waits := q.known.Find(f)
 	return q.would(f.Class, at, waits)
@@ -197,8 +194,7 @@ func (q *Queue) would(of types.Class, at uint32, waits bool) error {
 	return nil
 }
 
-// Offer queues the item at a place, which is not queued, at the end of its flow. A cost
-// is at least 1 and at most a quantum.
+// Offer queues an item that is not queued at the end of its flow. Its cost is from 1 to a quantum.
 func (q *Queue) Offer(f types.Flow, place uint32, cost uint64) error {
 	types.Assert(q.items[place].flow == none, "drr: queued twice")
 	types.Assert(cost > 0 && cost <= q.limits.Quantum, "drr: a cost beyond a quantum, or none")
@@ -229,14 +225,13 @@ func (q *Queue) Offer(f types.Flow, place uint32, cost uint64) error {
 	return nil
 }
 
-// Next takes the item whose turn it is from the queue; false when there is none that may go. It
-// looks at no more than every class and every flow that owes something twice. Where there are
-// shares, the item is in use until Return.
+// Next takes the next item from the queue; false if none may go. It visits each class and each flow with a
+// debt at most twice. If there are shares, the item is in use until Return.
 func (q *Queue) Next() (place uint32, ok bool) {
 	for q.Ready() {
 		c := &q.classes[q.turn]
 		if !q.ready(q.turn) {
-			c.deficit = 0 // like who has nothing queued: it saves nothing while others are served
+			c.deficit = 0 // a class that cannot be served saves nothing
 			q.pass()
 			continue
 		}
@@ -261,8 +256,7 @@ func (q *Queue) Next() (place uint32, ok bool) {
 	return 0, false
 }
 
-// front is the flow of c that can pay for its first item: those that cannot, yet, have
-// had their turn.
+// front returns the first flow of c that can pay for its first item. The turn of flows before it is over.
 func (q *Queue) front(c *class) (at uint32) {
 	for {
 		at = c.ready.first
@@ -279,13 +273,13 @@ func (q *Queue) front(c *class) (at uint32) {
 	}
 }
 
-// pass gives the turn to the next class.
+// pass passes the turn to the next class.
 func (q *Queue) pass() {
 	q.classes[q.turn].visited = false
 	q.turn = (q.turn + 1) % types.NumClasses
 }
 
-// Drop takes an item out of the queue, wherever it stands.
+// Drop removes an item from the queue.
 func (q *Queue) Drop(place uint32) {
 	i := &q.items[place]
 	types.Assert(i.flow != none, "drr: drops what is not queued")
@@ -314,17 +308,16 @@ func (q *Queue) Drop(place uint32) {
 	}
 	if c.queued == 0 {
 		c.deficit, c.visited = 0, false
-		if name.Class == q.turn { // or who comes back at once would have the turn for ever
+		if name.Class == q.turn { // otherwise a class that comes back at once would keep the turn for ever
 			q.pass()
 		}
 	}
 }
 
-// Queued reports that the item at a place waits.
+// Queued reports whether an item is queued.
 func (q *Queue) Queued(place uint32) bool { return q.items[place].flow != none }
 
-// Correct gives a flow back what it was charged too much, or charges what it was not
-// charged, up to a quantum; only as long as it has something queued.
+// Correct refunds or charges a flow by up to a quantum, if it has items queued.
 func (q *Queue) Correct(f types.Flow, by int64) {
 	at, known := q.known.Find(f)
 	if !known || q.flows[at].queued == 0 {

@@ -6,8 +6,7 @@ import (
 	"macronode/core/types"
 )
 
-// Apply makes the record with an id so. It decides nothing: what it is told once more,
-// it has.
+// Apply applies the record with an ID. It decides nothing; the results are in the record.
 func (l *Ledger) Apply(at types.Time, id types.TxID, r *record.Record) {
 	place, known := l.tenants.Find(r.Tenant)
 	if !known {
@@ -35,10 +34,10 @@ func (l *Ledger) Apply(at types.Time, id types.TxID, r *record.Record) {
 	l.tenants.Set(place, t)
 }
 
-// post is an issue, a transfer or a burn.
+// post applies an issue, a transfer or a burn.
 func (l *Ledger) post(at types.Time, r *record.Record, t *tenant) {
 	place := l.assetRow(r.Tenant, r.Asset.ID, t)
-	if r.Op != event.Transfer { // which is of what there is
+	if r.Op != event.Transfer { // a transfer does not change the supply
 		_, kind := l.assets.Row(place)
 		if r.Op == event.Burn {
 			kind.burned = r.ToBalance
@@ -57,7 +56,7 @@ func (l *Ledger) post(at types.Time, r *record.Record, t *tenant) {
 	}
 }
 
-// setNonce notes the nonce that an account has used.
+// setNonce sets the last used nonce of an account.
 func (l *Ledger) setNonce(place uint32, nonce types.Nonce) {
 	_, p := l.accounts.Row(place)
 	a := p.unpack()
@@ -87,7 +86,7 @@ func (l *Ledger) credit(asset uint32, r *record.Record, t *tenant) {
 	l.holdings.Set(place, v)
 }
 
-// openHold adds a hold to those of its account.
+// openHold adds a hold to its account.
 func (l *Ledger) openHold(id types.TxID, r *record.Record, t *tenant) {
 	if _, known := l.holds.rows.Find(id); known {
 		return
@@ -103,7 +102,7 @@ func (l *Ledger) openHold(id types.TxID, r *record.Record, t *tenant) {
 	l.setHeld(of, r.HeldBalance, t)
 }
 
-// closeHold lets go of a hold, whichever way it ends.
+// closeHold removes a hold, however it ends.
 func (l *Ledger) closeHold(r *record.Record, t *tenant) {
 	place, known := l.holds.rows.Find(r.Hold)
 	if !known {
@@ -119,19 +118,19 @@ func (l *Ledger) closeHold(r *record.Record, t *tenant) {
 	l.setHeld(v.holding, r.HeldBalance, t)
 }
 
-// setHeld sets what is held of a holding, and carries it to its asset.
+// setHeld sets the held amount of a holding and updates that of its asset.
 func (l *Ledger) setHeld(of holdingKey, now types.Amount, t *tenant) {
 	place := l.holdingRow(of, t)
 	_, v := l.holdings.Row(place)
 	_, kind := l.assets.Row(of.asset)
-	rest, _ := kind.held.Sub(v.held) // M6: ≤ all that is held
+	rest, _ := kind.held.Sub(v.held) // M6: at most the held amount of the asset
 	kind.held, _ = rest.Add(now)
 	v.held = now
 	l.assets.Set(of.asset, kind)
 	l.holdings.Set(place, v)
 }
 
-// accountRow, asset and holding are the places of rows, which are made if there are none.
+// accountRow, assetRow and holdingRow return the place of a row and create the row if it is missing.
 func (l *Ledger) accountRow(of types.Tenant, id types.NameHash, t *tenant) uint32 {
 	k := nameKey{of, id}
 	at, known := l.accounts.Find(k)

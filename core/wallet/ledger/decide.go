@@ -6,11 +6,11 @@ import (
 	"macronode/core/types"
 )
 
-// commandRows is what a decision looks at: the rows of one request.
+// commandRows has the rows that the decision of one operation reads.
 type commandRows struct {
 	tenant      tenant
 	asset       asset
-	account     account // From's
+	account     account // of From
 	from, to    holding
 	hold        hold // of From and Asset
 	knownTenant bool
@@ -22,7 +22,7 @@ type commandRows struct {
 	holdActive  bool // the hold
 }
 
-// debitsWithNonce reports that an operation uses a nonce of From, credits that To gets something.
+// debitsWithNonce reports whether an operation uses a nonce of From, credits whether it credits To.
 func debitsWithNonce(op event.Op) bool {
 	return op == event.Transfer || op == event.Burn || op == event.Hold
 }
@@ -30,10 +30,10 @@ func credits(op event.Op) bool {
 	return op == event.Issue || op == event.Transfer || op == event.Capture
 }
 
-// hasAsset reports that an operation is about an asset.
+// hasAsset reports whether an operation has an asset.
 func hasAsset(op event.Op) bool { return op != event.Freeze && op != event.Unfreeze }
 
-// recordKind is the kind of record that an operation leaves.
+// recordKind returns the kind of the record of an operation.
 func recordKind(op event.Op) record.Kind {
 	switch op {
 	case event.Hold:
@@ -51,7 +51,7 @@ func recordKind(op event.Op) record.Kind {
 	}
 }
 
-// loadRows fills s, which is empty.
+// loadRows fills the empty s.
 func (l *Ledger) loadRows(r *record.Record, s *commandRows) {
 	s.tenant, s.knownTenant = l.tenants.Get(r.Tenant)
 	var of holdingKey
@@ -83,11 +83,11 @@ func (l *Ledger) loadRows(r *record.Record, s *commandRows) {
 	}
 }
 
-// Decide fills r, which carries what is asked, with its outcome, or says why not:
-// then r.Nonce is the one that the account must use next. The order of the checks
-// decides what a key remembers, so it is the contract's: nonce, amount, accounts and
-// their holds, funds, ceilings, room. The holds of From whose time is over have been
-// ended before: one that was not can no longer be captured, but is still held.
+// Decide completes r, which has the fields of an operation, with its outcome, or returns a problem; then
+// r.Nonce is the expected nonce. The order of the checks is part of the API, because it decides which
+// rejection an idempotency key keeps: nonce, amount, accounts and their holds, funds, limits, room. The
+// caller has ended the expired holds of From; an expired hold that was not ended can no longer be captured,
+// but still counts as held.
 func (l *Ledger) Decide(at types.Time, r *record.Record) event.Problem {
 	r.Kind = recordKind(r.Op)
 	var s commandRows
@@ -125,14 +125,14 @@ func (l *Ledger) Decide(at types.Time, r *record.Record) event.Problem {
 	return event.None
 }
 
-// checkAccess says what is in the way of the account, or of the hold.
+// checkAccess returns why the account or the hold does not permit the operation.
 func checkAccess(at types.Time, r *record.Record, s *commandRows) event.Problem {
 	switch r.Op {
 	case event.Transfer, event.Burn, event.Hold, event.Capture:
 		if s.account.frozen {
 			return event.AccountFrozen
 		}
-	case event.Issue, event.Release, event.Freeze, event.Unfreeze, event.Batch: // nothing leaves
+	case event.Issue, event.Release, event.Freeze, event.Unfreeze, event.Batch: // no debit
 	}
 	switch r.Op {
 	case event.Hold:
@@ -151,11 +151,10 @@ func checkAccess(at types.Time, r *record.Record, s *commandRows) event.Problem 
 	return event.None
 }
 
-// mayPay reports that to may have it.
+// mayPay reports whether a hold may be captured to an account.
 func (v *hold) mayPay(to types.NameHash) bool { return v.to == types.NameHash{} || v.to == to }
 
-// debit takes the amount from its holder, from what may yet be issued, or from the hold
-// that was opened for it; or it holds it, or lets it go.
+// debit computes the debit of From, of the issuance account or of a hold, or opens or releases a hold.
 func (l *Ledger) debit(at types.Time, r *record.Record, s *commandRows) event.Problem {
 	switch r.Op {
 	case event.Issue:
@@ -175,7 +174,7 @@ func (l *Ledger) debit(at types.Time, r *record.Record, s *commandRows) event.Pr
 		}
 	case event.Release:
 		r.Amount = s.hold.amount
-	default: // a freeze moves nothing
+	default: // a freeze has no amount
 		return event.None
 	}
 	s.setHeld(r)
@@ -188,7 +187,7 @@ func (l *Ledger) debit(at types.Time, r *record.Record, s *commandRows) event.Pr
 	return addToDay(at, r, s.from.debitedToday, s.from.day, l.limits.MaxDailyDebit)
 }
 
-// setHeld says what is held after a hold was opened, or ended.
+// setHeld computes the held amount after a hold was opened or ended.
 func (s *commandRows) setHeld(r *record.Record) {
 	whole := true
 	switch r.Op {
@@ -201,7 +200,7 @@ func (s *commandRows) setHeld(r *record.Record) {
 	types.Assert(whole, "M6: holds another sum than its holds")
 }
 
-// addToDay adds the amount to what went before on the same day.
+// addToDay adds the amount to the total of the day.
 func addToDay(at types.Time, r *record.Record, spent types.Amount, day uint32, ceiling types.Amount) event.Problem {
 	if day != at.Day() {
 		spent = types.Amount{}
@@ -214,7 +213,7 @@ func addToDay(at types.Time, r *record.Record, spent types.Amount, day uint32, c
 	return event.None
 }
 
-// checkRoom sees that every row that the outcome needs can be had.
+// checkRoom returns a problem if a row that the outcome needs does not fit.
 func (l *Ledger) checkRoom(r *record.Record, s *commandRows) event.Problem {
 	t := &s.tenant
 	switch {
@@ -238,7 +237,7 @@ func (l *Ledger) checkRoom(r *record.Record, s *commandRows) event.Problem {
 	return event.None
 }
 
-// HasExpiredHold reports that an account has a hold whose time is over.
+// HasExpiredHold reports whether an account has an expired hold.
 func (l *Ledger) HasExpiredHold(at types.Time, t types.Tenant, account types.NameHash) bool {
 	_, due := l.expiredHold(at, t, account)
 	return due
@@ -254,15 +253,14 @@ func (l *Ledger) expiredHold(at types.Time, t types.Tenant, account types.NameHa
 	return first - 1, v.expiresAt <= at
 }
 
-// ExpireHoldOf fills r with the end of a hold of an account that is due: the one that ended
-// first.
+// ExpireHoldOf fills r with the end of the expired hold of an account that expired first.
 func (l *Ledger) ExpireHoldOf(at types.Time, t types.Tenant, account types.NameHash, r *record.Record) {
 	place, due := l.expiredHold(at, t, account)
 	types.Assert(due, "ledger: ends a hold before its time")
 	l.expireHold(place, r)
 }
 
-// ExpireNextHold is Lapse for any account; false when no hold's time is over.
+// ExpireNextHold is ExpireHoldOf for all accounts; false if no hold has expired.
 func (l *Ledger) ExpireNextHold(at types.Time, r *record.Record) bool {
 	if len(l.holds.heap) == 0 || l.holds.heap[0].at > at {
 		return false
@@ -278,8 +276,7 @@ func (l *Ledger) expireHold(place uint32, r *record.Record) {
 	*r = record.Record{Kind: record.HoldExpired, Tenant: t, Seq: seq, Hold: id, HeldBalance: held}
 }
 
-// afterHoldEnds is what is held once a hold is gone, and the place that its end has among its
-// tenant's movements.
+// afterHoldEnds returns the held amount without a hold, and the seq of its end.
 func (l *Ledger) afterHoldEnds(place uint32) (of types.Tenant, seq types.Seq, held types.Amount, whole bool) {
 	_, v := l.holds.rows.Row(place)
 	owner, _ := l.accounts.Row(v.holding.account)

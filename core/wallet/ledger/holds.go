@@ -8,33 +8,32 @@ import (
 	"macronode/core/types"
 )
 
-// holds are the active ones, in three orders of the same places:
+// holds has the active holds, in three orders of the same places:
 //
-//	rows   by id
-//	links  of one account: a ring, from the hold that ends first to the last
-//	heap   of all: the one that ends first is at the top
+//	rows   by ID
+//	links  of one account: a ring, from the first expiry to the last
+//	heap   of all accounts: the first expiry is at the top
 //
-// Those that end at one time follow one another by id, so that what comes first never
-// depends on how the places came about.
+// Holds with the same expiry are ordered by ID, so that the order does not depend on the places.
 type holds struct {
 	rows  table.Pool[types.TxID, hold]
 	links []link // by place
 	heap  []expiry
 
 	inSavepoint bool
-	undoLog     []holdChange // since the Mark, the latest last
+	undoLog     []holdChange // since the savepoint, the latest last
 }
 
 type (
 	link struct {
 		before, after uint32 // places of the same account
-		heapIndex     uint32 // where in the heap
+		heapIndex     uint32 // index in the heap
 	}
 	expiry struct {
 		at    types.Time
 		place uint32
 	}
-	// holdChange is a hold that came or went, with all that brings it back to its place.
+	// holdChange is an added or removed hold, with what undo needs to restore it.
 	holdChange struct {
 		added bool
 		place uint32
@@ -55,7 +54,7 @@ func holdsBytes(limit, items int) int64 {
 		table.SliceBytes[holdChange](items)
 }
 
-// add adds a hold to the ring of its account, and says where that begins now.
+// add adds a hold to the ring of its account and returns the first of the ring.
 func (h *holds) add(id types.TxID, v hold, first uint32) (head uint32) {
 	place := h.rows.Put(id, v)
 	h.recordChange(holdChange{added: true, place: place})
@@ -65,7 +64,7 @@ func (h *holds) add(id types.TxID, v hold, first uint32) (head uint32) {
 		return place + 1
 	}
 	head = first
-	after := first - 1 // whom it comes before; most come last
+	after := first - 1 // the hold that it precedes; most are last
 	if h.before(place, after) {
 		head = place + 1
 	} else {
@@ -77,7 +76,7 @@ func (h *holds) add(id types.TxID, v hold, first uint32) (head uint32) {
 	return head
 }
 
-// remove takes a hold out of the ring of its account, and says where that begins now.
+// remove removes a hold from the ring of its account and returns the first of the ring.
 func (h *holds) remove(place, first uint32) (head uint32) {
 	id, v := h.rows.Row(place)
 	at := h.links[place]
@@ -92,7 +91,7 @@ func (h *holds) remove(place, first uint32) (head uint32) {
 	return first
 }
 
-// unlink is the part of drop that its undoing shares.
+// unlink is the part of remove that undo shares.
 func (h *holds) unlink(place uint32) {
 	at := h.links[place]
 	h.links[at.before].after, h.links[at.after].before = at.after, at.before
@@ -115,7 +114,7 @@ func (h *holds) before(a, b uint32) bool {
 	return bytes.Compare(idA[:], idB[:]) < 0
 }
 
-// expiresBefore is less of two places in the heap, which has the times at hand.
+// expiresBefore compares two places in the heap, which stores the expiry.
 func (h *holds) expiresBefore(a, b uint32) bool {
 	if h.heap[a].at != h.heap[b].at {
 		return h.heap[a].at < h.heap[b].at
@@ -130,7 +129,7 @@ func (h *holds) pushToHeap(e expiry) {
 	h.siftUp(at)
 }
 
-// removeFromHeap takes out what stands at a place of the heap.
+// removeFromHeap removes the entry at an index of the heap.
 func (h *holds) removeFromHeap(at uint32) {
 	last := uint32(len(h.heap) - 1)
 	h.swapInHeap(at, last)
@@ -179,8 +178,8 @@ func (h *holds) savepoint() { h.inSavepoint = true }
 
 func (h *holds) commit() { h.inSavepoint, h.undoLog = false, h.undoLog[:0] }
 
-// undo takes the changes back from the latest on: so each finds its place and its
-// neighbours as it left them. Where the rings begin, the accounts say.
+// undo reverts the changes from the latest on, so that each finds its place and its neighbours as they were.
+// The accounts restore the beginnings of the rings.
 func (h *holds) undo() {
 	for i := len(h.undoLog) - 1; i >= 0; i-- {
 		c := &h.undoLog[i]
@@ -196,8 +195,8 @@ func (h *holds) undo() {
 	h.commit()
 }
 
-// next is the hold that ends after one, of an account whose first is first; 0: none. All
-// three are places + 1.
+// next returns the hold that expires after another one of an account whose first is given; 0: none. All three
+// are places plus 1.
 func (h *holds) next(at, first uint32) uint32 {
 	if at = h.links[at-1].after + 1; at == first {
 		return 0
@@ -215,7 +214,7 @@ func (h *holds) copyTo(dst *holds) {
 	dst.heap = append(dst.heap[:0], h.heap...)
 }
 
-// check holds the heap and the links together; whose rings they are, the ledger checks.
+// check compares the heap and the links. The ledger checks which account has which ring.
 func (h *holds) check() error {
 	if err := h.rows.Check(); err != nil {
 		return fmt.Errorf("holds: %w", err)

@@ -1,15 +1,14 @@
-// Package ledger is money: accounts, nonces, holds and ceilings, which are decided and
+// Package ledger is a double-entry ledger: accounts, nonces, holds and limits, which are decided and
 // changed together because they are checked together.
 //
-//	Decide: what is asked ──► the outcome, or why not ─┐
-//	Lapse:  a hold whose time is over ──► its end ─────┴──► Apply: the outcome ──► state
+//	Decide:          an operation ──► its outcome, or a problem ─┐
+//	ExpireNextHold:  an expired hold ──► its end ────────────────┴──► Apply: the outcome ──► state
 //
-//	Held ──► active ──► Captured · Released · Lapsed ──► gone, and its id is never used again
+//	opened ──► active ──► captured, released or expired; its ID is never used again
 //
-// It is double entry. Money of an asset comes from its account issuance:<asset>,
-// the only one that may go below nothing, and ends in burned:<asset>; so all
-// balances of an asset add up to nothing, always. What is held is still its holder's
-// balance, but not available.
+// Issued money of an asset comes from the account issuance:<asset>, the only one with a negative balance.
+// Burned money goes to burned:<asset>. So the balances of an asset always sum to 0. A held amount is part of
+// the balance of its holder, but not available.
 package ledger
 
 import (
@@ -17,33 +16,32 @@ import (
 	"macronode/core/types"
 )
 
-// Limits are how much a ledger takes, and the ceilings on what moves.
+// Limits are the numbers of rows, and the limits of amounts.
 type Limits struct {
 	Accounts, Holdings, Assets, Tenants int
-	Holds                               int // active ones
+	Holds                               int // active holds
 	TenantAccounts, TenantHoldings      int // of one tenant
 	TenantAssets, TenantHolds           int
-	MaxBatchItems                       int          // of one batch that may be taken back; 0: as many as there may be
-	MaxAmount                           types.Amount // one operation
-	MaxDailyDebit                       types.Amount // leaves one account of one asset in a UTC day
-	MaxDailyIssue                       types.Amount // is issued of one asset in a UTC day
+	MaxBatchItems                       int          // of one atomic batch; 0: types.MaxItems
+	MaxAmount                           types.Amount // of one operation
+	MaxDailyDebit                       types.Amount // debits of one account and asset in a UTC day
+	MaxDailyIssue                       types.Amount // issues of one asset in a UTC day
 }
 
-// Ledger holds every tenant's money.
+// Ledger has the accounts of all tenants.
 //
 // Invariants:
 //
 //	M1  Σ balances of an asset + burned = issued ≤ 2^127-1
-//	M2  a nonce advances by one with each debit of its account that says one, and by
-//	    nothing else
-//	M3  a tenant's seq advances by one with each counted record
-//	M4  a tenant's counts are those of its accounts, holdings, assets and holds (limits
-//	    are for what comes: they may have been larger when these came)
-//	M5  placed is the sum of what stands where
-//	M6  what is held of a holding is the sum of its active holds, and no more than its
-//	    balance; of an asset, the sum of its holdings'
-//	M7  an account's holds are a ring in the order of their ends, as long as it counts
-//	M8  every active hold is in the heap, below none that ends later
+//	M2  a nonce advances by one with each debit that uses it, and by nothing else
+//	M3  the seq of a tenant advances by one with each movement
+//	M4  the counts of a tenant are those of its accounts, holdings, assets and holds (they may exceed a limit
+//	    that was lowered)
+//	M5  placed is the sum over the places of all rows
+//	M6  the held amount of a holding is the sum of its active holds, and at most its balance; that of an asset
+//	    is the sum of its holdings
+//	M7  the holds of an account are a ring in the order of expiry, of the length that the account counts
+//	M8  every active hold is in the heap, below none that expires later
 type Ledger struct {
 	limits    Limits
 	tenants   table.Table[types.Tenant, tenant]
@@ -52,16 +50,16 @@ type Ledger struct {
 	holdings  table.Table[holdingKey, holding]
 	holds     holds
 	placement placement
-	savepoint placement // as it was at the Mark
+	savepoint placement // at the savepoint
 }
 
-// What one record changes, at most: so long are the logs of a batch.
+// The changes of one record at most. They give the length of the undo logs.
 const (
 	accountsChanged = 2
 	holdingsChanged = 2
 )
 
-// New is an empty ledger.
+// New returns an empty ledger.
 func New(l Limits, seed types.Hash64) Ledger {
 	n := Ledger{
 		limits:   l,
@@ -85,7 +83,7 @@ func (l *Limits) batchItems() int {
 	return l.MaxBatchItems
 }
 
-// Bytes is the memory that New takes.
+// Bytes returns the memory that New takes.
 func Bytes(l Limits) int64 {
 	logs := table.UndoBytes[tenant](l.batchItems()) + table.UndoBytes[packedAccount](accountsChanged*l.batchItems()) +
 		table.UndoBytes[asset](l.batchItems()) + table.UndoBytes[holding](holdingsChanged*l.batchItems())
@@ -93,8 +91,7 @@ func Bytes(l Limits) int64 {
 		table.Bytes[nameKey, asset](l.Assets) + table.Bytes[holdingKey, holding](l.Holdings) + holdsBytes(l.Holds, l.batchItems()) + logs
 }
 
-// Savepoint begins to note what changes, up to a batch of it; Undo takes it all back, Keep
-// keeps it.
+// Savepoint starts noting changes, of at most one batch. Undo reverts them, Commit keeps them.
 func (l *Ledger) Savepoint() {
 	l.tenants.Savepoint()
 	l.accounts.Savepoint()
@@ -121,8 +118,8 @@ func (l *Ledger) Commit() {
 	l.holds.commit()
 }
 
-// Balance is what an account has of an asset, what of it is held now, and the nonce that
-// it must use next. An account that nobody has heard of has nothing and begins at 1.
+// Balance returns the balance of an account in an asset, the held part of it, and the next nonce of the
+// account. An unknown account has 0 and starts at nonce 1.
 func (l *Ledger) Balance(now types.Time, t types.Tenant, account, asset types.NameHash) (has, held types.Amount, next types.Nonce) {
 	at, ok := l.accounts.Find(nameKey{t, account})
 	if !ok {
@@ -146,16 +143,16 @@ func (l *Ledger) Balance(now types.Time, t types.Tenant, account, asset types.Na
 	return has, held, a.nonce + 1
 }
 
-// A Hold is an active one. Its time may be over all the same: see Until.
+// A Hold is an active hold. It may have expired without a record yet: see ExpiresAt.
 type Hold struct {
 	Tenant      types.Tenant
 	From, Asset types.NameHash
-	To          types.NameHash // the beneficiary; all zeros: there is none
+	To          types.NameHash // the beneficiary; all zeros: none
 	Amount      types.Amount
 	ExpiresAt   types.Time
 }
 
-// Hold finds an active hold.
+// Hold returns an active hold.
 func (l *Ledger) Hold(id types.TxID) (h Hold, ok bool) {
 	place, ok := l.holds.rows.Find(id)
 	if !ok {
@@ -167,32 +164,31 @@ func (l *Ledger) Hold(id types.TxID) (h Hold, ok bool) {
 	return Hold{owner.tenant, owner.id, kind.id, v.to, v.amount, v.expiresAt}, true
 }
 
-// Frozen reports that nothing may leave an account.
+// Frozen reports whether debits of an account are rejected.
 func (l *Ledger) Frozen(t types.Tenant, account types.NameHash) bool {
 	p, _ := l.accounts.Get(nameKey{t, account})
 	return p.unpack().frozen
 }
 
-// Supply is what was ever issued and burned of an asset.
+// Supply returns the totals ever issued and burned of an asset.
 func (l *Ledger) Supply(t types.Tenant, asset types.NameHash) (issued, burned types.Amount) {
 	s, _ := l.assets.Get(nameKey{t, asset})
 	return s.issued, s.burned
 }
 
-// Held is what of an asset is held, by all active holds.
+// Held returns the sum of all active holds of an asset.
 func (l *Ledger) Held(t types.Tenant, asset types.NameHash) types.Amount {
 	s, _ := l.assets.Get(nameKey{t, asset})
 	return s.held
 }
 
-// Seq is the last of a tenant's movements.
+// Seq returns the number of the last movement of a tenant.
 func (l *Ledger) Seq(t types.Tenant) types.Seq {
 	row, _ := l.tenants.Get(t)
 	return row.seq
 }
 
-// Accounts is how many accounts there are, Holds how many holds are active, TenantHolds
-// how many of one tenant.
+// Accounts returns the number of accounts, Holds that of active holds, TenantHolds that of one tenant.
 func (l *Ledger) Accounts() int { return l.accounts.Len() }
 func (l *Ledger) Holds() int    { return l.holds.rows.Len() }
 func (l *Ledger) TenantHolds(t types.Tenant) int {
@@ -200,7 +196,7 @@ func (l *Ledger) TenantHolds(t types.Tenant) int {
 	return int(row.holds)
 }
 
-// Hash identifies everybody's money.
+// Hash identifies the ledger.
 func (l *Ledger) Hash() types.Hash64 {
 	h := types.Hash64(0).Mix(uint64(l.tenants.Hash())).Mix(uint64(l.accounts.Hash()))
 	h = h.Mix(uint64(l.assets.Hash())).Mix(uint64(l.holdings.Hash())).Mix(uint64(l.holds.rows.Hash()))

@@ -2,9 +2,8 @@ package ledger
 
 import "macronode/core/types"
 
-// The rows of the tables. A holding is found by the places of its account and its
-// asset, which never move. With their keys, an account is half a cache line, a holding
-// and a hold are one each.
+// The rows of the tables. The key of a holding has the places of its account and its asset, which never
+// move. With its key, an account is half a cache line, a holding or a hold one.
 type (
 	tenant struct {
 		seq      types.Seq
@@ -17,11 +16,11 @@ type (
 		tenant types.Tenant
 		id     types.NameHash
 	}
-	// account is what packed holds.
+	// account is the content of packed.
 	account struct {
 		nonce     types.Nonce // the last used
-		holds     uint32      // how many are active
-		firstHold uint32      // of them, the place + 1 of the one that ends first; 0: there is none
+		holds     uint32      // active holds
+		firstHold uint32      // place plus 1 of the hold that expires first; 0: none
 		frozen    bool
 	}
 	packedAccount struct{ low, high, first uint32 }
@@ -34,22 +33,22 @@ type (
 	holdingKey struct{ account, asset uint32 } // places
 	holding    struct {
 		balance      types.Amount
-		held         types.Amount // of the balance
-		debitedToday types.Amount // sent on day
+		held         types.Amount // part of the balance
+		debitedToday types.Amount // debits on day
 		day          uint32
 	}
 	hold struct {
 		amount    types.Amount
 		expiresAt types.Time
-		to        types.NameHash // the beneficiary; all zeros: whoever is paid
+		to        types.NameHash // the beneficiary; all zeros: any account
 		holding   holdingKey     // whose
 	}
-	// placement are sums over all accounts and assets of what stands where. Without them
-	// the hash would tell that the first account has 10, and not who that is.
+	// placement has sums over the places of all accounts and assets. Without them the hash would have
+	// the balance of the first account, but not its name.
 	placement struct{ accounts, assets types.Hash64 }
 )
 
-// holdBits are those below the nonce that count an account's holds.
+// holdBits are the bits below the nonce that count the holds of an account.
 const holdBits = 11
 
 const (
@@ -72,7 +71,7 @@ func (p packedAccount) unpack() account {
 	return account{types.Nonce(p.word() >> holdBits), p.low & (1<<holdBits - 1), p.first >> 1, p.first&1 == 1}
 }
 
-// HashInto leaves out where the account's first hold is.
+// HashInto leaves out the place of the first hold.
 func (p packedAccount) HashInto(h types.Hash64) types.Hash64 {
 	if h = h.Mix(p.word()); p.first&1 == 1 {
 		h = h.Mix(1)
@@ -88,7 +87,7 @@ func (p holdingKey) HashInto(h types.Hash64) types.Hash64 {
 	return h.Mix(uint64(p.account)<<32 | uint64(p.asset))
 }
 
-// available is what may be paid, or held.
+// available returns the amount that may be debited or held.
 func (v *holding) available() types.Amount {
 	rest, _ := v.balance.Sub(v.held) // M6: ≤ balance
 	return rest
