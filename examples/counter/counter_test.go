@@ -295,3 +295,22 @@ func TestFitsRejectsWhatDoesNotContinue(t *testing.T) {
 		t.Error("the next record does not fit")
 	}
 }
+
+// TestStateHashCoversThePlane: a change of the plane changes the hash of the whole state, and a copy has
+// the same hash.
+func TestStateHashCoversThePlane(t *testing.T) {
+	s, copied := state.New(limits(), 1), state.State{}
+	before := s.Hash()
+	r := record.Record{Kind: record.PlaneKind(types.PlaneExample, 0), Tenant: 1, Payload: []byte("\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00a")}
+	p := s.Plane(types.PlaneExample)
+	if !p.Fits(&r) {
+		t.Fatal("the record does not fit")
+	}
+	p.Apply(0, types.TxID{}, &r)
+	if s.Hash() == before {
+		t.Error("the hash of the state does not cover the plane")
+	}
+	if s.CopyTo(&copied); copied.Hash() != s.Hash() {
+		t.Error("a copy has another hash")
+	}
+}
