@@ -205,7 +205,9 @@ func (p *Proxy) forwarded(r *http.Request, h http.Header, set func(name, value s
 	if by != "" {
 		set("X-Forwarded-For", by)
 	}
-	set("X-Forwarded-Host", host)
+	if host != "" { // a request of HTTP/1.0 may have none
+		set("X-Forwarded-Host", host)
+	}
 	set("X-Forwarded-Proto", proto)
 }
 
@@ -215,7 +217,10 @@ func element(peer netip.Addr, host, proto string) string {
 	if peer.Is6() {
 		by = `"[` + by + `]"`
 	}
-	return "for=" + by + ";host=" + strconv.Quote(host) + ";proto=" + proto
+	if host != "" {
+		host = ";host=" + strconv.Quote(host)
+	}
+	return "for=" + by + host + ";proto=" + proto
 }
 
 // trusted reports that a peer is a proxy whose word is taken.

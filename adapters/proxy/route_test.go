@@ -112,8 +112,12 @@ func TestNoHost(t *testing.T) {
 			r.Header["Host"] = []string{c.host}
 		}
 		w := httptest.NewRecorder()
+		r.Header.Set("X-Forwarded-Host", "of-the-client")
 		if h.proxy.ServeHTTP(w, r); w.Code != c.want {
 			t.Errorf("%q by HTTP/%d.%d: %d, want %d: %s", c.host, c.major, c.minor, w.Code, c.want, w.Body)
+		}
+		if got, sent := w.Header()["Saw-X-Forwarded-Host"]; sent != (c.want == 200 && c.host != "") || sent && got[0] != c.host {
+			t.Errorf("%q by HTTP/%d.%d: the upstream saw X-Forwarded-Host %q", c.host, c.major, c.minor, got)
 		}
 	}
 }
