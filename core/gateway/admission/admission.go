@@ -1,12 +1,12 @@
-// Package admission knows who is in the house: who waits for a permit, who has one, and who
-// has kept one for too long.
+// Package admission tracks requests: which wait for a permit, which have one, and which have kept one
+// for too long.
 //
-//	          ┌──── late, or the client left ──────────────────────┐
+//	          ┌──── timeout, or the client disconnected ───────────┐
 //	Arrive ─► queued ──Next──► out ──Settle──────────────────────► free
 //	                            └── kept too long ─► lost ─Settle─► free
 //
-// A row stands for each slot of the shell, so that whatever comes later for a request
-// finds its place, and a word about an earlier use of the slot changes nothing.
+// There is one row for each slot of the dispatcher, so that a later event of a request finds its row, and
+// an event for an earlier use of the slot changes nothing.
 package admission
 
 import (
@@ -19,22 +19,22 @@ import (
 	"macronode/core/types"
 )
 
-// ErrRoute is why a request is not queued, beside what core/gateway/drr refuses.
+// ErrRoute reports that a route is at its limit. Other rejections are those of core/gateway/drr.
 var ErrRoute = errors.New("admission: route has as many at work as it may")
 
-// Limits are who may be in.
+// Limits are the limits of admission.
 type Limits struct {
-	Places  int // tickets: queued and at work, of all facets
+	Places  int // slots of all facets: queued and at work
 	Facets  [types.NumFacets]Facet
 	Quantum uint64
 	Weights [types.NumClasses]uint64
-	Least   uint64        // what a request costs at least, in bytes
-	Wait    time.Duration // in a queue, at most
-	Grace   time.Duration // behind a request's deadline, before its permit is taken back
-	Routes  []int         // of each route, how many may wait and be at work; 0: as many as there is room for
+	Least   uint64        // minimum cost of a request, in bytes
+	Wait    time.Duration // maximum time in a queue
+	Grace   time.Duration // time after the deadline of a request before its permit is revoked
+	Routes  []int         // requests of each route, queued and at work; 0: no limit
 }
 
-// Facet is the part of one facet.
+// Facet has the limits of one facet.
 type Facet = event.FacetLimits
 
 type state uint8
@@ -43,10 +43,10 @@ const (
 	free state = iota
 	queued
 	out
-	lost // at work, but its permit was taken back
+	lost // at work, but its permit was revoked
 )
 
-// row is one slot of the shell.
+// row is one slot of the dispatcher.
 type row struct {
 	ticket   types.Ticket
 	state    state
@@ -54,43 +54,43 @@ type row struct {
 	route    uint16
 	flow     types.Flow
 	cost     uint64
-	since    types.Instant // it came
-	end      types.Instant // of its caller's deadline, or of what it may keep
+	since    types.Instant // arrival
+	end      types.Instant // deadline of the caller, or end of the permit
 	patience time.Duration
-	until    types.Instant // something is to be done about it
-	part     part          // of its bodies, that may not go yet
-	due      int32         // where it stands among those; meaningless when free or lost
+	until    types.Instant // when it is due
+	part     part          // a part of its bodies that waits
+	due      int32         // index in dues; undefined if free or lost
 }
 
-// Admit gives permits and takes them back.
+// Admit grants and revokes permits.
 //
 // Invariants:
 //
-//	A1  of each facet, permits that are out are the rows that are out; that they are no more
-//	    than the limit, and of a class and a flow no more than the shares, is F6 of its queue
-//	A2  a row waits in the queue of its facet if and only if it is queued
-//	A3  rows that are queued or out stand among those that are due, the earliest first
-//	A4  of each route, what is counted is its rows that are queued or at work, lost ones too
-//	A5  a part stands in the line if and only if it is lined, and only who has a permit has one
+//	A1  the permits of a facet are its rows that are out; F6 of its queue bounds them by the limit and the
+//	    shares of classes and flows
+//	A2  a row is in the queue of its facet if and only if it is queued
+//	A3  rows that are queued or out are in dues, the earliest first
+//	A4  the count of a route is the number of its rows that are queued or at work, including lost ones
+//	A5  a part is in the line if and only if its row is lined; only a row with a permit has one
 type Admit struct {
 	plain
 
 	rows   []row
 	queues [types.NumFacets]drr.Queue
-	line   drr.Queue // of parts of bodies, of all facets
+	line   drr.Queue // parts of bodies of all facets
 	routes []uint32
-	dues   []uint32 // a heap of places
+	dues   []uint32 // heap of rows
 }
 
-// plain is what of it is copied as it stands: it owns no memory.
+// plain are the fields that CopyTo copies by assignment: they own no memory.
 type plain struct {
 	limits Limits
-	passed bool // a part went last, and no request since
+	passed bool // a part was granted last
 	turn   types.Facet
-	taken  uint64 // permits that were taken back from those who kept them too long
+	taken  uint64 // revoked permits
 }
 
-// New is an empty house.
+// New returns an Admit without requests.
 func New(l Limits, seed types.Hash64) Admit {
 	a := Admit{plain: plain{limits: l}, rows: make([]row, l.Places), routes: make([]uint32, len(l.Routes)), dues: make([]uint32, 0, l.Places)}
 	for f := range a.queues {
@@ -105,8 +105,8 @@ func queueLimits(l *Limits, f types.Facet) drr.Limits {
 	return drr.Limits{Places: l.Places, Queue: of.Queue, Class: of.PerClass, Flow: of.PerFlow, Quantum: l.Quantum, Weights: l.Weights, Shares: shares(of)}
 }
 
-// shares are how many permits of a facet a class and a flow may have. A flow that may have all
-// of them has no share of its own: it keeps its turn while there is no permit.
+// shares returns the permits of a facet that a class and a flow may have. A flow that may have all of them
+// has no share: it keeps its turn while no permit is free.
 func shares(of *Facet) (s drr.Shares) {
 	if s.Flow = of.FlowPermits; s.Flow == 0 || s.Flow >= of.Permits {
 		s.Flow = math.MaxInt
@@ -119,7 +119,7 @@ func shares(of *Facet) (s drr.Shares) {
 	return s
 }
 
-// Would says why a request would not be queued: nothing is changed.
+// Would returns why a request would be rejected. It changes nothing.
 func (a *Admit) Would(in *event.Admit) error {
 	if int(in.Route) < len(a.routes) && a.limits.Routes[in.Route] > 0 && int(a.routes[in.Route]) >= a.limits.Routes[in.Route] {
 		return ErrRoute
@@ -127,17 +127,17 @@ func (a *Admit) Would(in *event.Admit) error {
 	return a.queues[in.Facet].Would(in.Flow())
 }
 
-// cost is what a request is charged when it comes: of what is declared no more than a
-// quantum with all that it is to be told. What it really was is made good when it is settled.
+// cost returns what a request is charged on arrival: its declared body and the estimated response, at most a
+// quantum. Settle corrects it by the actual bytes.
 func (a *Admit) cost(in *event.Admit) uint64 {
-	declared := a.limits.Quantum // of a body whose length nobody says
+	declared := a.limits.Quantum // of a body without a declared length
 	if in.DeclaredBytes >= 0 {
 		declared = uint64(in.DeclaredBytes)
 	}
 	return min(max(declared, a.limits.Least)+uint64(in.ResponseEstimate), a.limits.Quantum)
 }
 
-// Arrive queues a request that Would not be refused.
+// Arrive queues a request that Would accepts.
 func (a *Admit) Arrive(now types.Instant, in *event.Admit) {
 	place := in.Ticket.Slot()
 	r := &a.rows[place]
@@ -152,7 +152,7 @@ func (a *Admit) Arrive(now types.Instant, in *event.Admit) {
 	a.enlist(place)
 }
 
-// Ripe reports that somebody waits who may have a permit.
+// Ripe reports whether a queued request may get a permit.
 func (a *Admit) Ripe() bool {
 	for f := range a.queues {
 		if a.queues[f].Ready() {
@@ -162,7 +162,7 @@ func (a *Admit) Ripe() bool {
 	return false
 }
 
-// Next gives a permit to whose turn it is, which Ripe says there is. The facets take turns.
+// Next grants a permit to the next request, if Ripe. The facets take turns.
 func (a *Admit) Next(now types.Instant) (t types.Ticket, waited time.Duration) {
 	types.Assert(a.Ripe(), "admission: nobody may go")
 	for !a.queues[a.turn].Ready() {
@@ -178,9 +178,9 @@ func (a *Admit) Next(now types.Instant) (t types.Ticket, waited time.Duration) {
 	return r.ticket, time.Duration(now - r.since)
 }
 
-// Settle ends a request: its permit is free again, or its place in a queue. What it really
-// took is made good by its flow. A ticket that is not in, or not any more, changes nothing:
-// ended is false. It had worked, unless it waited still.
+// Settle ends a request and frees its permit or its place in a queue; its flow is charged by the actual
+// bytes. For a ticket that is not in use, ended is false and nothing changes. worked reports whether the
+// request had a permit.
 func (a *Admit) Settle(t types.Ticket, bytes uint64) (ended, worked bool) {
 	r := &a.rows[t.Slot()]
 	if r.ticket != t || r.state == free {
@@ -210,9 +210,9 @@ func (a *Admit) leave(r *row) {
 	}
 }
 
-// Overdue ends the waiting of one who has waited for as long as he may, for a permit or with
-// a part of his bodies, of so many bytes; false when there is none. Meanwhile it takes back the permits of those
-// who have kept them too long: they are still to be settled.
+// Overdue ends the wait of one request that has waited for too long, for a permit or with a part of its
+// bodies; false if there is none. It also revokes permits that were kept for too long; those requests are
+// still to be settled.
 func (a *Admit) Overdue(now types.Instant) (t types.Ticket, what Over, waited time.Duration, bytes uint64, ok bool) {
 	for len(a.dues) > 0 {
 		place := a.dues[0]
@@ -234,7 +234,7 @@ func (a *Admit) Overdue(now types.Instant) (t types.Ticket, what Over, waited ti
 			a.queues[r.facet].Return(r.flow)
 			a.taken++
 			if was.state == paused {
-				was.state = lined // it will not go
+				was.state = lined // it is not granted
 			}
 		} else {
 			a.due(place)
@@ -246,7 +246,7 @@ func (a *Admit) Overdue(now types.Instant) (t types.Ticket, what Over, waited ti
 	return 0, 0, 0, 0, false
 }
 
-// Due is when Overdue has something to do.
+// Due returns when Overdue has something to do.
 func (a *Admit) Due() (due types.Instant, any bool) {
 	if len(a.dues) == 0 {
 		return 0, false
@@ -254,7 +254,7 @@ func (a *Admit) Due() (due types.Instant, any bool) {
 	return a.rows[a.dues[0]].until, true
 }
 
-// Evict takes somebody out of the queues; false when nobody waits.
+// Evict removes a request from the queues; false if none is queued.
 func (a *Admit) Evict() (t types.Ticket, ok bool) {
 	for f := range a.queues {
 		if place, any := a.queues[f].Evict(); any {
@@ -267,7 +267,7 @@ func (a *Admit) Evict() (t types.Ticket, ok bool) {
 	return 0, false
 }
 
-// Waiting is how many requests wait for a permit, of all facets.
+// Waiting returns the number of queued requests.
 func (a *Admit) Waiting() (n int) {
 	for f := range a.queues {
 		n += a.queues[f].Len()
@@ -275,7 +275,7 @@ func (a *Admit) Waiting() (n int) {
 	return n
 }
 
-// Working is how many are at work, of all facets, those too whose permits were taken back.
+// Working returns the number of requests at work, including those with a revoked permit.
 func (a *Admit) Working() (n int) {
 	for i := range a.rows {
 		if s := a.rows[i].state; s == out || s == lost {
@@ -285,14 +285,13 @@ func (a *Admit) Working() (n int) {
 	return n
 }
 
-// Ahead is how many of its facet are served before a request that comes now, Alone reports
-// that nobody of its flow waits.
+// Ahead returns how many requests of the facet are served before a new one. Alone reports whether its flow has
+// no queued request.
 func (a *Admit) Ahead(in *event.Admit) int  { return a.queues[in.Facet].Ahead(in.Flow()) }
 func (a *Admit) Alone(in *event.Admit) bool { return a.queues[in.Facet].Waits(in.Flow()) == 0 }
 
-// Out is how many permits of a facet are out, Queued how many of a class wait for one,
-// Saved what a class may still spend of its turn, and Taken how many permits were ever
-// taken back.
+// Out returns the permits of a facet that are in use, Queued the queued requests of a class, Saved the deficit
+// of a class, and Taken the number of revoked permits.
 func (a *Admit) Out(f types.Facet) int                     { return a.queues[f].InUse() }
 func (a *Admit) Saved(f types.Facet, c types.Class) uint64 { return a.queues[f].Saved(c) }
 func (a *Admit) Queued(f types.Facet, c types.Class) int   { return a.queues[f].Of(c) }

@@ -1,7 +1,7 @@
 package admission
 
-// Rows that are due stand in a heap, the earliest first; of the same instant the lower
-// place, so that equal histories have equal orders.
+// dues is a heap of rows, the earliest first; at the same instant the lower row, so that equal histories have
+// equal orders.
 
 func (a *Admit) before(i, j int) bool {
 	x, y := &a.rows[a.dues[i]], &a.rows[a.dues[j]]
@@ -13,7 +13,7 @@ func (a *Admit) swap(i, j int) {
 	a.rows[a.dues[i]].due, a.rows[a.dues[j]].due = int32(i), int32(j)
 }
 
-// enlist adds a row, unlist takes it out, moved puts it where it belongs now.
+// enlist adds a row, unlist removes it, moved restores the order after a change.
 func (a *Admit) enlist(place uint32) {
 	a.rows[place].due = int32(len(a.dues))
 	a.dues = append(a.dues, place)

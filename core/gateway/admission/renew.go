@@ -7,14 +7,13 @@ import (
 	"macronode/core/types"
 )
 
-// Renew puts limits in the place of those that are; the places stay as many. Nobody at
-// work is cut, and nobody who waits is forgotten: where there are fewer permits, or a
-// smaller queue, nobody new goes in until there is room. Whoever waits keeps the time that
-// he was given. It allocates where routes change their number.
+// Renew replaces the limits; the number of slots stays. Requests at work and queued requests stay: with fewer
+// permits or a smaller queue, new requests wait until there is room. Queued requests keep their timeout. It
+// allocates if the number of routes changes.
 func (a *Admit) Renew(l Limits) {
 	types.Assert(l.Places == len(a.rows), "admission: other places")
 	l.Routes = slices.Clone(l.Routes)
-	for len(l.Routes) < len(a.routes) { // routes that are gone, and may have guests
+	for len(l.Routes) < len(a.routes) { // removed routes may still have requests
 		l.Routes = append(l.Routes, 0)
 	}
 	a.limits = l
@@ -37,8 +36,7 @@ func (a *Admit) Renew(l Limits) {
 	}
 }
 
-// Unserved takes somebody out of the queues whose class has no weight any more; false when
-// there is none.
+// Unserved removes a queued request of a class without weight; false if there is none.
 func (a *Admit) Unserved(now types.Instant) (t types.Ticket, waited time.Duration, any bool) {
 	for f := range a.queues {
 		if place, any := a.queues[f].Unserved(); any {
@@ -51,7 +49,7 @@ func (a *Admit) Unserved(now types.Instant) (t types.Ticket, waited time.Duratio
 	return 0, 0, false
 }
 
-// HashInto is h after all of l.
+// HashInto mixes l into h.
 func (l *Limits) HashInto(h types.Hash64) types.Hash64 {
 	h = h.Mix(uint64(l.Places)).Mix(l.Quantum).Mix(l.Least).Mix(uint64(l.Wait)).Mix(uint64(l.Grace))
 	for _, w := range l.Weights {

@@ -7,7 +7,7 @@ import (
 	"macronode/core/types"
 )
 
-// A part is further bytes of a request's bodies that may not go yet.
+// A part is further bytes of a request's bodies that wait to be granted.
 //
 //	         ┌─ its caller's quotas have none ─► paused ─ its time ─┐
 //	asked for ┴──────────────────────────────────────────────────────┴► lined ── its turn ──► gone
@@ -15,7 +15,7 @@ import (
 type part struct {
 	state partState
 	bytes uint64
-	until types.Instant // its time comes; or, lined, it has waited for too long
+	until types.Instant // when it may go, or if it is lined, when it has waited for too long
 }
 
 type partState uint8
@@ -26,25 +26,24 @@ const (
 	lined
 )
 
-// An Over is what has become of somebody whose time is over.
+// An Over is the result of Overdue.
 type Over uint8
 
 const (
-	Waited Over = iota // in a queue, for as long as he may: he is gone
-	Paused             // no longer: what was paused of his may go on
-	Lined              // what is lined of his for too long, or without a permit: it is dropped
+	Waited Over = iota // the queued request has waited for too long and is removed
+	Paused             // the paused part may go on
+	Lined              // the lined part has waited for too long or lost its permit: it is dropped
 )
 
 func lineLimits(l *Limits) drr.Limits {
 	line := drr.Limits{Places: l.Places, Queue: l.Places, Flow: l.Places, Quantum: l.Quantum}
 	for c, w := range l.Weights {
-		line.Class[c], line.Weights[c] = l.Places, max(1, w) // whoever is in is served to the end
+		line.Class[c], line.Weights[c] = l.Places, max(1, w) // admitted requests are served to the end
 	}
 	return line
 }
 
-// Holds reports that a ticket is of a request that is in, Works that it has a permit, and
-// waits for nothing.
+// Holds reports whether a ticket is in use, Works whether its request has a permit and waits for nothing.
 func (a *Admit) Holds(t types.Ticket) bool {
 	r := &a.rows[t.Slot()]
 	return r.ticket == t && r.state != free
@@ -55,22 +54,22 @@ func (a *Admit) Works(t types.Ticket) bool {
 	return r.ticket == t && r.state == out && r.part.state == nothing
 }
 
-// Lost reports that the permit of a request that is in was taken back.
+// Lost reports whether the permit of a request was revoked.
 func (a *Admit) Lost(t types.Ticket) bool {
 	r := &a.rows[t.Slot()]
 	return r.ticket == t && r.state == lost
 }
 
-// Patience is how long a request may be kept waiting for a part of its bodies.
+// Patience returns how long a request may wait for a part of its bodies.
 func (a *Admit) Patience(t types.Ticket) time.Duration { return a.rows[t.Slot()].patience }
 
-// Pause keeps a part back until its time.
+// Pause holds a part back until a time.
 func (a *Admit) Pause(t types.Ticket, bytes uint64, until types.Instant) {
 	a.rows[t.Slot()].part = part{paused, bytes, until}
 	a.due(t.Slot())
 }
 
-// Line has a part wait for its turn among all that are lined, of whatever facet.
+// Line queues a part for its turn among the parts of all facets.
 func (a *Admit) Line(t types.Ticket, bytes uint64, until types.Instant) {
 	place := t.Slot()
 	r := &a.rows[place]
@@ -80,15 +79,14 @@ func (a *Admit) Line(t types.Ticket, bytes uint64, until types.Instant) {
 	a.due(place)
 }
 
-// Lined is how many parts wait for their turn; Paused is how many bytes are paused of a
-// request.
+// Lined returns the number of queued parts, Paused the paused bytes of a request.
 func (a *Admit) Lined() int                   { return a.line.Len() }
 func (a *Admit) Paused(t types.Ticket) uint64 { return a.rows[t.Slot()].part.bytes }
 
-// First reports that a part is next, where somebody waits for a permit too: they take turns.
+// First reports whether a part is next, if requests wait for a permit too: they take turns.
 func (a *Admit) First() bool { return !a.passed }
 
-// NextPart lets the part go whose turn it is.
+// NextPart takes the next part.
 func (a *Admit) NextPart() (t types.Ticket, bytes uint64) {
 	place, ok := a.line.Next()
 	types.Assert(ok, "admission: nobody is in the line")
@@ -100,15 +98,14 @@ func (a *Admit) NextPart() (t types.Ticket, bytes uint64) {
 	return r.ticket, bytes
 }
 
-// Pass charges a request for further bytes: its flow, where it waits for anything, waits a
-// turn longer.
+// Pass charges the flow of a request for further bytes, which delays its queued requests.
 func (a *Admit) Pass(t types.Ticket, bytes uint64) {
 	r := &a.rows[t.Slot()]
 	r.cost += bytes
 	a.queues[r.facet].Correct(r.flow, -int64(min(bytes, a.limits.Quantum)))
 }
 
-// drop forgets the part of a request.
+// drop removes the part of a request.
 func (a *Admit) drop(place uint32) {
 	r := &a.rows[place]
 	if r.part.state == lined {
@@ -117,7 +114,7 @@ func (a *Admit) drop(place uint32) {
 	r.part = part{}
 }
 
-// due puts a row where it belongs among those that are due.
+// due moves a row to its place in dues.
 func (a *Admit) due(place uint32) {
 	r := &a.rows[place]
 	r.until = r.end.Add(a.limits.Grace)
