@@ -63,7 +63,7 @@ type Listen struct {
 	Admin    string `key:"admin" default:"127.0.0.1:8081" takes:"host:port, with a port from 0 to 65535, or unix:PATH" change:"restart" doc:"Address of the admin listener. Port 0 selects a free port."`
 	Insecure bool   `key:"insecure" default:"false" change:"restart" doc:"Permits listeners outside loopback without TLS."`
 	TLS      TLS    `key:"tls" doc:"TLS of the listeners on TCP. Only TLS 1.3 is supported."`
-	MaxConns int    `key:"max_conns" default:"8192" min:"1" max:"65536" change:"restart" doc:"Maximum connections of one listener. If it is reached, a connection without a request is closed for a new one: first one that has not completed a request header, then the longest idle one. If every connection has a request, the new one is closed."`
+	MaxConns int    `key:"max_conns" default:"8192" min:"1" max:"65536" change:"restart" doc:"Maximum connections of one listener. If it is reached, a connection without a request is closed for a new one: first one that has not completed a request header, then the longest idle one, and last one that has had a request with a valid API key. If every connection has a request, the new one is closed."`
 
 	MaxPeerConns int `key:"max_conns_per_peer" default:"0" min:"0" max:"65536" change:"hot" doc:"Maximum connections of one peer (an IPv4 address or an IPv6 /64 network). If it is reached, a connection of the peer is closed for a new one, by the same rule. 0 means a quarter of max_conns, at least 16. Networks of http.trusted_proxies and unix sockets have no limit."`
 }

@@ -98,7 +98,9 @@ func (k *call) class() types.Class {
 func (k *call) arrive() error {
 	k.came = true
 	k.recognize()
-	k.of = k.class()
+	if k.of = k.class(); k.of != types.ClassAnon && k.Keyed != nil {
+		k.Keyed(k.r.Context())
+	}
 	k.lasts()
 	in := event.Admit{Class: k.of, Facet: k.facet, Route: k.door.number, Peer: k.peer(),
 		DeclaredBytes: k.r.ContentLength, ResponseEstimate: k.door.mean, TimeLeft: k.most, PermitFor: k.keeps}

@@ -6,6 +6,7 @@
 package httpapi
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -41,7 +42,8 @@ type Config struct {
 	Audit Audit // nil: nobody keeps who did what
 	// Decisions keeps what became of requests. Nil: nobody does.
 	Decisions interface{ Keep(d Decision) }
-	Face      Face // until it is changed
+	Face      Face                          // until it is changed
+	Keyed     func(request context.Context) // called for a request with a valid API key; may be nil
 	Log       *slog.Logger
 	Boot      uint64        // random; half of the ids of decisions that are no record
 	Random    io.Reader     // what new API keys are drawn from; nil: the machine's

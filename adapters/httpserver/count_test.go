@@ -36,6 +36,9 @@ func (m *connModel) makesRoom(from netip.Addr) (gone []*conn, in bool) {
 	oldest := func(of func(*conn) bool) bool { // those without a request yet give way first
 		at := slices.IndexFunc(m.open, func(c *conn) bool { return !m.busy[c] && !m.done[c] && of(c) })
 		if at < 0 {
+			at = slices.IndexFunc(m.open, func(c *conn) bool { return !m.busy[c] && !c.keyed.Load() && of(c) })
+		}
+		if at < 0 {
 			at = slices.IndexFunc(m.open, func(c *conn) bool { return !m.busy[c] && of(c) })
 		}
 		if at < 0 {
@@ -59,7 +62,7 @@ func (m *connModel) makesRoom(from netip.Addr) (gone []*conn, in bool) {
 }
 
 // TestConnectionsAgree: no more connections are open than may be, of all and of a peer; one
-// without a request yet gives way first, then the longest idle one; each is told of once when it comes and once when it goes; and there
+// without a request yet gives way first, then the longest idle one, those that had an API key last; each is told of once when it comes and once when it goes; and there
 // are none when the last has gone after the door was shut.
 func TestConnectionsAgree(t *testing.T) {
 	saw := map[string]int{}
@@ -104,6 +107,9 @@ func TestConnectionsAgree(t *testing.T) {
 				is := http.StateActive
 				if m.busy[c] {
 					is = http.StateIdle
+					if rapid.Bool().Draw(t, "had a key") {
+						c.keyed.Store(true)
+					}
 					m.open = append(slices.Delete(m.open, i, i+1), c)
 				}
 				m.busy[c], m.done[c] = !m.busy[c], true

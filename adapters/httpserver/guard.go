@@ -105,8 +105,36 @@ func (s *sealed) Close() error {
 
 type guardKey struct{}
 
-// guarded lets a handler find the guard of its connection.
+type connKey struct{}
+
+// Keyed notes that a request had a valid API key: when room is made for a new connection, its
+// connection gives way after those that never had such a request.
+func Keyed(request context.Context) {
+	if c, ok := request.Value(connKey{}).(*conn); ok && !c.keyed.Load() {
+		c.keyed.Store(true)
+	}
+}
+
+// below returns the connection of the listener under the one that net/http serves, or nil.
+func below(c net.Conn) *conn {
+	switch c := c.(type) {
+	case *tls.Conn: // of HTTP/2
+		under, _ := c.NetConn().(*conn)
+		return under
+	case *sealed:
+		return c.below
+	case *guard:
+		under, _ := c.Conn.(*conn)
+		return under
+	}
+	return nil
+}
+
+// guarded lets a handler find its connection, and the guard of it.
 func guarded(ctx context.Context, c net.Conn) context.Context {
+	if under := below(c); under != nil {
+		ctx = context.WithValue(ctx, connKey{}, under)
+	}
 	if g, ok := c.(interface{ guards() *guard }); ok {
 		return context.WithValue(ctx, guardKey{}, g.guards())
 	}

@@ -144,23 +144,18 @@ func (s *Server) Run(ctx context.Context) error {
 // smallest is the smallest frame of HTTP/2 that must be read; a larger one is refused.
 const smallest = 16 << 10
 
-// settles knows which connections have no request.
+// settles notes which connections have no request.
 func settles(c net.Conn, is http.ConnState) {
-	switch c := c.(type) {
-	case *tls.Conn: // of HTTP/2
-		if below, ok := c.NetConn().(*conn); ok {
-			below.idle.Store(is == http.StateIdle)
-			below.turns(is)
-		}
-	case *sealed:
-		c.below.rests(is)
-		c.below.turns(is)
-	case *guard:
-		if below, ok := c.Conn.(*conn); ok {
-			below.rests(is)
-			below.turns(is)
-		}
+	under := below(c)
+	if under == nil {
+		return
 	}
+	if _, second := c.(*tls.Conn); second {
+		under.idle.Store(is == http.StateIdle)
+	} else {
+		under.rests(is)
+	}
+	under.turns(is)
 }
 
 // turns notes whether a connection is idle, so that it gives way to others.

@@ -302,7 +302,8 @@ type conn struct {
 	waits  atomic.Bool       // it is of HTTP/1, and the server has not read the header of its next request
 	heard  atomic.Bool       // but something of it
 	began  atomic.Int64      // when a header began to come, or the connection itself, in ns since 1970; 0: neither
-	fresh  bool              // no header of a request was ever complete; of.mu holds it
+	rank   rank              // its list when it rests; of.mu holds it
+	keyed  atomic.Bool       // a request of it had a valid API key
 	over   atomic.Bool       // nothing more can be read
 	once   sync.Once
 }

@@ -26,27 +26,38 @@ type peer struct {
 	rest resting
 }
 
-// resting has the connections without a request at work, of a listener or of one of its peers. Those
-// that never completed the header of a request are apart, because they give way first.
-type resting struct{ fresh, idle idleList }
+// A rank orders the connections without a request at work: the first ones give way first.
+type rank uint8
 
-func newResting(kind Bound) resting { return resting{idleList{kind: kind}, idleList{kind: kind}} }
+const (
+	rankFresh rank = iota // never completed the header of a request
+	rankIdle              // did, but no request had a valid API key
+	rankKeyed             // had a request with a valid API key
+	ranks
+)
 
-// list returns the list for a connection.
-func (r *resting) list(c *conn) *idleList {
-	if c.fresh {
-		return &r.fresh
+// resting has the connections without a request at work, of a listener or of one of its peers.
+type resting [ranks]idleList
+
+func newResting(kind Bound) (r resting) {
+	for i := range r {
+		r[i].kind = kind
 	}
-	return &r.idle
+	return r
 }
 
-// givesWay returns the connection to close for a new one, or nil: of those that never completed a
-// header, then of those that did, the one that waits for longest.
+// list returns the list for a connection.
+func (r *resting) list(c *conn) *idleList { return &r[c.rank] }
+
+// givesWay returns the connection to close for a new one, or nil: of the first rank that has one, the
+// one that rests for longest.
 func (r *resting) givesWay(now time.Time) *conn {
-	if c := r.fresh.oldest(now); c != nil {
-		return c
+	for i := range r {
+		if c := r[i].oldest(now); c != nil {
+			return c
+		}
 	}
-	return r.idle.oldest(now)
+	return nil
 }
 
 // addressOf returns the address of the other side of a connection. It is not valid if there is
@@ -169,7 +180,7 @@ func (l *listener) makeRoom(of *peer, share int) (closed [2]*conn, by Bound, ok 
 // enter counts a connection, which has not completed a header. The caller holds l.mu.
 func (l *listener) enter(c *conn) {
 	l.open[c] = struct{}{}
-	c.fresh = true
+	c.rank = rankFresh
 	if c.peer.IsValid() {
 		of := l.peers[c.peer]
 		if of == nil {
@@ -212,8 +223,11 @@ func (l *listener) becomes(c *conn, idle bool) {
 		if of != nil {
 			of.rest.list(c).remove(c)
 		}
-		c.fresh = false // its first header is complete
+		c.rank = rankIdle // its first header is complete
 		return
+	}
+	if c.rank == rankIdle && c.keyed.Load() && !c.links[BoundTotal].in {
+		c.rank = rankKeyed
 	}
 	l.rest.list(c).push(c)
 	if of != nil {

@@ -245,3 +245,35 @@ func TestHeaderOnItsWayIsNotBrokenOff(t *testing.T) {
 		}
 	}
 }
+
+// TestConnectionsWithAKeyGiveWayLast: a kept connection whose request had a valid API key stays, although
+// it rests for longer than one without.
+func TestConnectionsWithAKeyGiveWayLast(t *testing.T) {
+	c := local()
+	c.MaxConns = 2
+	k := startCrowded(t, c, 0, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "" {
+			Keyed(r.Context())
+		}
+		_, _ = io.WriteString(w, "here")
+	}))
+	keyed, keyedFrom := k.dialFrom(t, "127.0.0.1")
+	if _, err := io.WriteString(keyed, "GET / HTTP/1.1\r\nHost: node\r\nAuthorization: Bearer k\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.ReadResponse(keyedFrom, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, resp.Body)
+	_ = resp.Body.Close()
+	stranger, strangerFrom := k.dialFrom(t, "127.0.0.2")
+	answered(t, stranger, strangerFrom)
+	k.later.Store(int64(headerGrace))
+	newer, newerFrom := k.dialFrom(t, "127.0.0.3")
+	answered(t, newer, newerFrom)
+	if _, err := strangerFrom.ReadByte(); err == nil {
+		t.Fatal("the connection without a key is open")
+	}
+	answered(t, keyed, keyedFrom)
+}

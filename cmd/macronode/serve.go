@@ -240,6 +240,7 @@ func (l *life) publicHandler() http.Handler {
 	c := httpapi.Config{Node: front{l}, Gate: l.desk.Gate, Decisions: keeps{l}, Face: l.edition.Load().face, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
 		Audit: auditor{l.audit}, Log: l.log,
 		Boot: random64(), Deadline: l.settings().deadline, Large: largeBodies, Cut: httpserver.ErrCut}
+	c.Keyed = httpserver.Keyed
 	a := httpapi.New(c)
 	l.api.Store(a)
 	l.showAPI(a)
