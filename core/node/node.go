@@ -284,15 +284,8 @@ func (n *Node) tick(now types.Now, at types.Time, out *event.Effects) {
 	}
 }
 
-// maxExpiriesPerSweep is the number of expiry records of one plane in one sweep: all planes together
-// stay below MaxRecords.
-const (
-	maxExpiriesPerSweep = types.MaxForgottenPerSweep
-	_                   = uint(types.MaxRecords - 1 - 5*maxExpiriesPerSweep) // five planes
-)
-
-// sweepExpired evicts a bounded number of idempotency keys, and records what is due by time in each
-// plane.
+// sweepExpired evicts a bounded number of idempotency keys, and records a bounded number of what is due
+// by time in all planes together. It returns whether it recorded anything: there may be more.
 func (n *Node) sweepExpired(now types.Now, at types.Time, out *event.Effects) bool {
 	if n.clock.Untrusted() || !n.readiness.AcceptsWrites() || n.backlog > n.config.MaxUnsyncedBytes/2 {
 		return false
@@ -302,8 +295,9 @@ func (n *Node) sweepExpired(now types.Now, at types.Time, out *event.Effects) bo
 		n.beginFrame(now, at, out)
 		n.addRecord(out)
 	}
+	left := types.MaxForgottenPerSweep
 	for p := range n.state.Planes {
-		for range maxExpiriesPerSweep {
+		for ; left > 0; left-- {
 			n.rec = record.Record{}
 			if !p.Expire(at, &n.rec) {
 				break

@@ -108,9 +108,6 @@ func (n *Node) decide(now types.Now, at types.Time, p plane.Plane, c command.Com
 	n.frame = frame{node: n, now: now, at: at, out: out}
 	p.Decide(at, c, &n.frame, reply)
 	n.frame = frame{}
-	if reply.Problem == event.Busy {
-		return
-	}
 	if upto, any := n.state.Idempotency.Evictable(at, n.indexed, types.MaxForgottenPerRequest); any && n.frameOpen && !n.clock.Untrusted() {
 		n.rec = record.Record{Kind: record.KeysForgotten, Upto: upto}
 		n.addRecord(out)

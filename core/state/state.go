@@ -79,7 +79,12 @@ func Bytes(l Limits) int64 {
 }
 
 // Plane returns the plane with an ID, or nil if this program does not have it.
-func (s *State) Plane(id types.Plane) plane.Plane { return s.planes[id%types.NumPlanes] }
+func (s *State) Plane(id types.Plane) plane.Plane {
+	if id >= types.NumPlanes {
+		return nil
+	}
+	return s.planes[id]
+}
 
 // Planes yields all planes in the order of their IDs.
 func (s *State) Planes(yield func(plane.Plane) bool) {
