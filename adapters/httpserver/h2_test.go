@@ -463,7 +463,7 @@ func streaming(wire *http.Transport, url string, total *atomic.Int64) error {
 func TestGoAway(t *testing.T) {
 	in, let := make(chan struct{}), make(chan struct{})
 	r, client := second(t, func(c *Config) {
-		c.Grace, c.Finish, c.Header, c.Read, c.Idle = time.Millisecond, time.Hour, time.Hour, time.Hour, time.Hour
+		c.Grace, c.Finish, c.Header, c.Read, c.Idle = time.Nanosecond, time.Hour, time.Hour, time.Hour, time.Hour
 	}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(in)
 		<-let

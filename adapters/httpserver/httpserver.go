@@ -221,14 +221,15 @@ func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) erro
 		return nil
 	}
 	l.dropUnheard()
-	silent := time.AfterFunc(s.config.Grace, l.dropSilent)
-	defer silent.Stop()
+	l.leaving.Store(true)
 	shut := make(chan struct{})
 	go func() {
 		_ = srv.Shutdown(quiet) // whether it was in time is counted below
 		close(shut)
 	}()
-	s.wait(quiet, s.config.Finish, l.empty())
+	for pause := s.config.Grace; s.wait(quiet, pause, l.empty()) && l.count() > 0; pause = dropInterval {
+		l.dropSilent()
+	}
 	cancel()
 	<-shut
 	if l.count() > 0 && ctx.Err() == nil && !s.dead() {
@@ -236,6 +237,9 @@ func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) erro
 	}
 	return nil
 }
+
+// dropInterval is the time between two looks for connections to drop, once the grace is over.
+const dropInterval = 10 * time.Millisecond
 
 // hear waits until no request has begun to come whose header is not read, and whoever came has
 // said something, for which he has the grace: a server of net/http that shuts down drops those.

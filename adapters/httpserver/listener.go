@@ -138,6 +138,7 @@ type listener struct {
 	shutting atomic.Pointer[time.Time] // the door shuts by then; nil: not yet
 	late     int                       // who was let in behind that time
 	closed   chan struct{}             // it is shut
+	leaving  atomic.Bool               // net/http shuts down: it sends a GOAWAY on each HTTP/2 connection
 }
 
 func newListener(inner net.Listener, most int) *listener {
@@ -257,8 +258,8 @@ func (l *listener) dropUnheard() {
 	}
 }
 
-// dropSilent closes those on which nothing was ever said, and those of HTTP/2 without a
-// request: they know by now that it ends.
+// dropSilent closes connections on which nothing was ever received, and HTTP/2 connections without a
+// request whose client has got the GOAWAY. net/http closes the others itself, soon after it has sent theirs.
 func (l *listener) dropSilent() {
 	for _, c := range l.silent() {
 		_ = c.Close()
@@ -266,7 +267,7 @@ func (l *listener) dropSilent() {
 }
 
 func (l *listener) silent() []*conn {
-	return l.those(func(c *conn) bool { return !c.spoke.Load() || c.idle.Load() })
+	return l.those(func(c *conn) bool { return !c.spoke.Load() || c.idle.Load() && c.warned.Load() })
 }
 
 // unheard are those who have come for a request of HTTP/1, and said nothing yet.
@@ -305,6 +306,7 @@ type conn struct {
 	rank   rank              // its list when it rests; of.mu holds it
 	keyed  atomic.Bool       // a request of it had a valid API key
 	over   atomic.Bool       // nothing more can be read
+	warned atomic.Bool       // something was sent on it since of.leaving: the GOAWAY, if it has no request
 	once   sync.Once
 }
 
@@ -319,6 +321,15 @@ func (c *conn) Read(b []byte) (int, error) {
 	}
 	if n > 0 && !c.veiled {
 		c.speaks()
+	}
+	return n, err
+}
+
+func (c *conn) Write(b []byte) (int, error) {
+	leaving := c.of.leaving.Load()
+	n, err := c.Conn.Write(b)
+	if leaving {
+		c.warned.Store(true)
 	}
 	return n, err
 }
