@@ -16,7 +16,6 @@ var Timers = []Timer{
 	{"adapters/httpapi.stream.wait.ctx", "a stream checks for its end, or sends a keep-alive", "250 ms"},
 	{"adapters/httpapi.call.submit.ctx", "a write is answered 504 outcome_unknown", "http.request_deadline"},
 	{"adapters/httpserver.Server.finish.quiet", "requests are aborted", "node.drain, minus 450 ms; on the admin listener 1 s"},
-	{"adapters/httpserver.Server.finish.silent", "connections that are idle, or on which no data has arrived, are closed", "350 ms"},
 	{"adapters/httpserver.secured.shake.limited", "a TLS handshake is cancelled", "http.header_timeout, at most 2 s"},
 	{"adapters/httpserver.Server.leave.t", "the wait for aborted handlers ends", "350 ms"},
 	{"adapters/httpserver.Server.wait.t", "a step of the shutdown of a listener ends", "350 ms, or at most node.drain minus 450 ms"},
