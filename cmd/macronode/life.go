@@ -236,7 +236,7 @@ func (l *life) stopWriting(ctx context.Context, why error) {
 	}
 	l.lost = true
 	l.log.Error("data directory or journal segment removed, replaced or cut: writes stopped, restart the node", "directory", string(l.dir), "err", why)
-	l.ear.say(ctx, event.FlushFailed{Fault: event.DirectoryLost})
+	l.ear.say(ctx, event.FlushFailed{Fault: event.FilesLost})
 }
 
 // watch tells the operator when what the node says of itself has changed.

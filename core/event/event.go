@@ -123,13 +123,13 @@ const (
 	WriteFailed Fault = iota + 1
 	SyncFailed
 	NoSpace
-	TooSlow       // longer than the sync timeout
-	Damaged       // durable frames cannot be read; a restart does not help
-	DirectoryLost // the data directory or the open segment was removed, replaced or cut
+	TooSlow   // longer than the sync timeout
+	Damaged   // durable frames cannot be read; a restart does not help
+	FilesLost // the data directory or the open segment was removed, replaced or cut
 )
 
 func (f Fault) String() string {
-	return [...]string{"", "write failed", "sync failed", "no space", "too slow", "damaged", "directory lost"}[f]
+	return [...]string{"", "write failed", "sync failed", "no space", "too slow", "damaged", "files lost"}[f]
 }
 
 // A SignalKind is a request of the operator.
