@@ -340,7 +340,7 @@ func TestCodesAreTheDocuments(t *testing.T) {
 	ours := []client.Code{client.AccountFrozen, client.BadRequest, client.Busy, client.RateLimited, client.Deadline, client.Forbidden, client.HoldEnded,
 		client.IdempotencyConflict, client.IdempotencyFull, client.InProgress, client.InsufficientFunds, client.Internal, client.LimitsExceeded,
 		client.MethodNotAllowed, client.NonceConflict, client.NotBeneficiary, client.NotFound, client.PayloadTooLarge, client.RefUsed, client.Unauthorized,
-		client.Unavailable, client.OutcomeUnknown, client.UnsupportedMedia}
+		client.Unavailable, client.OutcomeUnknown, client.RecordUnreadable, client.UnsupportedMedia}
 	all := doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum
 	for _, code := range all {
 		if !slices.Contains(ours, client.Code(code.(string))) {

@@ -46,6 +46,7 @@ const (
 	NotBeneficiary      Code = "not_beneficiary"
 	NotFound            Code = "not_found"
 	PayloadTooLarge     Code = "payload_too_large"
+	RecordUnreadable    Code = "record_unreadable"
 	RefUsed             Code = "ref_used"
 	Unauthorized        Code = "unauthorized"
 	Unavailable         Code = "unavailable"

@@ -207,6 +207,8 @@ func reason(err error) *refusal {
 	switch {
 	case errors.As(err, &away) && away.Unavailable():
 		return &refusal{problem: event.Unavailable}
+	case errors.Is(err, receipt.ErrUnreadable):
+		return &refusal{problem: event.RecordUnreadable}
 	case h != nil && h.Code == http.StatusNotFound:
 		return &refusal{problem: event.NotFound}
 	case h != nil && h.Code == http.StatusMethodNotAllowed:

@@ -25,6 +25,9 @@ var (
 	// ErrCut reports that the open segment was shortened by another program.
 	ErrCut = errors.New("journal: shortened by another program")
 
+	// ErrReplaced reports that another program put another file in the place of the open segment.
+	ErrReplaced = errors.New("journal: replaced by another program")
+
 	errClosed = errors.New("journal: closed")
 )
 

@@ -175,12 +175,32 @@ func (j *Journal) fail(err error) error {
 // An openSegment is the segment that is written, for those who look at it from outside.
 type openSegment struct {
 	name   string
+	file   fs.File
 	synced atomic.Int64 // bytes that are durable
 }
 
+// lastBytes is how many durable bytes Intact compares.
+const lastBytes = 64
+
+// follows returns ErrReplaced if the last durable bytes of f are not those of the open segment.
+func (s *openSegment) follows(f fs.File, synced int64) error {
+	var ours, theirs [lastBytes]byte
+	from := max(0, synced-lastBytes)
+	n := synced - from
+	_, err := s.file.ReadAt(ours[:n], from)
+	_, other := f.ReadAt(theirs[:n], from)
+	if err = errors.Join(err, other); err != nil {
+		return err
+	}
+	if ours != theirs {
+		return ErrReplaced
+	}
+	return nil
+}
+
 // Intact returns why the open segment in the directory is not what was made durable: its name is gone,
-// or the file is shorter. What is written to a removed file is lost at the next start. It may be
-// called by any goroutine.
+// the file is shorter (ErrCut) or another one (ErrReplaced). What is written to a removed file is lost
+// at the next start. An identical copy is noticed after the next flush. Any goroutine may call Intact.
 func (j *Journal) Intact() error {
 	at := j.open.Load()
 	if at == nil {
@@ -190,7 +210,9 @@ func (j *Journal) Intact() error {
 	f, err := j.fs.Open(at.name)
 	var size int64
 	if err == nil {
-		size, err = f.Size()
+		if size, err = f.Size(); err == nil && size >= synced {
+			err = at.follows(f, synced)
+		}
 		err = errors.Join(err, f.Close())
 	}
 	switch {
@@ -255,7 +277,7 @@ func (j *Journal) begin(again []record.Sealed) error {
 		}
 	}
 	j.file, j.number, j.size, j.ready = f, number, int64(len(buf)), int64(len(buf))
-	at := &openSegment{name: name}
+	at := &openSegment{name: name, file: f}
 	at.synced.Store(j.size)
 	j.open.Store(at)
 	j.durable.Store(uint64(j.last))

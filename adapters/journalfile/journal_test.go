@@ -341,7 +341,7 @@ func TestClosed(t *testing.T) {
 	must(t, j.Close())
 }
 
-// TestIntactSeesWhatAnotherProgramDoes: the open segment is removed, renamed or cut while the journal is
+// TestIntactSeesWhatAnotherProgramDoes: the open segment is removed, renamed, cut or replaced while the journal is
 // written; a journal that begins another segment, or is closed, is intact.
 func TestIntactSeesWhatAnotherProgramDoes(t *testing.T) {
 	for what, c := range map[string]struct {
@@ -351,7 +351,10 @@ func TestIntactSeesWhatAnotherProgramDoes(t *testing.T) {
 		"removed": {os.Remove, os.ErrNotExist},
 		"renamed": {func(path string) error { return os.Rename(path, path+".old") }, os.ErrNotExist},
 		"cut":     {func(path string) error { return os.Truncate(path, 100) }, journalfile.ErrCut},
-		"kept":    {func(string) error { return nil }, nil},
+		"replaced by a longer file": {func(path string) error {
+			return errors.Join(os.Remove(path), os.WriteFile(path, make([]byte, 1<<16), 0o600))
+		}, journalfile.ErrReplaced},
+		"kept": {func(string) error { return nil }, nil},
 	} {
 		dir := t.TempDir()
 		j := open(t, fs.Dir(dir), 1<<20)

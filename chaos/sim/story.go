@@ -188,6 +188,8 @@ func heard(in event.Event) string {
 		return fmt.Sprintf("child %d is down", in.Service)
 	case event.DiskFree:
 		return fmt.Sprintf("hears: %d bytes free", in.Bytes)
+	case event.FrameUnreadable:
+		return "hears: a frame could not be read"
 	case event.ConfigReloaded:
 		return fmt.Sprintf("a configuration was read, and refused: %v", in.Failed)
 	case event.Signal:

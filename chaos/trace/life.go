@@ -97,6 +97,8 @@ func changes(in event.Event) (met, ailing types.Conditions) {
 		return 0, 1 << types.DiskFull
 	case event.ConfigReloaded:
 		return 0, 1 << types.ConfigRejected
+	case event.FrameUnreadable:
+		return 0, 1 << types.JournalDamaged
 	case event.HealthChecked, *event.ApplyPolicy:
 		return 0, 1 << types.NoEndpoint
 	case event.Tick:

@@ -62,7 +62,8 @@ type life struct {
 	lost   bool     // the sampler found that dir is not the locked directory any more
 	known  evidence // of durable frames, at the start
 
-	damaged atomic.Bool // the journal has lost durable frames
+	damaged    atomic.Bool // the journal has lost durable frames
+	unreadable atomic.Bool // a reader found a damaged frame that the sampler has not reported yet
 
 	marking  sync.Mutex // of the mark of durable frames, while it is written
 	marked   types.LSN  // that it has
@@ -203,6 +204,9 @@ func (l *life) sample(ctx context.Context, up func()) error {
 			l.ear.say(ctx, event.Tick{})
 		case <-ctx.Done():
 			return nil
+		}
+		if l.unreadable.Swap(false) {
+			l.ear.say(ctx, event.FrameUnreadable{})
 		}
 		l.watch(last)
 		l.watchCertificate(time.Now())

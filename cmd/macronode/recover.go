@@ -164,6 +164,10 @@ func (l *life) older(lsn types.LSN) (record.Sealed, error) {
 	case err != nil:
 		l.log.Error("frame not readable", "lsn", uint64(lsn), "err", err)
 		l.metrics.Failed("journal")
+		if errors.Is(err, journalfile.ErrDamaged) {
+			err = fmt.Errorf("%w: %w", rendered.ErrUnreadable, err)
+			l.unreadable.Store(true)
+		}
 	}
 	return s, err
 }

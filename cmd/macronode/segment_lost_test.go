@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -8,12 +9,15 @@ import (
 	"time"
 )
 
-// TestLostSegmentStopsWrites: when another program removes or cuts the open segment, the node stops
+// TestLostSegmentStopsWrites: when another program removes, cuts or replaces the open segment, the node stops
 // writing and reports it, because what it wrote would be lost at the next start.
 func TestLostSegmentStopsWrites(t *testing.T) {
 	for what, do := range map[string]func(path string) error{
 		"removed": os.Remove,
 		"cut":     func(path string) error { return os.Truncate(path, 64) },
+		"replaced": func(path string) error {
+			return errors.Join(os.Remove(path), os.WriteFile(path, make([]byte, 1<<16), 0o600))
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			p := serves(t)

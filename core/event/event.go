@@ -74,6 +74,10 @@ type (
 	// DiskFree reports the free bytes of the journal's disk.
 	DiskFree struct{ Bytes uint64 }
 
+	// FrameUnreadable reports that a durable frame is damaged on the disk. The state does not need it:
+	// it was folded before, or a snapshot covers it.
+	FrameUnreadable struct{}
+
 	// ConfigReloaded reports whether a reloaded configuration was applied.
 	ConfigReloaded struct{ Failed bool }
 
@@ -84,29 +88,30 @@ type (
 	Tick struct{}
 )
 
-func (Recovered) event()      {}
-func (*Admit) event()         {}
-func (*ReserveBytes) event()  {}
-func (*Finish) event()        {}
-func (*UpstreamQuery) event() {}
-func (HealthChecked) event()  {}
-func (*CreateKey) event()     {} // by pointer: boxing a large value allocates
-func (*RevokeKey) event()     {}
-func (*FindOutcome) event()   {}
-func (Durable) event()        {}
-func (Indexed) event()        {}
-func (Applied) event()        {}
-func (FlushFailed) event()    {}
-func (Cancel) event()         {}
-func (ServiceUp) event()      {}
-func (ServiceDown) event()    {}
-func (DiskFree) event()       {}
-func (ConfigReloaded) event() {}
-func (Signal) event()         {}
-func (Tick) event()           {}
-func (*Request) event()       {}
-func (*Execute) event()       {}
-func (*ApplyPolicy) event()   {}
+func (Recovered) event()       {}
+func (*Admit) event()          {}
+func (*ReserveBytes) event()   {}
+func (*Finish) event()         {}
+func (*UpstreamQuery) event()  {}
+func (HealthChecked) event()   {}
+func (*CreateKey) event()      {} // by pointer: boxing a large value allocates
+func (*RevokeKey) event()      {}
+func (*FindOutcome) event()    {}
+func (Durable) event()         {}
+func (Indexed) event()         {}
+func (Applied) event()         {}
+func (FlushFailed) event()     {}
+func (Cancel) event()          {}
+func (ServiceUp) event()       {}
+func (ServiceDown) event()     {}
+func (DiskFree) event()        {}
+func (ConfigReloaded) event()  {}
+func (FrameUnreadable) event() {}
+func (Signal) event()          {}
+func (Tick) event()            {}
+func (*Request) event()        {}
+func (*Execute) event()        {}
+func (*ApplyPolicy) event()    {}
 
 // Recovery is the result of reading the journal at a start.
 type Recovery struct {

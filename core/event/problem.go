@@ -37,6 +37,7 @@ const (
 	BadGateway                  // an upstream gave no valid HTTP response
 	NotBeneficiary              // the hold names a beneficiary, and the capture another account
 	RateLimited                 // a quota is used up
+	RecordUnreadable            // the record of the answer is damaged on the disk
 	numProblems                 // the number of problems
 )
 
@@ -92,6 +93,7 @@ func (p Problem) rule() problemRule {
 		BadGateway:          {"bad_gateway", 502, retryable | needsNoDurability},
 		NotBeneficiary:      {"not_beneficiary", 409, stored},
 		RateLimited:         {"rate_limited", 429, retryable | needsNoDurability},
+		RecordUnreadable:    {"record_unreadable", 500, needsNoDurability},
 	}[p]
 }
 
@@ -146,6 +148,7 @@ func (p Problem) Detail() string {
 		StaleIndexRead:      "The index of earlier keys is behind. The request was not processed.",
 		BadGateway:          "The upstream service gave no valid response.",
 		RateLimited:         "A quota is used up. The request was not processed.",
+		RecordUnreadable:    "The journal is damaged where this record is.",
 		NotBeneficiary:      "The hold names another beneficiary. Only that account can receive the capture.",
 	}[p]
 }

@@ -47,6 +47,7 @@ var contract = []struct {
 	{event.BadGateway, "bad_gateway", 502, true, false, true},
 	{event.NotBeneficiary, "not_beneficiary", 409, false, true, false},
 	{event.RateLimited, "rate_limited", 429, true, false, true},
+	{event.RecordUnreadable, "record_unreadable", 500, false, false, true},
 }
 
 func TestProblemsAreTheContracts(t *testing.T) {

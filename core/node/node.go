@@ -178,6 +178,8 @@ func (n *Node) Step(now types.Now, in event.Event, out *event.Effects) {
 		}
 	case event.DiskFree:
 		n.readiness.SetDegraded(types.DiskFull, in.Bytes < n.config.MinFreeBytes)
+	case event.FrameUnreadable:
+		n.readiness.SetDegraded(types.JournalDamaged, true) // until a restart
 	case event.ConfigReloaded:
 		n.readiness.SetDegraded(types.ConfigRejected, in.Failed)
 	case event.Signal:

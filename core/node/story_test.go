@@ -263,6 +263,8 @@ func (s *stage) say(w []string) string {
 				return s.step(event.ServiceDown{Service: c})
 			}
 		}
+	case "unreadable":
+		return s.step(event.FrameUnreadable{})
 	case "reloaded":
 		return s.step(event.ConfigReloaded{Failed: w[1] == "failed"})
 	case "room":

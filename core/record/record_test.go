@@ -121,7 +121,7 @@ func anyTxID(t *rapid.T) (id types.TxID) {
 }
 
 func anyProblem(t *rapid.T, r *Record) {
-	r.Problem = event.Problem(rapid.Uint8Range(1, uint8(event.RateLimited)).Draw(t, "problem"))
+	r.Problem = event.Problem(rapid.Uint8Range(1, uint8(event.RecordUnreadable)).Draw(t, "problem"))
 	if r.Problem == event.RefUsed {
 		r.PriorRef = anyTxID(t)
 	}

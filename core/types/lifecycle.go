@@ -41,13 +41,14 @@ const (
 	CircuitOpen    // the circuit breaker of an upstream is open or half-open
 	ConfigRejected // the last configuration was rejected
 	NoEndpoint     // all endpoints of an upstream fail their health checks
+	JournalDamaged // a durable frame that is not needed for the state could not be read
 
 	numConditions // number of conditions
 )
 
 func (c Condition) String() string {
 	return [numConditions]string{"journal", "key", "http", "admin", "sampler", "upstreams",
-		"journal_stalled", "journal_failed", "disk_full", "clock_untrusted", "crash_loop", "start_timeout", "index_behind", "circuit_open", "config_rejected", "no_healthy_endpoint"}[c]
+		"journal_stalled", "journal_failed", "disk_full", "clock_untrusted", "crash_loop", "start_timeout", "index_behind", "circuit_open", "config_rejected", "no_healthy_endpoint", "journal_damaged"}[c]
 }
 
 // Conditions is a set of conditions.

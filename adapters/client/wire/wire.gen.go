@@ -208,6 +208,7 @@ const (
 	ProblemCodeOutcomeUnknown       ProblemCode = "outcome_unknown"
 	ProblemCodePayloadTooLarge      ProblemCode = "payload_too_large"
 	ProblemCodeRateLimited          ProblemCode = "rate_limited"
+	ProblemCodeRecordUnreadable     ProblemCode = "record_unreadable"
 	ProblemCodeRefUsed              ProblemCode = "ref_used"
 	ProblemCodeTimeout              ProblemCode = "timeout"
 	ProblemCodeUnauthorized         ProblemCode = "unauthorized"
@@ -253,6 +254,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodePayloadTooLarge:
 		return true
 	case ProblemCodeRateLimited:
+		return true
+	case ProblemCodeRecordUnreadable:
 		return true
 	case ProblemCodeRefUsed:
 		return true

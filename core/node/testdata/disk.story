@@ -61,3 +61,9 @@ finished 0, refused 0, aborted 0
 > status
 degraded: ready no, for read yes, reads yes, writes no [has journal_failed]
 finished 0, refused 0, aborted 0
+
+# A frame that a reader could not read degrades the node until its restart.
+> unreadable
+> status
+degraded: ready no, for read yes, reads yes, writes no [has journal_failed has journal_damaged]
+finished 0, refused 0, aborted 0

@@ -25,6 +25,9 @@ import (
 // that answers nobody.
 var ErrNoAnswer = errors.New("receipt: no answer there")
 
+// ErrUnreadable says that the record of an answer is damaged on the disk.
+var ErrUnreadable = errors.New("receipt: the record cannot be read")
+
 // A proof is a record where it stands.
 type proof struct {
 	in    *record.Sealed
