@@ -65,7 +65,7 @@ func (*ear) Render(to []byte, _ types.Position) ([]byte, int, types.Tenant, erro
 }
 func (*ear) Balance(types.Tenant, []byte, []byte) event.Balance            { return event.Balance{} }
 func (*ear) AwaitSeq(context.Context, types.Tenant, types.Seq) bool        { return true }
-func (*ear) Endpoint(string, string) (func(time.Duration, []byte), func()) { return discard, func() {} }
+func (*ear) Endpoint(string, string) (func(time.Duration, int, []byte), func()) { return discard, func() {} }
 func (*ear) Refused(types.Facet, event.Problem)                            {}
 func (*ear) Barred(types.Class, event.RejectReason)                        {}
 func (*ear) Settle(types.Ticket, uint64, event.Completion)                 {}
@@ -79,7 +79,7 @@ func (*ear) Decided(time.Duration)  {}
 func (*ear) Replayed()              {}
 func (*ear) TimedOut(event.Problem) {}
 func (*ear) Panicked()              {}
-func discard(time.Duration, []byte) {}
+func discard(time.Duration, int, []byte) {}
 
 // FuzzTransferBody: whatever the body, the answer is no fault of ours; what reaches
 // the node is an operation; and it reaches the node exactly if a second reader, the

@@ -35,8 +35,8 @@ func (y yes) Status() event.Status { return y.house.status }
 // still counts nothing.
 type still struct{}
 
-func (still) Endpoint(string, string) (func(time.Duration, []byte), func()) {
-	return func(time.Duration, []byte) {}, func() {}
+func (still) Endpoint(string, string) (func(time.Duration, int, []byte), func()) {
+	return func(time.Duration, int, []byte) {}, func() {}
 }
 func (still) Refused(types.Facet, event.Problem)     {}
 func (still) Barred(types.Class, event.RejectReason) {}

@@ -202,8 +202,8 @@ func (c *count) get(what string) int {
 	return c.of[what]
 }
 
-func (c *count) Endpoint(name, method string) (func(time.Duration, []byte), func()) {
-	return func(_ time.Duration, id []byte) {
+func (c *count) Endpoint(name, method string) (func(time.Duration, int, []byte), func()) {
+	return func(_ time.Duration, _ int, id []byte) {
 		if len(id) != 34 || id[0] != 'd' {
 			c.add("nameless")
 		}

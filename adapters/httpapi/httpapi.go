@@ -157,7 +157,7 @@ type door struct {
 	facet    types.Facet
 	number   uint16 // from 1, in the order of the document; 0: what no endpoint is
 	mean     uint32 // bytes of an answer
-	answered func(took time.Duration, decision []byte)
+	answered func(took time.Duration, status int, decision []byte)
 	busy     func()
 }
 
@@ -207,7 +207,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		k.cut = cut && k.status > 0
 		k.heldBack()
-		k.door.answered(time.Since(k.began), k.id[:])
+		k.door.answered(time.Since(k.began), k.status, k.id[:])
 		a.note(k)
 		k.decided()
 		if cut {

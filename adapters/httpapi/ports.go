@@ -92,8 +92,9 @@ type Views interface {
 
 // A Meter counts. Nothing it does may block.
 type Meter interface {
-	// Endpoint counts one endpoint: what was answered, and who was told to come back.
-	Endpoint(name, method string) (answered func(took time.Duration, decision []byte), busy func())
+	// Endpoint returns functions for one endpoint: answered counts a request that has ended, with its
+	// HTTP status (0: no response), busy one that was rejected with 429.
+	Endpoint(name, method string) (answered func(took time.Duration, status int, decision []byte), busy func())
 	Barred(types.Class, event.RejectReason) // at the gate
 	Refused(types.Facet, event.Problem)     // in the place of an answer, to who asked for that part of the node
 	Decided(took time.Duration)             // by the node

@@ -41,7 +41,7 @@ func New(status func() event.Status) *Metrics {
 		histograms: make(map[string]*prometheus.HistogramVec), samples: newSamples()}
 	m.upstreams.Store(new(upstreams))
 	m.registry.MustRegister(m.samples, &life{status: status, samples: m.samples},
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+		collectors.NewGoCollector(), collectors.NewBuildInfoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	for i := range registry.Metrics {
 		if d := &registry.Metrics[i]; !d.Sampled {
 			m.count(d)

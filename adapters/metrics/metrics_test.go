@@ -33,7 +33,7 @@ func used(status func() event.Status) *Metrics {
 	m := New(status)
 	w := m.Wallet()
 	answered, busy := w.Endpoint("transfer", "POST")
-	answered(time.Millisecond, []byte("d_1"))
+	answered(time.Millisecond, 200, []byte("d_1"))
 	busy()
 	w.Refused(types.FacetWallet, event.BadRequest)
 	w.Decided(time.Millisecond)
@@ -215,9 +215,9 @@ func scrape(t *testing.T, m *Metrics, accept string) string {
 func TestSlowAnswersNameTheirDecision(t *testing.T) {
 	m := New(starting)
 	answered, _ := m.Wallet().Endpoint("transfer", "POST")
-	answered(time.Millisecond, []byte("d_first"))
-	answered(time.Millisecond, []byte("d_quick"))
-	answered(time.Second, []byte("d_slow"))
+	answered(time.Millisecond, 200, []byte("d_first"))
+	answered(time.Millisecond, 200, []byte("d_quick"))
+	answered(time.Second, 200, []byte("d_slow"))
 	text := scrape(t, m, "application/openmetrics-text; version=1.0.0")
 	for id, want := range map[string]bool{"d_first": true, "d_quick": false, "d_slow": true} {
 		if strings.Contains(text, `# {decision_id="`+id+`"}`) != want {
@@ -246,9 +246,9 @@ func TestCountingAllocatesNothing(t *testing.T) {
 	w := New(starting).Wallet()
 	answered, busy := w.Endpoint("transfer", "POST")
 	id := []byte("d_1")
-	answered(time.Millisecond, id) // the first observation has an exemplar
+	answered(time.Millisecond, 200, id) // the first observation has an exemplar
 	if n := testing.AllocsPerRun(100, func() {
-		answered(time.Millisecond, id)
+		answered(time.Millisecond, 200, id)
 		busy()
 		w.Refused(types.FacetWallet, event.Busy)
 		w.Decided(time.Millisecond)
@@ -282,6 +282,6 @@ func BenchmarkAnswered(b *testing.B) {
 	id := []byte("d_0123456789abcdef0123456789abcdef")
 	b.ReportAllocs()
 	for b.Loop() {
-		answered(time.Millisecond, id)
+		answered(time.Millisecond, 200, id)
 	}
 }

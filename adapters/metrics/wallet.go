@@ -49,13 +49,18 @@ const (
 	many = 1024
 )
 
-// Endpoint returns functions for one endpoint: answered records the latency of a request, and busy
-// counts a request rejected with 429.
-func (w *Wallet) Endpoint(name, method string) (answered func(took time.Duration, decision []byte), busy func()) {
+// Endpoint returns functions for one endpoint: answered counts a request that has ended and records its
+// latency, and busy counts a request rejected with 429. Status is of HTTP; 0: no response.
+func (w *Wallet) Endpoint(name, method string) (answered func(took time.Duration, status int, decision []byte), busy func()) {
 	latency := w.of.histogram("request_latency_seconds", name, method)
 	named := latency.(prometheus.ExemplarObserver)
+	requests := make(map[string]prometheus.Counter, len(registry.StatusClasses))
+	for _, class := range registry.StatusClasses {
+		requests[class] = w.of.counter("http_requests_total", name, method, class)
+	}
 	var seen atomic.Uint64
-	return func(took time.Duration, decision []byte) {
+	return func(took time.Duration, status int, decision []byte) {
+		requests[registry.StatusClass(status)].Inc()
 		if seen.Add(1)%many == 1 || took > slow {
 			named.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"decision_id": string(decision)})
 			return

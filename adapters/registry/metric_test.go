@@ -65,3 +65,11 @@ func TestWhatIsCountedCanHappen(t *testing.T) {
 		}
 	}
 }
+
+func TestStatusClass(t *testing.T) {
+	for status, want := range map[int]string{0: "none", 101: "1xx", 200: "2xx", 304: "3xx", 429: "4xx", 504: "5xx", 999: "5xx"} {
+		if got := registry.StatusClass(status); got != want {
+			t.Errorf("StatusClass(%d) = %s, want %s", status, got, want)
+		}
+	}
+}

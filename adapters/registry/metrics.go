@@ -38,6 +38,23 @@ var (
 	outcomes = slices.Concat([]string{"ok"}, Symptoms, Stops)
 )
 
+// StatusClasses lists the classes of HTTP status codes, by their first digit; none is no response.
+// Single codes would be 500 series for each operation, because an upstream may send any of them.
+var StatusClasses = []string{"none", "1xx", "2xx", "3xx", "4xx", "5xx"}
+
+// StatusClass returns the class of an HTTP status code; 0 is no response.
+func StatusClass(status int) string { return StatusClasses[min(max(status/100, 0), 5)] }
+
+// requests lists the series of http_requests_total.
+func requests() (series [][]string) {
+	for _, of := range Endpoints {
+		for _, class := range StatusClasses {
+			series = append(series, append(slices.Clone(of), class))
+		}
+	}
+	return series
+}
+
 // seconds has the buckets of all latency histograms. They are the same so that histograms can be compared.
 var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
@@ -45,6 +62,8 @@ var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05,
 var Metrics = []Metric{
 	{Name: "request_latency_seconds", Type: Histogram, Help: "Time from the request header to the end of the response.",
 		Labels: []Label{{"endpoint", firsts(Endpoints)}, {"method", []string{"GET", "POST", "DELETE", "other"}}}, Series: Endpoints, Buckets: seconds},
+	{Name: "http_requests_total", Type: Counter, Help: "Requests, by operation and class of the response status. none: the client left before a response began.",
+		Labels: []Label{{"route", firsts(Endpoints)}, {"method", []string{"GET", "POST", "DELETE", "other"}}, {"code", StatusClasses}}, Series: requests()},
 	{Name: "decision_seconds", Type: Histogram, Help: "Time from submitting a request to the core to its reply, including durability.",
 		Labels: []Label{{"plane", []string{"wallet"}}}, Buckets: seconds},
 	{Name: "busy_rejections_total", Type: Counter, Help: "Requests rejected with 429.",

@@ -149,8 +149,13 @@ func status(by float64, set func(s *event.Status)) cause {
 var causes = map[string]cause{
 	"request_latency_seconds": func(m *metered, l []string) (float64, moves) {
 		answered, _ := m.meter.Endpoint(l[0], l[1])
-		answered(2*time.Second, []byte("d_1"))
-		return 1, moves{seriesOf("request_latency_seconds_sum", "endpoint", l[0], "method", l[1]): 2}
+		answered(2*time.Second, 200, []byte("d_1"))
+		return 1, moves{seriesOf("request_latency_seconds_sum", "endpoint", l[0], "method", l[1]): 2, seriesOf("http_requests_total", "route", l[0], "method", l[1], "code", "2xx"): 1}
+	},
+	"http_requests_total": func(m *metered, l []string) (float64, moves) {
+		answered, _ := m.meter.Endpoint(l[0], l[1])
+		answered(2*time.Second, 100*slices.Index(registry.StatusClasses, l[2]), []byte("d_1"))
+		return 1, moves{seriesOf("request_latency_seconds_sum", "endpoint", l[0], "method", l[1]): 2, seriesOf("request_latency_seconds_count", "endpoint", l[0], "method", l[1]): 1}
 	},
 	"decision_seconds": func(m *metered, l []string) (float64, moves) {
 		m.meter.Decided(3 * time.Second)

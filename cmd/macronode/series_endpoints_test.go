@@ -84,11 +84,12 @@ func TestEachEndpointIsCounted(t *testing.T) {
 			plane = "proxy"
 		}
 		want := moves{
-			seriesOf("request_latency_seconds_count", "endpoint", endpoint, "method", method): 1,
-			seriesOf("busy_rejections_total", "endpoint", endpoint):                           1,
-			seriesOf("rejected_total", "plane", plane, "reason", "rate_limited"):              1,
-			seriesOf("admission_refused_total", "class", "anon", "reason", "quota_exceeded"):  1,
-			seriesOf("quota_refused_total", "quota", "none", "outcome", "refused"):            1,
+			seriesOf("request_latency_seconds_count", "endpoint", endpoint, "method", method):   1,
+			seriesOf("http_requests_total", "route", endpoint, "method", method, "code", "4xx"): 1,
+			seriesOf("busy_rejections_total", "endpoint", endpoint):                             1,
+			seriesOf("rejected_total", "plane", plane, "reason", "rate_limited"):                1,
+			seriesOf("admission_refused_total", "class", "anon", "reason", "quota_exceeded"):    1,
+			seriesOf("quota_refused_total", "quota", "none", "outcome", "refused"):              1,
 		}
 		var got moves
 		for range 200 { // what is counted when the answer has left may come after it
@@ -108,7 +109,7 @@ func (p process) counters(t *testing.T) map[string]float64 {
 	all := p.scrapedValues(t)
 	maps.DeleteFunc(all, func(name string, _ float64) bool {
 		base, _, _ := strings.Cut(name, "{")
-		return !slices.Contains([]string{"request_latency_seconds_count", "busy_rejections_total", "rejected_total", "admission_refused_total", "quota_refused_total",
+		return !slices.Contains([]string{"request_latency_seconds_count", "http_requests_total", "busy_rejections_total", "rejected_total", "admission_refused_total", "quota_refused_total",
 			"decision_seconds_count", "idempotency_replays_total", "io_timeouts_total", "io_errors_total", "upstream_requests_total", "upstream_fail_total"}, base)
 	})
 	return all
