@@ -98,8 +98,9 @@ type life struct {
 	aged      age                     // of the certificate, the same
 	watched   *httpserver.Certificate // which one that was; nil: none yet
 
-	mu  sync.Mutex  // of run alone
-	run nodedir.Run // as it is told to others
+	mu       sync.Mutex  // of the next two
+	run      nodedir.Run // as it is told to others
+	unlisted bool        // run.json is removed and not written any more
 }
 
 // node makes the loop around a recovered state.
@@ -287,8 +288,21 @@ func (l *life) told(change func(*nodedir.Run)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	change(&l.run)
+	if l.unlisted {
+		return
+	}
 	if err := nodedir.Write(string(l.dir), l.run); err != nil {
 		l.log.Error("run.json not written", "err", err)
+	}
+}
+
+// unlist removes run.json for good. A listener that comes up during the shutdown does not write it again.
+func (l *life) unlist() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unlisted = true
+	if err := nodedir.Remove(string(l.dir), l.run); err != nil {
+		l.log.Error("run.json not removed", "err", err)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"macronode/adapters/backup"
 	"macronode/adapters/durable"
 	"macronode/adapters/fs"
 	"macronode/adapters/journalfile"
@@ -39,7 +40,7 @@ func (l *life) recover() (state.State, event.Recovery, error) {
 	if l.disk, err = openDisk(l.settings().archive, live); err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
-	if err := l.whole(); err != nil {
+	if err := errors.Join(l.whole(), l.original()); err != nil {
 		return state.State{}, event.Recovery{}, err
 	}
 	kept, err := fs.Make(l.snapshots())
@@ -88,6 +89,24 @@ func (l *life) whole() error {
 		}
 	}
 	return nil
+}
+
+// original returns an error if the directory is a backup. A node that served from it would continue the
+// journal under the same ID with other frames. A backup's journal that was put into the directory of
+// its node is accepted: that directory has a mark of durable frames.
+func (l *life) original() error {
+	cut, err := backup.CutOf(l.disk)
+	if err == nil && cut.LSN == 0 {
+		return nil
+	}
+	if err != nil && !errors.Is(err, durable.ErrFormat) {
+		return err
+	}
+	_, err = os.Stat(filepath.Join(string(l.dir), durable.Name))
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%s is a backup: create a journal from it with macronode restore %s --data DIR, and serve that", l.dir, l.dir)
+	}
+	return err
 }
 
 // beginnings are where a start may begin, the likeliest first: what each snapshot says

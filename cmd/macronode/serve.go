@@ -148,9 +148,7 @@ func (l *life) end() {
 	if err := l.children.Wait(soon, beside...); err != nil {
 		l.log.Warn("background service did not stop: unwritten index data is rebuilt at the next start", "err", err)
 	}
-	if err := nodedir.Remove(string(l.dir), l.run); err != nil {
-		l.log.Error("run.json not removed", "err", err)
-	}
+	l.unlist()
 	l.children.Do(event.ServiceCommand{Service: types.ServiceAdmin, Verb: event.StopService})
 	if err := l.children.Wait(ctx); err != nil {
 		l.log.Error("service did not stop in time", "err", err)
