@@ -24,9 +24,9 @@ import (
 // Why there is no copy.
 var (
 	ErrNone  = errors.New("backup: no journal is there")
-	ErrFork  = errors.New("backup: the copy is not of this journal, or the journal has lost what the copy has")
-	ErrHeir  = errors.New("backup: the copy is of the journal that this one was restored from")
-	ErrTaken = errors.New("backup: there is a journal already where this one is to be restored")
+	ErrFork  = errors.New("backup: the backup is of another journal, or this journal has lost frames that the backup has")
+	ErrHeir  = errors.New("backup: the backup is of the journal from which this one was restored")
+	ErrTaken = errors.New("backup: the target directory already has a journal")
 )
 
 // A Cut is where a copy ends: all frames up to LSN, and none behind it.

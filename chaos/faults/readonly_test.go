@@ -29,7 +29,7 @@ func TestADiskForReadingAlone(t *testing.T) {
 		says string
 		args []string
 	}{
-		{" is whole: ", []string{"verify"}},
+		{" is intact: ", []string{"verify"}},
 		{copied + " has journal ", []string{"backup", copied}},
 	} {
 		if out, code := h.command(append(c.args, "--data", seen)...); code != 0 || !strings.Contains(out, c.says) {

@@ -61,7 +61,7 @@ const (
 	maxAdminToken = 512 // characters
 )
 
-var errAdminToken = errors.New("it must hold one token of 16 to 512 characters, without blanks")
+var errAdminToken = errors.New("it must hold one token of 16 to 512 characters, without spaces")
 
 // readToken reads the file that admin.token_file names; empty: it names none.
 func (s *adminSettings) readToken() (string, error) {

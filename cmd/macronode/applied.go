@@ -39,7 +39,7 @@ func (v *diffCmd) Run(c *console) error {
 	case wrong != nil:
 		err = fmt.Errorf("it cannot be applied: %w", wrong)
 	case len(all) > 0:
-		err = errors.New("the node that runs has another configuration")
+		err = errors.New("the running node has a different configuration")
 	}
 	return err
 }
@@ -99,14 +99,14 @@ func (c *console) tellApplied(method, path string) error {
 		err = c.sayApplied(&is)
 	}
 	if err == nil && is.Last != nil && !is.Last.Applied {
-		err = errors.New("the last configuration that was read is not applied: the old one stays")
+		err = errors.New("the last configuration was rejected: the previous one remains active")
 	}
 	return err
 }
 
 func (c *console) sayApplied(is *adminapi.Applied) error {
 	const clock = "2006-01-02T15:04:05Z"
-	if err := c.say("configuration %s since %s, %d changes applied, %d refused", is.Version, is.Since.Format(clock), is.Changes, is.Refused); err != nil {
+	if err := c.say("configuration %s since %s, %d changes applied, %d rejected", is.Version, is.Since.Format(clock), is.Changes, is.Refused); err != nil {
 		return err
 	}
 	last := is.Last
@@ -115,7 +115,7 @@ func (c *console) sayApplied(is *adminapi.Applied) error {
 	}
 	verdict := "applied"
 	if !last.Applied {
-		verdict = "refused: " + strings.Join(last.Why, "; ")
+		verdict = "rejected: " + strings.Join(last.Why, "; ")
 	}
 	if last.Partial {
 		verdict += " (its rehearsal is partial: it ended at its limit of steps)"

@@ -93,7 +93,7 @@ func (v *backupCmd) Run(c *console) (err error) {
 	}
 	d, err := backup.Copy(ctx, from, into, backup.Bounds{Upto: upto, Heir: v.Heir}, c.copying("backup"))
 	if errors.Is(err, backup.ErrHeir) {
-		err = fmt.Errorf("%w; make a copy elsewhere, or say --follow-restore: then %s is no copy of that one any more", err, v.To)
+		err = fmt.Errorf("%w; back up into another directory, or give --follow-restore: then %s is no longer a backup of the earlier journal", err, v.To)
 	}
 	if err != nil {
 		return cannot(err)
@@ -124,7 +124,7 @@ func noteLoss(to fs.Dir, cut backup.Cut, known types.LSN) error {
 }
 
 // errHole says that a copy is not all that was ever durable.
-var errHole = errors.New("the journal is damaged: the copy has what can be read before the damage, macronode verify says more")
+var errHole = errors.New("the journal is damaged: the backup ends before the damage; see macronode verify")
 
 // placeFor says why a directory is no place for a copy: only one that is empty, or has a
 // copy, is; and none in what is copied.
@@ -138,7 +138,7 @@ func placeFor(to, data string) error {
 		return cannot(fmt.Errorf("there is no journal in %s", data))
 	}
 	if rel, err := filepath.Rel(from, into); err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
-		return cannot(fmt.Errorf("%s is in the directory that is copied: a copy stands elsewhere, best on another disk", to))
+		return cannot(fmt.Errorf("%s is inside the data directory: choose another directory, best on another disk", to))
 	}
 	names, err := os.ReadDir(to)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -146,7 +146,7 @@ func placeFor(to, data string) error {
 	}
 	for _, n := range names {
 		if n.Name() != segmentsName && n.Name() != "LOCK" && n.Name() != durable.Name {
-			return cannot(fmt.Errorf("%s holds another thing than a copy: %s", to, n.Name()))
+			return cannot(fmt.Errorf("%s is not empty and is not a backup: %s", to, n.Name()))
 		}
 	}
 	return nil
@@ -169,7 +169,7 @@ func (c *console) durable(ctx context.Context, cfg *config.Config) (upto types.L
 	}
 	var s readyz
 	if err := json.Unmarshal(got.body, &s); err != nil || s.Durable == 0 {
-		return 0, nil, false, errors.New("the node does not say what is durable: it is starting, or its journal is empty")
+		return 0, nil, false, errors.New("the node reports no durable frame: it is starting, or its journal is empty")
 	}
 	return types.LSN(s.Durable), io.NopCloser(nil), s.Fault == event.Damaged.String(), nil
 }
@@ -240,7 +240,7 @@ func (c *console) foretell(ctx context.Context, cfg *config.Config, asked *resto
 	of.Data = asked.From
 	dir := fs.Dir(filepath.Join(asked.From, segmentsName))
 	if _, err := os.Stat(string(dir)); err != nil {
-		return nil, cannot(fmt.Errorf("there is no copy of a journal in %s", asked.From))
+		return nil, cannot(fmt.Errorf("there is no backup in %s", asked.From))
 	}
 	known, err := evidenceIn(asked.From, dir, c.doubt)
 	if err != nil {
@@ -252,7 +252,7 @@ func (c *console) foretell(ctx context.Context, cfg *config.Config, asked *resto
 		return nil, fmt.Errorf("restore: %w", err)
 	}
 	if v.Segments == 0 && len(v.Damage) == 0 {
-		return nil, cannot(fmt.Errorf("there is no copy of a journal in %s", asked.From))
+		return nil, cannot(fmt.Errorf("there is no backup in %s", asked.From))
 	}
 	v.OK = v.Error == "" && len(v.Damage) == 0
 	s := &v.state
@@ -279,7 +279,7 @@ func (c *console) foretell(ctx context.Context, cfg *config.Config, asked *resto
 	}
 	l, err := losses(ctx, was, journalfile.From{LSN: s.LSN, Root: root, Journal: s.Journal})
 	if errors.Is(err, journalfile.ErrApart) {
-		return nil, cannot(fmt.Errorf("the journal in %s does not go on from the copy, as far as it can be read: it is another, or behind it, or journal.archive has the rest: %w", old, err))
+		return nil, cannot(fmt.Errorf("the journal in %s does not continue the backup: it is another journal, or it is older, or the rest is in journal.archive: %w", old, err))
 	}
 	r.Lost = l
 	return r, err
@@ -329,7 +329,7 @@ func (c *console) restore(ctx context.Context, cfg *config.Config, v *restoreCmd
 	defer lock.Close() //nolint:errcheck // the lock ends with the process at the latest
 	place := filepath.Join(cfg.Data, segmentsName)
 	if _, err := os.Stat(place); err == nil {
-		return cannot(fmt.Errorf("%s has a journal: a copy is restored into a directory without one (--data DIR)", cfg.Data))
+		return cannot(fmt.Errorf("%s already has a journal: restore into a directory without one (--data DIR)", cfg.Data))
 	}
 	if err := unarchived(cfg); err != nil {
 		return err
@@ -367,7 +367,7 @@ func unarchived(cfg *config.Config) error {
 		return cannot(err)
 	}
 	if len(names) > 0 {
-		return cannot(fmt.Errorf("journal.archive has segments of another journal: name an empty directory for this one, and keep %s", cfg.Journal.Archive))
+		return cannot(fmt.Errorf("journal.archive has segments of another journal: configure an empty directory for the new one, and keep %s", cfg.Journal.Archive))
 	}
 	return nil
 }
@@ -375,13 +375,13 @@ func unarchived(cfg *config.Config) error {
 func (r *restored) tell(c *console, cfg *config.Config, v *restoreCmd) error {
 	w := lines{c: c}
 	if r.Checked.OK {
-		w.say("the copy is whole: journal %s to frame @%d (%s), %d accounts", r.Journal, r.LSN, r.At, r.Accounts)
+		w.say("the backup is intact: journal %s to frame @%d (%s), %d accounts", r.Journal, r.LSN, r.At, r.Accounts)
 	} else {
-		w.say("the copy has journal %s to frame @%d (%s), %d accounts; frames to @%d were durable and are given up", r.Journal, r.LSN, r.At, r.Accounts, r.Checked.Known)
+		w.say("the backup has journal %s to frame @%d (%s), %d accounts; durable frames up to @%d are lost", r.Journal, r.LSN, r.At, r.Accounts, r.Checked.Known)
 	}
 	switch {
 	case r.Lost == nil:
-		w.say("what was acknowledged after it cannot be told here: --source-data names the directory of the node that it was made of")
+		w.say("unknown what was acknowledged after it: give the data directory of the original node with --source-data")
 	case r.Lost.Frames == 0:
 		w.say("nothing was acknowledged after it")
 	default:
@@ -397,9 +397,9 @@ func (r *restored) tell(c *console, cfg *config.Config, v *restoreCmd) error {
 	case !r.Done:
 		w.say("nothing was changed")
 	case v.KeepKeys:
-		w.say("restored into %s as journal %s; the API keys of then are somebody's again", cfg.Data, r.As)
+		w.say("restored into %s as journal %s; the API keys of the backup are valid again", cfg.Data, r.As)
 	default:
-		w.say("restored into %s as journal %s; the API keys of then are nobody's: the next start makes a first one", cfg.Data, r.As)
+		w.say("restored into %s as journal %s; the API keys of the backup are not valid: the next start creates a bootstrap key", cfg.Data, r.As)
 	}
 	return w.err
 }

@@ -213,14 +213,14 @@ func (p *payer) stop(n int, all []wish, err error) error {
 		if err := p.refusal(all[*problem.Index].line, problem); err != nil {
 			return err
 		}
-		return fmt.Errorf("%w: of %s nothing was done, for line %d was refused: once it is right, send what begins with line %d as a file of its own, under another --key",
+		return fmt.Errorf("%w: %s were not applied, because line %d was rejected: correct it and send the file from line %d on with another --key",
 			errStopped, where, all[*problem.Index].line, all[0].line)
 	}
 	p.Unsent += len(all)
 	if errors.Is(err, client.IdempotencyConflict) {
-		return fmt.Errorf("%w: %s are another file than the one that was sent under %s, or cut by another --size", errStopped, where, p.v.key(n))
+		return fmt.Errorf("%w: %s differ from what was sent with the key %s: the file or --size has changed", errStopped, where, p.v.key(n))
 	}
-	return fmt.Errorf("%w: of %s nothing was done: %w", errStopped, where, err)
+	return fmt.Errorf("%w: %s were not applied: %w", errStopped, where, err)
 }
 
 // end says what became of the file.
@@ -235,13 +235,13 @@ func (p *payer) end(err error) error {
 		err = errors.Join(err, p.say("%s", p.tally.text()))
 	}
 	if err == nil && p.Refused > 0 {
-		err = fmt.Errorf("%d of %d lines were refused", p.Refused, p.Lines)
+		err = fmt.Errorf("%d of %d lines were rejected", p.Refused, p.Lines)
 	}
 	return err
 }
 
 func (t *tally) text() string {
-	text := fmt.Sprintf("%d lines: %d done, %d refused, %d unknown, %d not sent", t.Lines, t.Done, t.Refused, t.Unknown, t.Unsent)
+	text := fmt.Sprintf("%d lines: %d applied, %d rejected, %d unknown, %d not sent", t.Lines, t.Done, t.Refused, t.Unknown, t.Unsent)
 	if t.Replayed > 0 {
 		text += fmt.Sprintf("; %d of them were sent by an earlier run", t.Replayed)
 	}
@@ -256,7 +256,7 @@ func (p *payer) progress(last bool) {
 	if p.total > 0 {
 		of = fmt.Sprintf(" of %d", p.total)
 	}
-	text := fmt.Sprintf("%d%s lines, %d refused", p.Lines, of, p.Refused)
+	text := fmt.Sprintf("%d%s lines, %d rejected", p.Lines, of, p.Refused)
 	switch now := p.now(); {
 	case p.watched && p.total > 0:
 		full := min(barWidth, p.Lines*barWidth/p.total)

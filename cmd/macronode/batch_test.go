@@ -42,29 +42,29 @@ func TestBatch(t *testing.T) {
 		code, asked int
 		want        string
 	}{
-		{"all is done", "", []string{both, both, one}, 0, 3, "5 lines: 5 done, 0 refused, 0 unknown, 0 not sent\n"},
+		{"all is done", "", []string{both, both, one}, 0, 3, "5 lines: 5 applied, 0 rejected, 0 unknown, 0 not sent\n"},
 		{"a line is refused", "", []string{both, half, one}, 1, 3,
-			"line 5: ref_used: Used\n5 lines: 4 done, 1 refused, 0 unknown, 0 not sent\nmacronode: 1 of 5 lines were refused\n"},
+			"line 5: ref_used: Used\n5 lines: 4 applied, 1 rejected, 0 unknown, 0 not sent\nmacronode: 1 of 5 lines were rejected\n"},
 		{"in JSON", "--json", []string{both, half, one}, 1, 3,
 			`{"line":5,"problem":{"code":"ref_used","detail":"Used.","status":409}}` + "\n" +
-				`{"lines":5,"done":4,"refused":1,"unknown":0,"unsent":0,"replayed":0}` + "\nmacronode: 1 of 5 lines were refused\n"},
-		{"busy for a while", "", []string{busy, both, late, both, unclear, one}, 0, 6, "5 lines: 5 done, 0 refused, 0 unknown, 0 not sent\n"},
+				`{"lines":5,"done":4,"refused":1,"unknown":0,"unsent":0,"replayed":0}` + "\nmacronode: 1 of 5 lines were rejected\n"},
+		{"busy for a while", "", []string{busy, both, late, both, unclear, one}, 0, 6, "5 lines: 5 applied, 0 rejected, 0 unknown, 0 not sent\n"},
 		{"nobody knows", "--timeout 5s", []string{both, unclear}, 3, 2,
-			"5 lines: 2 done, 0 refused, 2 unknown, 1 not sent\nmacronode: lines 4 to 5: outcome unknown (outcome_unknown: Not known yet): run the same command again\n"},
+			"5 lines: 2 applied, 0 rejected, 2 unknown, 1 not sent\nmacronode: lines 4 to 5: outcome unknown (outcome_unknown: Not known yet): run the same command again\n"},
 		{"all or nothing", "--atomic", []string{whole, notWhole}, 1, 2,
-			"line 4: insufficient_funds: Too little\n5 lines: 2 done, 1 refused, 0 unknown, 2 not sent\n" +
-				"macronode: stopped: of lines 4 to 5 nothing was done, for line 4 was refused: once it is right, send what begins with line 4 as a file of its own, under another --key\n"},
+			"line 4: insufficient_funds: Too little\n5 lines: 2 applied, 1 rejected, 0 unknown, 2 not sent\n" +
+				"macronode: stopped: lines 4 to 5 were not applied, because line 4 was rejected: correct it and send the file from line 4 on with another --key\n"},
 		{"a line is none", "", []string{both, badLine}, 1, 2,
-			"line 5: bad_request: to: must be more\n5 lines: 2 done, 1 refused, 0 unknown, 2 not sent\n" +
-				"macronode: stopped: of lines 4 to 5 nothing was done, for line 5 was refused: once it is right, send what begins with line 4 as a file of its own, under another --key\n"},
+			"line 5: bad_request: to: must be more\n5 lines: 2 applied, 1 rejected, 0 unknown, 2 not sent\n" +
+				"macronode: stopped: lines 4 to 5 were not applied, because line 5 was rejected: correct it and send the file from line 4 on with another --key\n"},
 		{"another file", "", []string{both, another}, 1, 2,
-			"5 lines: 2 done, 0 refused, 0 unknown, 3 not sent\nmacronode: stopped: lines 4 to 5 are another file than the one that was sent under k.1, or cut by another --size\n"},
+			"5 lines: 2 applied, 0 rejected, 0 unknown, 3 not sent\nmacronode: stopped: lines 4 to 5 differ from what was sent with the key k.1: the file or --size has changed\n"},
 		{"not let in", "", []string{barred}, 1, 1,
-			"5 lines: 0 done, 0 refused, 0 unknown, 5 not sent\nmacronode: stopped: of lines 1 to 2 nothing was done: forbidden: May not\n"},
+			"5 lines: 0 applied, 0 rejected, 0 unknown, 5 not sent\nmacronode: stopped: lines 1 to 2 were not applied: forbidden: May not\n"},
 		{"not let in any more", "--json", []string{both, barred}, 1, 2,
-			`{"lines":5,"done":2,"refused":0,"unknown":0,"unsent":3,"replayed":0}` + "\nmacronode: stopped: of lines 4 to 5 nothing was done: forbidden: May not\n"},
+			`{"lines":5,"done":2,"refused":0,"unknown":0,"unsent":3,"replayed":0}` + "\nmacronode: stopped: lines 4 to 5 were not applied: forbidden: May not\n"},
 		{"fewer are answered than were asked", "", []string{one}, 3, 1,
-			"5 lines: 0 done, 0 refused, 2 unknown, 3 not sent\nmacronode: lines 1 to 2: outcome unknown " +
+			"5 lines: 0 applied, 0 rejected, 2 unknown, 3 not sent\nmacronode: lines 1 to 2: outcome unknown " +
 				"(what answers is no node of ours: 2 items were asked, 1 answered): run the same command again\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestABatchIsRunAgain(t *testing.T) {
 	if again := p.asked(); !slices.Equal(again, slices.Compact(first)) || !strings.Contains(again[1], "/v1/batch k.1 ") {
 		t.Errorf("asked\n%q, then\n%q", first, again)
 	}
-	if want := "3 lines: 3 done, 0 refused, 0 unknown, 0 not sent; 3 of them were sent by an earlier run\n"; d.out.String() != want {
+	if want := "3 lines: 3 applied, 0 rejected, 0 unknown, 0 not sent; 3 of them were sent by an earlier run\n"; d.out.String() != want {
 		t.Error(&d.out)
 	}
 }
@@ -149,21 +149,21 @@ func TestLines(t *testing.T) {
 // A file that cannot be read whole is not begun with.
 func TestALineIsNone(t *testing.T) {
 	for text, want := range map[string]string{
-		five + "{":                          "line 2: it is no JSON: unexpected EOF",
-		five + `{"op":"isue"}`:              `line 2: op: "isue" is none of issue, transfer, burn, hold, capture and release`,
-		five + `{"op":"issue","too":"ann"}`: `line 2: there is no member "too"`,
-		five + `{"op":"issue","nonce":"1"}`: "line 2: nonce: it is not of the kind that is wanted",
+		five + "{":                          "line 2: invalid JSON: unexpected EOF",
+		five + `{"op":"isue"}`:              `line 2: op: "isue" must be issue, transfer, burn, hold, capture or release`,
+		five + `{"op":"issue","too":"ann"}`: `line 2: unknown member "too"`,
+		five + `{"op":"issue","nonce":"1"}`: "line 2: nonce: invalid value",
 		five + "7":                          "line 2: it is no object",
-		five + `{"op":"issue","op":"burn"}`: "line 2: it is no JSON: duplicate object member name",
-		five + strings.Repeat(" ", 70_000):  "line 2: it is longer than 65536 bytes",
-		"":                                  "line 1: there is nothing in it; a CSV begins with the names of its columns",
-		"op,frm\nissue,ann":                 `line 2: there is no column "frm": op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo are`,
-		"op,frm\nissue,\n":                  `line 2: there is no column "frm": op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo are`,
+		five + `{"op":"issue","op":"burn"}`: "line 2: invalid JSON: duplicate object member name",
+		five + strings.Repeat(" ", 70_000):  "line 2: the line is longer than 65536 bytes",
+		"":                                  "line 1: the file is empty; a CSV file starts with the column names",
+		"op,frm\nissue,ann":                 `line 2: unknown column "frm": the columns are op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo`,
+		"op,frm\nissue,\n":                  `line 2: unknown column "frm": the columns are op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo`,
 		"op,to\nissue,ann,EUR\n":            "line 2: wrong number of fields",
 		"op,to\n\nissue,ann\nburn,\"a\"b\n": "line 4: extraneous or missing \" in quoted-field",
-		"op,nonce\ntransfer,one\n":          `line 2: nonce: "one" is not of the kind that is wanted`,
-		"to\nann\n":                         `line 2: op: "" is none of issue, transfer, burn, hold, capture and release`,
-		"op,expires_at\nhold,soon\n":        `line 2: expires_at: "soon" is not of the kind that is wanted`,
+		"op,nonce\ntransfer,one\n":          `line 2: nonce: invalid value "one"`,
+		"to\nann\n":                         `line 2: op: "" must be issue, transfer, burn, hold, capture or release`,
+		"op,expires_at\nhold,soon\n":        `line 2: expires_at: invalid value "soon"`,
 	} {
 		p, d := newPeer(t, both), newDesk()
 		path := laid(t, "f", text)
@@ -204,10 +204,10 @@ func TestResultsAreKept(t *testing.T) {
 func TestProgress(t *testing.T) {
 	file := laid(t, "f", strings.Repeat(five, 4))
 	for watched, want := range map[bool]string{
-		true: "\r[=======                       ] 1 of 4 lines, 0 refused" + "\r\x1b[K" + "\r[===============               ] 2 of 4 lines, 1 refused" +
-			"\r[======================        ] 3 of 4 lines, 1 refused" + "\r[==============================] 4 of 4 lines, 1 refused" + "\r\x1b[K" +
-			"macronode: 1 of 4 lines were refused\n",
-		false: "1 of 4 lines, 0 refused\n3 of 4 lines, 1 refused\n4 of 4 lines, 1 refused\nmacronode: 1 of 4 lines were refused\n",
+		true: "\r[=======                       ] 1 of 4 lines, 0 rejected" + "\r\x1b[K" + "\r[===============               ] 2 of 4 lines, 1 rejected" +
+			"\r[======================        ] 3 of 4 lines, 1 rejected" + "\r[==============================] 4 of 4 lines, 1 rejected" + "\r\x1b[K" +
+			"macronode: 1 of 4 lines were rejected\n",
+		false: "1 of 4 lines, 0 rejected\n3 of 4 lines, 1 rejected\n4 of 4 lines, 1 rejected\nmacronode: 1 of 4 lines were rejected\n",
 	} {
 		p, d := newPeer(t, one, `200 {"results":[`+bad+`]}`, late, one, one), newDesk()
 		p.header = http.Header{"Retry-After": {"1"}}

@@ -86,7 +86,7 @@ func routeLimits(c *config.Config, is numbering) []int {
 func ownPaths(c *config.Config) error {
 	for i := range c.Routes {
 		if p := c.Routes[i].Path; p == "/openapi.json" || p == "/v1" || strings.HasPrefix(p, "/v1/") {
-			return fmt.Errorf("routes[%d].path is %s: that is this node's own", i, p)
+			return fmt.Errorf("routes[%d].path %s is reserved for the node's own API", i, p)
 		}
 	}
 	return nil

@@ -11,7 +11,7 @@ func TestOwnPathsAreNobodyElses(t *testing.T) {
 		c := newDesk()
 		c.tree = &tree{Set: []string{`upstreams={"app":{"url":"http://127.0.0.1:9"}}`, `routes=[{"upstream":"app","path":"` + path + `"}]`}}
 		_, err := c.load()
-		if (err != nil) != wrong || wrong && !strings.Contains(err.Error(), "this node's own") {
+		if (err != nil) != wrong || wrong && !strings.Contains(err.Error(), "reserved for the node's own API") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

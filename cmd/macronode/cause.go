@@ -28,7 +28,7 @@ var symptoms = map[proxy.Symptom]string{
 	proxy.Unfit:       "the part was not 200, not JSON, or too large",
 	proxy.Removed:     "a reload removed the endpoint",
 	proxy.Drained:     "the node shut down and aborted the request at the end of the drain",
-	proxy.Declined:    "over HTTP/2 the endpoint refused the request before processing it, or does not accept so large a header",
+	proxy.Declined:    "over HTTP/2 the endpoint refused the request before processing it, or does not accept a header of this size",
 	proxy.Held:        "the quotas did not release the bytes in time",
 
 	proxy.InvalidRequest:    "the request is malformed and cannot be written: nothing was sent, and no failure of the upstream is counted",
@@ -134,7 +134,7 @@ func tried(l *decisions.Leg, n int) string {
 		b.WriteString(": " + why)
 	}
 	if t.Out {
-		b.WriteString("; it was ejected for its failures, and asked because all were")
+		b.WriteString("; it was ejected after failures and used because all endpoints were")
 	}
 	return b.String()
 }

@@ -226,7 +226,7 @@ func TestFromAFailureToItsCause(t *testing.T) {
 	}{
 		{"the budget is used up", "GET", "/down/x", 8, halted(event.NoRetryBudget), 502, []string{notAgain + halts[event.NoRetryBudget]}},
 		{"a failure opens the breaker", "GET", "/opens/x", 24, halted(event.NoRetryCircuitOpen), 502, []string{notAgain + halts[event.NoRetryCircuitOpen]}},
-		{"all are ejected", "POST", "/two/x", 1, ejected, 502, []string{"upstream    two: 1 attempt", symptoms[proxy.Refused] + "; it was ejected for its failures, and asked because all were"}},
+		{"all are ejected", "POST", "/two/x", 1, ejected, 502, []string{"upstream    two: 1 attempt", symptoms[proxy.Refused] + "; it was ejected after failures and used because all endpoints were"}},
 		{"the breaker is open", "POST", "/two/x", 1, stopped(event.NoEndpointCircuitOpen), 503, []string{"503 unavailable", "circuit breaker open", "stopped     " + stops[event.NoEndpointCircuitOpen]}},
 		{"the checks fail", "GET", "/sick/x", 1, stopped(event.NoEndpointUnhealthy), 503, []string{"stopped     " + stops[event.NoEndpointUnhealthy], "unhealthy   " + down + ", connection_refused"}},
 	} {

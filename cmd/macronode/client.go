@@ -46,12 +46,12 @@ func (c *console) node(r reach) (*client.Client, error) {
 		return nil, err
 	}
 	if is.Listen.HTTP == "" {
-		return nil, fmt.Errorf("the node on %s is starting: it does not listen yet", dir)
+		return nil, fmt.Errorf("the node on %s is starting and does not listen yet", dir)
 	}
 	if key == "" {
 		own, err := nodedir.ReadKey(dir)
 		if err != nil {
-			return nil, fmt.Errorf("no API key was given, and %s has none to use: %w", dir, err)
+			return nil, fmt.Errorf("no API key was given, and there is none in %s: %w", dir, err)
 		}
 		key = own.Text()
 	}
@@ -96,7 +96,7 @@ func (r reach) key() (string, error) {
 	}
 	text, err := os.ReadFile(r.APIKeyFile)
 	if err != nil {
-		return "", cannot(fmt.Errorf("the API key cannot be read: %w", err))
+		return "", cannot(fmt.Errorf("cannot read the API key: %w", err))
 	}
 	return strings.TrimSpace(string(text)), nil
 }
@@ -111,11 +111,11 @@ func (c *console) found() (dir string, is nodedir.Run, err error) {
 	gone := errors.Is(err, nodedir.ErrNobody) || errors.Is(err, nodedir.ErrStale)
 	switch holder := fs.Holder(fs.Dir(cfg.Data)); {
 	case gone && holder != "":
-		err = fmt.Errorf("no node answers on %s, but %s works there: a node that starts or ends, or another command", cfg.Data, holder)
+		err = fmt.Errorf("no node answers on %s, but %s uses it: a node that is starting or stopping, or another command", cfg.Data, holder)
 	case errors.Is(err, nodedir.ErrNobody):
-		err = fmt.Errorf("no node runs on %s: macronode serve starts one", cfg.Data)
+		err = fmt.Errorf("no node is running on %s: start one with macronode serve", cfg.Data)
 	case errors.Is(err, nodedir.ErrStale):
-		err = fmt.Errorf("the node that ran on %s (process %d) is dead: macronode serve starts it again", cfg.Data, is.PID)
+		err = fmt.Errorf("the node on %s (process %d) is not running any more: start it again with macronode serve", cfg.Data, is.PID)
 	}
 	return cfg.Data, is, err
 }

@@ -204,7 +204,7 @@ func TestNoAttemptBeginsAfterTheTimeout(t *testing.T) {
 func TestAReplaySaysSo(t *testing.T) {
 	p, d := newPeer(t, minted), newDesk()
 	p.header.Set("Idempotency-Replayed", "true")
-	d.says(t, p, issue, 0, "tx_1: issued 5 EUR/2 to ann, done before under this key, seq 1\n")
+	d.says(t, p, issue, 0, "tx_1: issued 5 EUR/2 to ann, already applied with this key, seq 1\n")
 }
 
 func TestNobodyIsFollowedElsewhere(t *testing.T) {
@@ -306,14 +306,14 @@ func TestHowAClientIsLetIn(t *testing.T) {
 		{[]string{"--data", dir, "--api-key", "given"}, 0, "Bearer given"},
 		{[]string{"--data", dir, "--api-key-file", file}, 0, "Bearer from a file"},
 		{[]string{"--data", dir, "--api-key-file", file, "--api-key", "given"}, 0, "Bearer given"},
-		{[]string{"--data", dir, "--api-key-file", file + "x"}, 2, "macronode: the API key cannot be read: open " + file + "x: no such file or directory\n"},
+		{[]string{"--data", dir, "--api-key-file", file + "x"}, 2, "macronode: cannot read the API key: open " + file + "x: no such file or directory\n"},
 		{[]string{"--url", p.URL}, 2, "macronode: --url needs --api-key or --api-key-file: the key of a data directory is not sent to other addresses\n"},
 		{[]string{"--url", "127.0.0.1:8080", "--api-key", "x"}, 2, "macronode: --url 127.0.0.1:8080 must be http://host:port, https://host:port or unix:path\n"},
 		{[]string{"--data", dir, "--timeout", "0s"}, 2, "macronode: --timeout 0s must be more than 0\n"},
-		{[]string{"--data", keyless}, 1, "macronode: no API key was given, and " + keyless + " has none to use: nodedir: no bootstrap.key here\n"},
-		{[]string{"--data", starting}, 1, "macronode: the node on " + starting + " is starting: it does not listen yet\n"},
-		{[]string{"--data", dead}, 1, "macronode: the node that ran on " + dead + " (process -1) is dead: macronode serve starts it again\n"},
-		{[]string{"--data", dir + "/none"}, 1, "macronode: no node runs on " + dir + "/none: macronode serve starts one\n"},
+		{[]string{"--data", keyless}, 1, "macronode: no API key was given, and there is none in " + keyless + ": nodedir: no bootstrap.key here\n"},
+		{[]string{"--data", starting}, 1, "macronode: the node on " + starting + " is starting and does not listen yet\n"},
+		{[]string{"--data", dead}, 1, "macronode: the node on " + dead + " (process -1) is not running any more: start it again with macronode serve\n"},
+		{[]string{"--data", dir + "/none"}, 1, "macronode: no node is running on " + dir + "/none: start one with macronode serve\n"},
 		{[]string{"--set", "node.drain=9h"}, 2, "macronode: node.drain (flag --set node.drain=9h) is 9h: must be a duration such as 200ms, 5s or 24h, from 0s to 30m\n"},
 	} {
 		d := newDesk()
@@ -340,10 +340,10 @@ func TestADirectoryThatIsHeld(t *testing.T) {
 		dir        string
 		held, free string
 	}{
-		{none, "no node answers on DIR, but process PID, v7 works there: a node that starts or ends, or another command",
-			"no node runs on DIR: macronode serve starts one"},
-		{dead, "no node answers on DIR, but process PID, v7 works there: a node that starts or ends, or another command",
-			"the node that ran on DIR (process -1) is dead: macronode serve starts it again"},
+		{none, "no node answers on DIR, but process PID, v7 uses it: a node that is starting or stopping, or another command",
+			"no node is running on DIR: start one with macronode serve"},
+		{dead, "no node answers on DIR, but process PID, v7 uses it: a node that is starting or stopping, or another command",
+			"the node on DIR (process -1) is not running any more: start it again with macronode serve"},
 		{starting, "the node (process PID) is starting: its admin listener is not up yet", "the node (process PID) is starting: its admin listener is not up yet"},
 	} {
 		status := func() string {

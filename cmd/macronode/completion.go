@@ -183,7 +183,7 @@ func (v *helpCmd) Run(c *console) error {
 	at := parser.Model.Node
 	for _, word := range v.Verb {
 		if at = childOf(at, word); at == nil {
-			return cannot(fmt.Errorf("there is no verb %s; macronode --help says what there is", strings.Join(v.Verb, " ")))
+			return cannot(fmt.Errorf("unknown command %s; see macronode --help", strings.Join(v.Verb, " ")))
 		}
 	}
 	said, err := kong.Trace(parser, v.Verb)

@@ -16,7 +16,7 @@ import (
 // Run says what became of one request, by the id that its answer carried.
 func (v *decisionCmd) Run(c *console) error {
 	if strings.ContainsAny(v.ID, "/?#%") {
-		return errors.New("a decision's id is d_ and 32 hexadecimal digits: an answer carries it as X-Decision-Id, a problem as decision_id")
+		return errors.New("a decision ID is d_ and 32 hexadecimal digits: responses have it in X-Decision-Id, problems in decision_id")
 	}
 	_, is, err := c.found()
 	if err != nil {

@@ -27,7 +27,7 @@ func (e *evidence) note(lsn types.LSN, source string) {
 }
 
 // errForeign says that a directory was of another journal than the one whose segments it has.
-var errForeign = errors.New("the segments are of another journal than this directory was used with")
+var errForeign = errors.New("the segments belong to another journal than the data directory")
 
 // evidenceIn reads what a data directory knows: its mark of durable frames and its index. Where
 // the segments name no journal, the marks of any are taken. Doubts is what cannot be read: it
@@ -44,7 +44,7 @@ func evidenceIn(data string, journal fs.FS, doubts func(error)) (e evidence, err
 	case err != nil:
 		return e, err
 	case mark.LSN > 0 && id != 0 && mark.Journal != id:
-		return e, fmt.Errorf("%w: the segments are of %016x, %s is of %016x to frame %v; mount the right disk, or remove that file if the segments were replaced on purpose",
+		return e, fmt.Errorf("%w: the segments belong to %016x, %s to %016x up to frame %v; mount the right disk, or remove that file if the segments were replaced intentionally",
 			errForeign, uint64(id), filepath.Join(data, durable.Name), uint64(mark.Journal), mark.LSN)
 	default:
 		e.note(mark.LSN, durable.Name)

@@ -39,7 +39,7 @@ func (m memory) table() string {
 			fmt.Fprintf(&b, "%14s    %d × %s  %s\n", "", t.Count, sized(t.Each), t.Of)
 		}
 	}
-	fmt.Fprintf(&b, "%14s  all of it; the collector is told, unless GOMEMLIMIT says otherwise\n", megabytes(m.Total()))
+	fmt.Fprintf(&b, "%14s  total; the memory limit of the Go runtime is set to it unless GOMEMLIMIT is set\n", megabytes(m.Total()))
 	return b.String()
 }
 

@@ -31,9 +31,9 @@ func TestFailuresAreJSON(t *testing.T) {
 		{"status", "cut", 1, `{"outcome":"failed","detail":"the node does not answer: EOF"}`},
 		{"drain", barred, 1, barred[4:]},
 		{"drain", "404 what", 1, `{"outcome":"failed","detail":"what answers is no node of ours: 404 Not Found"}`},
-		{"status --data " + dead, "", 1, `{"outcome":"failed","detail":"the node that ran on ` + dead + ` (process -1) is dead: macronode serve starts it again"}`},
-		{"status --data nowhere", "", 1, `{"outcome":"failed","detail":"no node runs on nowhere: macronode serve starts one"}`},
-		{"wallet bogus", "", 2, `{"outcome":"unable","detail":"unexpected argument bogus; macronode --help says what there is"}`},
+		{"status --data " + dead, "", 1, `{"outcome":"failed","detail":"the node on ` + dead + ` (process -1) is not running any more: start it again with macronode serve"}`},
+		{"status --data nowhere", "", 1, `{"outcome":"failed","detail":"no node is running on nowhere: start one with macronode serve"}`},
+		{"wallet bogus", "", 2, `{"outcome":"unable","detail":"unexpected argument bogus; see macronode --help"}`},
 		{"config check --set node.drain=9h", "", 2, `{"outcome":"unable","detail":"node.drain (flag --set node.drain=9h) is 9h: must be a duration such as 200ms, 5s or 24h, from 0s to 30m"}`},
 	} {
 		p, d := newPeer(t, c.answer), newDesk()

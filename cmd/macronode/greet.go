@@ -62,7 +62,7 @@ func (c *console) farewell(log *slog.Logger, s event.Status) {
 
 func (g greeting) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "macronode is ready on %s (admin %s), its data in %s\n", g.HTTP, g.Admin, g.Data)
+	fmt.Fprintf(&b, "macronode is ready on %s (admin %s), data in %s\n", g.HTTP, g.Admin, g.Data)
 	if g.Key != "" {
 		fmt.Fprintf(&b, "API key: %s\n", g.Key)
 	}

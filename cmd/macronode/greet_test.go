@@ -15,11 +15,11 @@ func TestTheGreetingShowsAKeyOnlyWhereItMay(t *testing.T) {
 		json, show bool
 		want       string
 	}{
-		{false, false, "macronode is ready on http://h:1 (admin http://a:2), its data in DIR\nTry:\n" +
+		{false, false, "macronode is ready on http://h:1 (admin http://a:2), data in DIR\nTry:\n" +
 			"  macronode wallet issue --to ann --asset EUR/2 --amount 1000 --data DIR\n" +
 			"  macronode wallet transfer --from ann --to bob --asset EUR/2 --amount 250 --data DIR\n" +
 			"  macronode wallet balance bob EUR/2 --data DIR\n"},
-		{false, true, "macronode is ready on http://h:1 (admin http://a:2), its data in DIR\nAPI key: KEY\nTry:\n"},
+		{false, true, "macronode is ready on http://h:1 (admin http://a:2), data in DIR\nAPI key: KEY\nTry:\n"},
 		{true, false, `{"http":"http://h:1","admin":"http://a:2","data":"DIR"}` + "\n"},
 		{true, true, `{"http":"http://h:1","admin":"http://a:2","data":"DIR","api_key":"KEY"}` + "\n"},
 	} {

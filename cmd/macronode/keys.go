@@ -49,7 +49,7 @@ func (v *createKeyCmd) Run(c *console) error {
 			return err
 		}
 		if err := keep(made.Key + "\n"); err != nil {
-			return fmt.Errorf("the key %s was made, and cannot be kept: revoke it: %w", made.ID, err)
+			return fmt.Errorf("the key %s was created but could not be saved: revoke it: %w", made.ID, err)
 		}
 		return c.made(made, v.Out)
 	})
@@ -66,7 +66,7 @@ func (c *console) made(k *client.NewKey, file string) error {
 			File string `json:"file"`
 		}{k.ID, file})
 	case file != "":
-		return c.say("the key %s, called %s, is in %s", k.ID, k.Name, file)
+		return c.say("the key %s, named %s, is in %s", k.ID, k.Name, file)
 	}
 	return c.say("%s", k.Key)
 }
@@ -106,7 +106,7 @@ func (v *revokeKeyCmd) Run(c *console) error {
 		if ended.Name == "" { // the first one
 			return c.say("the key %s is revoked", ended.ID)
 		}
-		return c.say("the key %s, called %s, is revoked", ended.ID, ended.Name)
+		return c.say("the key %s, named %s, is revoked", ended.ID, ended.Name)
 	})
 }
 
@@ -136,7 +136,7 @@ func (v *recoverKeyCmd) Run(c *console) error {
 			File string `json:"file"`
 		}{id, cfg.Data + "/bootstrap.key"})
 	}
-	return c.say("a new key, %s, is in %s/bootstrap.key; the next start makes it known in the place of the first one", id, cfg.Data)
+	return c.say("a new key, %s, is in %s/bootstrap.key; it replaces the bootstrap key at the next start", id, cfg.Data)
 }
 
 // patterns are those of a key, for a person.

@@ -90,7 +90,7 @@ func readJSON(from io.Reader, yield func(wish, error) bool) {
 	}
 	err := lines.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
-		err = fmt.Errorf("it is longer than %d bytes", mostLine)
+		err = fmt.Errorf("the line is longer than %d bytes", mostLine)
 	}
 	if err != nil {
 		yield(wish{line: n + 1}, err)
@@ -100,7 +100,7 @@ func readJSON(from io.Reader, yield func(wish, error) bool) {
 // jsonError says what a line is wrong in, and nothing of the types that it was read into.
 func jsonError(err error) error {
 	if at := new(jsontext.SyntacticError); errors.As(err, &at) {
-		return fmt.Errorf("it is no JSON: %w", at.Err)
+		return fmt.Errorf("invalid JSON: %w", at.Err)
 	}
 	at := new(json.SemanticError)
 	if !errors.As(err, &at) {
@@ -109,11 +109,11 @@ func jsonError(err error) error {
 	name := strings.TrimPrefix(string(at.JSONPointer), "/")
 	switch {
 	case errors.Is(err, json.ErrUnknownName):
-		return fmt.Errorf("there is no member %q", name)
+		return fmt.Errorf("unknown member %q", name)
 	case name == "":
 		return errors.New("it is no object")
 	}
-	return fmt.Errorf("%s: it is not of the kind that is wanted", name)
+	return fmt.Errorf("%s: invalid value", name)
 }
 
 func readCSV(from io.Reader, yield func(wish, error) bool) {
@@ -145,7 +145,7 @@ func readCSV(from io.Reader, yield func(wish, error) bool) {
 // csvError leaves away the line, which is said already.
 func csvError(err error) error {
 	if errors.Is(err, io.EOF) {
-		return errors.New("there is nothing in it; a CSV begins with the names of its columns")
+		return errors.New("the file is empty; a CSV file starts with the column names")
 	}
 	if at := new(csv.ParseError); errors.As(err, &at) {
 		return at.Err
@@ -167,12 +167,12 @@ func (i *wish) fill(heads, cells []string) (err error) {
 			to := map[string]*string{"op": (*string)(&i.Op), "from": &i.From, "to": &i.To, "beneficiary": &i.Beneficiary, "asset": &i.Asset, "amount_minor": &i.AmountMinor,
 				"hold_id": &i.HoldID, "ref": &i.Ref, "memo": &i.Memo}[name]
 			if to == nil {
-				return fmt.Errorf("there is no column %q: op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo are", name)
+				return fmt.Errorf("unknown column %q: the columns are op, from, to, beneficiary, asset, amount_minor, nonce, hold_id, expires_at, ref and memo", name)
 			}
 			*to = text
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %q is not of the kind that is wanted", name, text)
+			return fmt.Errorf("%s: invalid value %q", name, text)
 		}
 	}
 	return i.known()
@@ -181,7 +181,7 @@ func (i *wish) fill(heads, cells []string) (err error) {
 // known says why a wish is none.
 func (i *wish) known() error {
 	if !i.Op.Valid() {
-		return fmt.Errorf("op: %q is none of issue, transfer, burn, hold, capture and release", string(i.Op))
+		return fmt.Errorf("op: %q must be issue, transfer, burn, hold, capture or release", string(i.Op))
 	}
 	return nil
 }

@@ -171,7 +171,7 @@ func TestWhatIsKeptAndWanted(t *testing.T) {
 		{barred, "keys create n --scope read --out " + path, 1, "macronode: forbidden: May not\n", ""},
 		{"cut", "keys create n --scope read --out " + path, 3, "macronode: outcome unknown (the node does not answer: EOF): " +
 			"macronode keys list shows a key of this name if it was created; its secret is lost: revoke it\n", ""},
-		{made, "keys create n --scope read --out " + path, 0, "the key 1, called n, is in " + path + "\n", "mk_1_s\n"},
+		{made, "keys create n --scope read --out " + path, 0, "the key 1, named n, is in " + path + "\n", "mk_1_s\n"},
 		{made, "keys create n --scope read --out " + path, 2, "macronode: --out: open " + path + ": file exists\n", "mk_1_s\n"},
 		{moved, "wallet tx", 2, "macronode: tx needs one of a txid, --ref and --key\n", "mk_1_s\n"},
 		{moved, "wallet tx tx_1 --ref r", 2, "macronode: tx needs one of a txid, --ref and --key\n", "mk_1_s\n"},

@@ -72,7 +72,7 @@ func (c *console) carryOut(args []string) error {
 	}
 	said, err := parser.Parse(args)
 	if err != nil {
-		return cannot(fmt.Errorf("%w; macronode --help says what there is", err))
+		return cannot(fmt.Errorf("%w; see macronode --help", err))
 	}
 	if c.tree.ShowBuild {
 		return new(versionCmd).Run(c)

@@ -21,7 +21,7 @@ import (
 )
 
 // errEnded says that the node was told to end while it read its journal.
-var errEnded = errors.New("told to end before it had begun")
+var errEnded = errors.New("shut down before the start was complete")
 
 // newFollower answers from nothing: recover gives it the state.
 func (l *life) newFollower() *readmodel.Follower {
@@ -84,7 +84,7 @@ func (l *life) whole() error {
 	}
 	for _, trace := range [...]string{durable.Name, indexName} {
 		if _, err := os.Stat(filepath.Join(string(l.dir), trace)); err == nil {
-			return fmt.Errorf("%s has no segment, and %s says that there was a journal: mount its disk, or bring it back (macronode restore); a node that shall begin anew wants a directory of its own",
+			return fmt.Errorf("%s has no segment, but %s shows that there was a journal: mount its disk or restore it (macronode restore); a new node needs a new directory",
 				l.segments(), trace)
 		}
 	}
@@ -104,7 +104,7 @@ func (l *life) original() error {
 	}
 	_, err = os.Stat(filepath.Join(string(l.dir), durable.Name))
 	if errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("%s is a backup: create a journal from it with macronode restore %s --data DIR, and serve that", l.dir, l.dir)
+		return fmt.Errorf("%s is a backup: restore it with macronode restore %s --data DIR and serve DIR", l.dir, l.dir)
 	}
 	return err
 }
@@ -125,7 +125,7 @@ func beginnings(dir, kept fs.FS, doubt func(error)) (all []snapshot.Head, err er
 		case err != nil:
 			doubt(err)
 		case id != 0 && h.Journal != id:
-			doubt(fmt.Errorf("%s is of journal %016x, the segments are of %016x", snapshot.Name(lsn), uint64(h.Journal), uint64(id)))
+			doubt(fmt.Errorf("%s belongs to journal %016x, the segments to %016x", snapshot.Name(lsn), uint64(h.Journal), uint64(id)))
 		default:
 			all = append(all, h)
 		}
@@ -239,7 +239,7 @@ func (l *life) foldAll(st *state.State, read <-chan []record.Sealed) (err error)
 // roomier says what to do about a state that is too small.
 func roomier(err error) error {
 	if errors.Is(err, state.ErrRoom) {
-		err = fmt.Errorf("the journal holds more than the configuration has room for, raise wallet.limits, wallet.idempotency.keys or api_keys: %w", err)
+		err = fmt.Errorf("the journal contains more than the configured limits: raise wallet.limits, wallet.idempotency.keys or api_keys: %w", err)
 	}
 	return err
 }

@@ -179,7 +179,7 @@ func compared(is, next *config.Config) ([]adminapi.Changed, error) {
 	for _, d := range config.Diff(is, next) {
 		all = append(all, adminapi.Changed(d))
 		if !d.Hot {
-			wrong = append(wrong, fmt.Errorf("%s takes effect at the next start alone: it is %s, and would be %s", d.Key, d.Old, d.New))
+			wrong = append(wrong, fmt.Errorf("%s takes effect only at the next start: it is %s and would become %s", d.Key, d.Old, d.New))
 		}
 	}
 	return all, errors.Join(wrong...)
@@ -207,7 +207,7 @@ func (l *life) renew(next *edition) error {
 	restore := next.publish() // the core may choose any of them once it has the policy
 	if !l.ear.tell(soon, &event.ApplyPolicy{Policy: next.gate}) {
 		restore()
-		return errors.New("the node ends, or has too much to do: it can be asked again")
+		return errors.New("the node is shutting down or at capacity: try again")
 	}
 	for wait := time.Millisecond; l.ear.status().PolicyVersion != next.gate.Version; wait = min(2*wait, 50*time.Millisecond) {
 		if sleep(ctx, wait) != nil {

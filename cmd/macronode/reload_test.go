@@ -178,10 +178,10 @@ func TestPraisonai5144(t *testing.T) {
 		"no YAML":            {"upstreams: [", "macronode.yaml"},
 		"a key that is none": {before(one, "qoutas: []\n"), "qoutas"},
 		"a value":            {before(one, "queue: { max_wait: 30 }\n"), "queue.max_wait"},
-		"a path of ours":     {strings.Replace(good, "/app", "/v1/app", 1), "this node's own"},
+		"a path of ours":     {strings.Replace(good, "/app", "/v1/app", 1), "reserved for the node's own API"},
 		"an upstream":        {strings.Replace(good, "upstream: app", "upstream: ape", 1), "ape"},
 		"a relation":         {before(one, "queue: { weights: { internal: 0, authed: 0, anon: 0 } }\n"), "weights"},
-		"what takes a start": {good + "\nnode: { drain: 1s }\n", "node.drain takes effect at the next start alone: it is 3s, and would be 1s"},
+		"what takes a start": {good + "\nnode: { drain: 1s }\n", "node.drain takes effect only at the next start: it is 3s and would become 1s"},
 	} {
 		is, status := c.reload(bad.text)
 		if status != 422 || is.Last.Applied || !strings.Contains(strings.Join(is.Last.Why, "\n"), bad.why) {
@@ -274,11 +274,11 @@ func TestAgentgateway3035(t *testing.T) {
 	if code, out, said := c.run("config", "diff"); code != 1 || !strings.Contains(out, "node.drain: 3s -> 1s, at its next start") || !strings.Contains(out, "\nupstreams.app.urls: [") {
 		t.Errorf("%d %s%s", code, out, said)
 	}
-	if code, out, said := c.run("config", "status"); code != 1 || !strings.Contains(out, "refused: node.drain takes effect") {
+	if code, out, said := c.run("config", "status"); code != 1 || !strings.Contains(out, "rejected: node.drain takes effect") {
 		t.Errorf("%d %s%s", code, out, said)
 	}
 	c.write(before(two, ""))
-	if code, out, said := c.run("config", "reload"); code != 0 || !strings.Contains(out, "1 changes applied, 1 refused") {
+	if code, out, said := c.run("config", "reload"); code != 0 || !strings.Contains(out, "1 changes applied, 1 rejected") {
 		t.Errorf("%d %s%s", code, out, said)
 	}
 	if is := c.asks(t, "/readyz?verbose"); !strings.Contains(is, `"degraded_by":[]`) {

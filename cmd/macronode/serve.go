@@ -98,7 +98,7 @@ func (l *life) live(ctx context.Context, o options) error {
 		return nil
 	}
 	if errors.Is(err, syscall.ENOSPC) {
-		err = fmt.Errorf("%w: make room on the disk of %s and start again, nothing is lost", err, l.segments())
+		err = fmt.Errorf("%w: free space on the disk of %s and start again; nothing is lost", err, l.segments())
 	}
 	if err != nil {
 		return cannot(err)

@@ -37,7 +37,7 @@ func (v *checkCmd) Run(c *console) error {
 			return err
 		}
 	}
-	return c.say("the configuration can be used; it bounds memory at %s: macronode explain memory says what that is", megabytes(m.Total()))
+	return c.say("the configuration is valid; it can use up to %s of memory: macronode explain memory shows the parts", megabytes(m.Total()))
 }
 
 func megabytes(n int64) string { return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20)) }

@@ -86,7 +86,7 @@ func TestReloadGivesTheSettingsOfAStart(t *testing.T) {
 			continue
 		}
 		if !attempt.Changed[0].Hot {
-			if err == nil || !strings.HasPrefix(err.Error(), k.key+" takes effect at the next start alone") {
+			if err == nil || !strings.HasPrefix(err.Error(), k.key+" takes effect only at the next start") {
 				t.Errorf("%s: a reload returns %v", k.key, err)
 			}
 			continue

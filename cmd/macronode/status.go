@@ -85,9 +85,9 @@ func (s *readyz) expiry() string {
 	ends := s.Certificate.Ends.Format(time.RFC3339)
 	switch s.Certificate.Age {
 	case over.String():
-		return "\nthe certificate is over since " + ends + ": clients refuse it until there is another"
+		return "\nthe certificate expired at " + ends + ": clients reject it"
 	case old.String():
-		return "\nthe certificate ends at " + ends
+		return "\nthe certificate expires at " + ends
 	}
 	return ""
 }
@@ -168,10 +168,10 @@ func (v *drainCmd) Run(c *console) error {
 			return c.say("the node has ended")
 		}
 		if err := c.sleep(ctx, look); err != nil {
-			return fmt.Errorf("the node ends, and nobody waits for it: %w", err)
+			return fmt.Errorf("the node continues to shut down: %w", err)
 		}
 	}
-	return fmt.Errorf("the node has not ended after %v; --abort gives up what does not finish", timeout)
+	return fmt.Errorf("the node has not ended after %v; --abort aborts the remaining requests", timeout)
 }
 
 // drainTimeout is how long to wait for a node that answered a drain so.
@@ -191,7 +191,7 @@ func leftBy(dir string, was nodedir.Run) (gone bool, err error) {
 	case errors.Is(err, nodedir.ErrNobody) || err == nil && is.Token != was.Token:
 		return !nodedir.Alive(was.PID), nil
 	case errors.Is(err, nodedir.ErrStale):
-		return false, fmt.Errorf("the node (process %d) has ended without cleaning up: its log says why", was.PID)
+		return false, fmt.Errorf("the node (process %d) has ended without cleaning up: see its log", was.PID)
 	}
 	return false, err
 }

@@ -37,9 +37,9 @@ func TestStatus(t *testing.T) {
 				"macronode: the node is not ready\n"},
 		{`200 {"phase":"ready","reads":true,"writes":true,"waiting_for":[],"degraded_by":[],"certificate":{"ends":"2026-01-02T03:04:05Z","age":"over"}}`, "", 0,
 			"ready: reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n" +
-				"the certificate is over since 2026-01-02T03:04:05Z: clients refuse it until there is another\n"},
+				"the certificate expired at 2026-01-02T03:04:05Z: clients reject it\n"},
 		{`200 {"phase":"ready","reads":true,"writes":true,"waiting_for":[],"degraded_by":[],"certificate":{"ends":"2026-01-02T03:04:05Z","age":"old"}}`, "", 0,
-			"ready: reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\nthe certificate ends at 2026-01-02T03:04:05Z\n"},
+			"ready: reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\nthe certificate expires at 2026-01-02T03:04:05Z\n"},
 		{`200 {"phase":"ready","reads":true,"writes":true,"waiting_for":[],"degraded_by":[],"certificate":{"ends":"2026-01-02T03:04:05Z","age":"young"}}`, "", 0,
 			"ready: reads yes, writes yes, durable to 0 of 0\nprocess PID, v1, http h:1, admin ADMIN\n"},
 		{"200 ok", "", 1, "macronode: what answers is no node of ours: 200 OK\n"},
@@ -107,13 +107,13 @@ func TestDrain(t *testing.T) {
 		{"has left, and is not gone yet", "202", "", []then{doomed.leaves, doomed.nothing, doomed.dies}, 0, asked, gone, 3},
 		{"another has come since", "202", "", []then{doomed.succeeded}, 0, asked, gone, 1},
 		{"aborts", "202", "--abort", []then{doomed.ends}, 0, "POST /drain?abort  Bearer token", gone, 1},
-		{"dies", "202", "", []then{doomed.dies}, 1, asked, "macronode: the node (process PID) has ended without cleaning up: its log says why\n", 1},
-		{"does not end", "202", "--timeout 1s", nil, 1, asked, "macronode: the node has not ended after 1s; --abort gives up what does not finish\n", 10},
-		{"does not end, and says how long it may take", `202 {"phase":"draining","longest_ms":60000}`, "", nil, 1, asked, "macronode: the node has not ended after 1m10s; --abort gives up what does not finish\n", 700},
-		{"does not end, and says nothing of it", "202", "", nil, 1, asked, "macronode: the node has not ended after 30s; --abort gives up what does not finish\n", 300},
+		{"dies", "202", "", []then{doomed.dies}, 1, asked, "macronode: the node (process PID) has ended without cleaning up: see its log\n", 1},
+		{"does not end", "202", "--timeout 1s", nil, 1, asked, "macronode: the node has not ended after 1s; --abort aborts the remaining requests\n", 10},
+		{"does not end, and says how long it may take", `202 {"phase":"draining","longest_ms":60000}`, "", nil, 1, asked, "macronode: the node has not ended after 1m10s; --abort aborts the remaining requests\n", 700},
+		{"does not end, and says nothing of it", "202", "", nil, 1, asked, "macronode: the node has not ended after 30s; --abort aborts the remaining requests\n", 300},
 		{"is not let in", barred, "", nil, 1, asked, "macronode: forbidden: May not\n", 0},
 		{"is interrupted", "202", "", []then{func(doomed) error { return errors.New("interrupted") }}, 1, asked,
-			"macronode: the node ends, and nobody waits for it: interrupted\n", 0},
+			"macronode: the node continues to shut down: interrupted\n", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, d, n := newPeer(t, c.answer), newDesk(), doomed{Cmd: exec.Command("sleep", "600")}

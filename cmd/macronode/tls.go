@@ -120,7 +120,7 @@ func (l *life) proof() (is adminapi.Proof, ok bool) {
 	return adminapi.Proof{Ends: ends.UTC(), Age: ageOf(ends, time.Now()).String()}, true
 }
 
-var errStranger = errors.New("another certificate is shown there than that of the node: if it was just renewed, try again")
+var errStranger = errors.New("the listener presents another certificate than the node's: if it was just renewed, try again")
 
 // only speaks to who shows a certificate, whoever signed it: a node of this machine says
 // in its directory which one it has.

@@ -224,7 +224,7 @@ func TestACheckReadsTheCertificate(t *testing.T) {
 		code = run(append(args, sets...), d.console)
 		return code, d.out.String() + d.err.String()
 	}
-	if code, said := says("config", "check"); code != done || !strings.HasPrefix(said, "the configuration can be used") {
+	if code, said := says("config", "check"); code != done || !strings.HasPrefix(said, "the configuration is valid") {
 		t.Fatalf("a good one: %d %s", code, said)
 	}
 	for name, spoil := range map[string]func(){
@@ -259,14 +259,14 @@ func TestAnotherCertificateIsAChange(t *testing.T) {
 		if code, out, said := c.run("config", "diff"); code != refused || !strings.HasPrefix(out, "certificate: ") || !strings.HasSuffix(out, until+", while it runs\n") {
 			t.Errorf("before %d: %d %s%s", n, code, out, said)
 		}
-		if code, out, said := c.run("config", "reload"); code != done || !strings.Contains(out, fmt.Sprintf(", %d changes applied, 0 refused\n", n+1)) || !strings.Contains(out, until+", while it runs\n") {
+		if code, out, said := c.run("config", "reload"); code != done || !strings.Contains(out, fmt.Sprintf(", %d changes applied, 0 rejected\n", n+1)) || !strings.Contains(out, until+", while it runs\n") {
 			t.Errorf("%d: %d %s%s", n, code, out, said)
 		}
 		if is := c.applied(); is.Version != first.Version || len(is.Last.Changed) != 1 || is.Last.Changed[0].Key != certificate || !is.Last.Changed[0].Hot {
 			t.Errorf("%d: %+v", n, is)
 		}
 	}
-	if code, out, said := c.run("config", "reload"); code != done || !strings.Contains(out, ", 2 changes applied, 0 refused\n") {
+	if code, out, said := c.run("config", "reload"); code != done || !strings.Contains(out, ", 2 changes applied, 0 rejected\n") {
 		t.Errorf("the same again: %d %s%s", code, out, said)
 	}
 	// Another certificate, and another key of the configuration, at once.
@@ -282,7 +282,7 @@ func TestAnotherCertificateIsAChange(t *testing.T) {
 	if code, out, said := c.run("config", "diff"); code != refused || out != "" || !strings.HasPrefix(said, "macronode: it cannot be applied: listen.tls: ") {
 		t.Errorf("a wrong key: %d %s%s", code, out, said)
 	}
-	if code, out, said := c.run("config", "reload"); code != refused || !strings.Contains(out, ", 3 changes applied, 1 refused\n") {
+	if code, out, said := c.run("config", "reload"); code != refused || !strings.Contains(out, ", 3 changes applied, 1 rejected\n") {
 		t.Errorf("a wrong key: %d %s%s", code, out, said)
 	}
 }

@@ -37,11 +37,11 @@ func (v *serveCmd) Run(c *console) error {
 // Run serves a node that leaves nothing behind.
 func (v *devCmd) Run(c *console) (err error) {
 	if c.tree.Data != "" {
-		return cannot(errors.New("dev keeps nothing, so it takes no --data: macronode serve does"))
+		return cannot(errors.New("dev keeps nothing, so it has no --data: use macronode serve"))
 	}
 	c.tree.Data, err = os.MkdirTemp("", "macronode-dev-")
 	if err != nil {
-		return cannot(fmt.Errorf("make a directory to throw away: %w", err))
+		return cannot(fmt.Errorf("create a temporary directory: %w", err))
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(c.tree.Data)) }()
 	cfg, err := c.load(v.flags()...)

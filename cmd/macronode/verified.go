@@ -14,27 +14,27 @@ func (v *verified) tell(c *console) error {
 	w := lines{c: c}
 	switch {
 	case len(v.Damage) > 0:
-		w.say("journal %s is damaged in %d places: %d frames of %d cannot be read, all others can", v.Journal, len(v.Damage), v.Lost, v.Known)
+		w.say("journal %s is damaged in %d places: %d frames of %d are unreadable; all others are intact", v.Journal, len(v.Damage), v.Lost, v.Known)
 	case v.Error != "":
-		w.say("journal %s does not check: %s", v.Journal, v.Error)
+		w.say("journal %s is invalid: %s", v.Journal, v.Error)
 	default:
-		w.say("journal %s is whole: %d frames in %d segments (%d bytes), %d movements, %d kept refusals, %d accounts; root %s",
+		w.say("journal %s is intact: %d frames in %d segments (%d bytes), %d movements, %d stored rejections, %d accounts; root %s",
 			v.Journal, v.Frames, v.Segments, v.Bytes, v.Moved, v.Refused, v.Accounts, v.Root)
 	}
 	for _, d := range v.Damage {
 		w.say("%s, byte %d: %s: %s", d.Segment, d.Offset, d.lost(), d.Why)
 	}
 	if v.Cut > 0 {
-		w.say("a torn tail of %d bytes was never acknowledged; the next start gives it up", v.Cut)
+		w.say("the last %d bytes are an incomplete write that was never acknowledged; the next start discards them", v.Cut)
 	}
 	for _, s := range v.Snapshots {
 		switch {
 		case !s.OK:
-			w.say("snapshot %s is not to be believed: %s", s.File, s.Why)
+			w.say("snapshot %s is invalid: %s", s.File, s.Why)
 		case !s.Held:
-			w.say("snapshot %s is whole; the journal before it is not, so that they could not be compared", s.File)
+			w.say("snapshot %s is intact; it could not be compared with the journal, which is damaged before it", s.File)
 		default:
-			w.say("snapshot %s is whole, and of this journal", s.File)
+			w.say("snapshot %s is intact and matches the journal", s.File)
 		}
 	}
 	v.advise(&w)
@@ -44,11 +44,11 @@ func (v *verified) tell(c *console) error {
 func (d *damage) lost() string {
 	switch {
 	case d.To < d.From:
-		return "no frame is lost for it"
+		return "no frame is affected"
 	case d.To == d.From:
-		return fmt.Sprintf("frame @%d cannot be read", d.From)
+		return fmt.Sprintf("frame @%d is unreadable", d.From)
 	default:
-		return fmt.Sprintf("frames @%d to @%d cannot be read", d.From, d.To)
+		return fmt.Sprintf("frames @%d to @%d are unreadable", d.From, d.To)
 	}
 }
 
@@ -57,24 +57,24 @@ func (v *verified) advise(w *lines) {
 	if n := len(v.Damage); n > 0 {
 		last := v.Damage[n-1]
 		if v.ends() {
-			w.say("frames up to @%d were durable, which %s knows, and the journal ends at @%d: bring back what came behind byte %d of %s, and the segments after it",
-				v.Known, v.KnownFrom, last.From-1, last.Offset, last.Segment)
+			w.say("according to %s, frames up to @%d were durable, but the journal ends at @%d: restore the data after byte %d of %s and the later segments",
+				v.KnownFrom, v.Known, last.From-1, last.Offset, last.Segment)
 		}
-		w.say("bring back the files that are named from an archive: they have the same bytes for ever")
-		w.say("or take them from a backup: macronode backup takes up what came after it; then its directory journal takes the place of this one")
+		w.say("restore the named files from an archive: a finished segment never changes")
+		w.say("or use a backup: run macronode backup to add the newer frames, then replace this directory journal with that of the backup")
 		if v.endsEarly() {
-			w.say("or give them up: macronode restore DIR --accept-loss --data NEW makes another journal of what is whole, in which no receipt of a lost frame is valid")
+			w.say("or accept the loss: macronode restore DIR --accept-loss --data NEW creates a new journal from the intact part; receipts of lost frames are not valid in it")
 		}
 	}
 	switch s := v.Start; {
 	case s == nil:
 	case s.Writes:
-		w.say("until then the node can run: it begins with the snapshot @%d and goes on behind @%d; receipts of frames that cannot be read are answered 503", s.Snapshot, s.Upto)
+		w.say("until then the node can run: it starts from the snapshot @%d and continues after @%d; requests for receipts in unreadable frames get record_unreadable", s.Snapshot, s.Upto)
 	default:
-		w.say("until then the node starts for reading alone, with what was so at @%d", s.Upto)
+		w.say("until then the node starts read-only, with the state at @%d", s.Upto)
 	}
 	if v.believed() < len(v.Snapshots) {
-		w.say("a snapshot that is not to be believed does no harm: the next start passes over it, and the node makes others")
+		w.say("an invalid snapshot is harmless: the next start skips it, and the node creates new ones")
 	}
 }
 

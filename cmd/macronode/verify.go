@@ -18,7 +18,7 @@ import (
 )
 
 // errBroken says that something was found; what, stands on standard output.
-var errBroken = errors.New("not everything checks")
+var errBroken = errors.New("problems found")
 
 // Run checks a journal.
 func (v *verifyCmd) Run(c *console) error {

@@ -120,7 +120,7 @@ func TestVerifiesWhatIsWhole(t *testing.T) {
 				t.Fatalf("%+v", s)
 			}
 		}
-		tells(t, text, "is whole: 40 frames in ", "snapshot 0000000000000030.snap is whole, and of this journal")
+		tells(t, text, "is intact: 40 frames in ", "snapshot 0000000000000030.snap is intact and matches the journal")
 	}
 }
 
@@ -148,8 +148,8 @@ func TestVerifyGoesOn(t *testing.T) {
 	if want := (start{Snapshot: 30, Upto: 40, Writes: true}); said.Start == nil || *said.Start != want {
 		t.Fatalf("the next start: %+v", said.Start)
 	}
-	tells(t, text, "is damaged in 3 places: 2 frames of 39 cannot be read, all others can", all[1]+", byte ", "no frame is lost for it",
-		"it begins with the snapshot @30 and goes on behind @40", "bring back the files that are named from an archive", "macronode: verify: not everything checks")
+	tells(t, text, "is damaged in 3 places: 2 frames of 39 are unreadable; all others are intact", all[1]+", byte ", "no frame is affected",
+		"it starts from the snapshot @30 and continues after @40", "restore the named files from an archive", "macronode: verify: problems found")
 	if st, found, err := l.lives(t); err != nil || found.Damaged || st.LSN != 40 {
 		t.Fatalf("it was said to begin: %v, %+v, %v", st.LSN, found, err)
 	}
@@ -165,7 +165,7 @@ func TestVerifyBehindTheSnapshots(t *testing.T) {
 	if code != refused || len(said.Damage) != 1 || said.Start == nil || said.Start.Writes || said.Start.Snapshot != 20 {
 		t.Fatalf("%d, %+v, %+v", code, said, said.Start)
 	}
-	tells(t, text, fmt.Sprintf("until then the node starts for reading alone, with what was so at @%d", said.Damage[0].From-1))
+	tells(t, text, fmt.Sprintf("until then the node starts read-only, with the state at @%d", said.Damage[0].From-1))
 	if st, found, err := l.lives(t); err != nil || !found.Damaged || uint64(st.LSN) != said.Start.Upto {
 		t.Fatalf("it was said to begin: %v, %+v, %v; said %+v", st.LSN, found, err, said.Start)
 	}
@@ -178,9 +178,9 @@ func TestVerifySeesWhatIsGone(t *testing.T) {
 		from, less int // segments that go, from the front and before the end
 		want       string
 	}{
-		"the last ones":  {5, 0, "frames up to @33 were durable, which snapshots knows, and the journal ends at @"},
-		"all":            {0, 0, "frames up to @33 were durable, which snapshots knows, and the journal ends at @0"},
-		"in the midst":   {3, 2, "cannot be read"},
+		"the last ones":  {5, 0, "according to snapshots, frames up to @33 were durable, but the journal ends at @"},
+		"all":            {0, 0, "according to snapshots, frames up to @33 were durable, but the journal ends at @0"},
+		"in the midst":   {3, 2, "unreadable"},
 		"the first ones": {0, 5, "segments before it are missing, here and in the archive, where one is named (journal.archive)"},
 	} {
 		l := payments(t, 40, 10, 33)
@@ -212,7 +212,7 @@ func TestVerifyDoubtsSnapshots(t *testing.T) {
 		deep  bool
 		want  string
 	}{
-		"damaged":         {func(l *life) { flipped(t, l.snapshots(), snapshot.Name(30), 100) }, false, "is not to be believed: snapshot: "},
+		"damaged":         {func(l *life) { flipped(t, l.snapshots(), snapshot.Name(30), 100) }, false, "is invalid: snapshot: "},
 		"another journal": {func(l *life) { l.forged(t, func(h *snapshot.Head) { h.Journal++ }, 30) }, false, "it is of journal 0000000000000008"},
 		"another past":    {func(l *life) { l.forged(t, func(h *snapshot.Head) { h.Root[0]++ }, 30) }, false, "it is of another past"},
 		"another state":   {func(l *life) { l.forged(t, func(*snapshot.Head) {}, 29) }, true, "it is not what the journal makes of it"},
@@ -223,7 +223,7 @@ func TestVerifyDoubtsSnapshots(t *testing.T) {
 		if code != refused || said.OK || said.Frames != 40 || said.Error != "" || said.believed() != 1 {
 			t.Errorf("%s: %d, %+v", what, code, said)
 		}
-		tells(t, text, "is whole: 40 frames", c.want, "a snapshot that is not to be believed does no harm")
+		tells(t, text, "is intact: 40 frames", c.want, "an invalid snapshot is harmless")
 	}
 	l := payments(t, 40, 10, 30)
 	l.forged(t, func(*snapshot.Head) {}, 29)
@@ -271,7 +271,7 @@ func TestVerifyHoldsMovements(t *testing.T) {
 	if code != refused || said.OK || !strings.Contains(said.Error, "@3.0") || !strings.Contains(said.Error, "M1") {
 		t.Fatalf("%d, %+v", code, said)
 	}
-	tells(t, text, "does not check: @3.0: ")
+	tells(t, text, "is invalid: @3.0: ")
 }
 
 // TestVerifyEnds when it is told to.

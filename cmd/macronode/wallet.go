@@ -204,7 +204,7 @@ func sentence(r *client.Receipt) string {
 		fmt.Fprintf(&b, " until %s as %s", r.ExpiresAt.Format(stampLayout), r.HoldID)
 	}
 	if r.Replayed {
-		b.WriteString(", done before under this key")
+		b.WriteString(", already applied with this key")
 	}
 	fmt.Fprintf(&b, ", seq %d", r.Seq)
 	return b.String()
