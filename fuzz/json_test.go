@@ -63,22 +63,24 @@ func (*ear) Find(id types.KeyID) (event.Key, bool) {
 func (*ear) Render(to []byte, _ types.Position) ([]byte, int, types.Tenant, error) {
 	return to, 0, 0, receipt.ErrNoAnswer
 }
-func (*ear) Balance(types.Tenant, []byte, []byte) event.Balance            { return event.Balance{} }
-func (*ear) AwaitSeq(context.Context, types.Tenant, types.Seq) bool        { return true }
-func (*ear) Endpoint(string, string) (func(time.Duration, int, []byte), func()) { return discard, func() {} }
-func (*ear) Refused(types.Facet, event.Problem)                            {}
-func (*ear) Barred(types.Class, event.RejectReason)                        {}
-func (*ear) Settle(types.Ticket, uint64, event.Completion)                 {}
+func (*ear) Balance(types.Tenant, []byte, []byte) event.Balance     { return event.Balance{} }
+func (*ear) AwaitSeq(context.Context, types.Tenant, types.Seq) bool { return true }
+func (*ear) Endpoint(string, string) (func(time.Duration, int, []byte), func()) {
+	return discard, func() {}
+}
+func (*ear) Refused(types.Facet, event.Problem)            {}
+func (*ear) Barred(types.Class, event.RejectReason)        {}
+func (*ear) Settle(types.Ticket, uint64, event.Completion) {}
 func (*ear) Arrive(context.Context, event.Admit) (event.Decision, bool) {
 	return event.Decision{}, true
 }
 func (*ear) Stream(_ context.Context, t types.Ticket, bytes uint64) (event.Decision, bool) {
 	return event.Decision{Ticket: t, Bytes: bytes}, true
 }
-func (*ear) Decided(time.Duration)  {}
-func (*ear) Replayed()              {}
-func (*ear) TimedOut(event.Problem) {}
-func (*ear) Panicked()              {}
+func (*ear) Decided(time.Duration)       {}
+func (*ear) Replayed()                   {}
+func (*ear) TimedOut(event.Problem)      {}
+func (*ear) Panicked()                   {}
 func discard(time.Duration, int, []byte) {}
 
 // FuzzTransferBody: whatever the body, the answer is no fault of ours; what reaches
