@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// direct gives out connections as they come.
+// direct accepts connections without TLS.
 type direct struct{ *listener }
 
 func (d direct) Accept() (net.Conn, error) {
@@ -21,19 +21,18 @@ func (d direct) Accept() (net.Conn, error) {
 	return &guard{Conn: c}, nil
 }
 
-// shaking is how long a handshake may take at most.
+// shaking limits the time of a TLS handshake.
 const shaking = 2 * time.Second
 
-// secured gives out connections that have shaken hands: those of HTTP/2 as they are, those
-// of HTTP/1 with a guard, who must see what is said in them. Handshakes wait for nobody
-// else's, and there are as many as connections.
+// secured accepts connections after their TLS handshake: HTTP/2 connections as they are, HTTP/1 connections
+// with a guard that sees their plain text. Handshakes run concurrently, one for each connection.
 type secured struct {
 	*listener
 	config   *tls.Config
-	patience time.Duration // with a handshake
+	patience time.Duration // timeout of a handshake
 	done     func(Greeting)
 	ready    chan arrival
-	over     chan struct{} // nobody comes any more
+	over     chan struct{} // closed when no more connections are accepted
 }
 
 type arrival struct {
@@ -41,14 +40,14 @@ type arrival struct {
 	err  error
 }
 
-// A Greeting is how a handshake ended.
+// A Greeting is the result of a TLS handshake.
 type Greeting uint8
 
-// How they end.
+// Results of a handshake.
 const (
 	Greeted     Greeting = iota
-	GreetedLate          // it was not over in time
-	Ungreeted            // client and server did not agree, or the client left
+	GreetedLate          // timeout
+	Ungreeted            // client and server did not agree, or the client closed the connection
 	Greetings
 )
 
@@ -59,8 +58,7 @@ func secure(l *listener, config *tls.Config, patience time.Duration, done func(G
 		ready: make(chan arrival), over: make(chan struct{})}
 }
 
-// Accept is the next who has shaken hands. When the door is shut, those who have begun are
-// still let in.
+// Accept returns the next connection whose handshake is complete, also during a shutdown.
 func (s *secured) Accept() (net.Conn, error) {
 	select {
 	case a := <-s.ready:
@@ -70,8 +68,8 @@ func (s *secured) Accept() (net.Conn, error) {
 	}
 }
 
-// Run takes connections until the listener is closed, and shakes hands with each. It
-// returns when all of that is over, which an end of ctx makes soon.
+// Run accepts connections until the listener is closed, and performs their handshakes. It returns when all
+// handshakes have ended. The end of ctx aborts them.
 func (s *secured) Run(ctx context.Context) error {
 	defer close(s.over)
 	var hands sync.WaitGroup
@@ -92,7 +90,7 @@ func (s *secured) Run(ctx context.Context) error {
 	}
 }
 
-// give waits for who takes it; false when nobody does.
+// give passes a to Accept. It returns false if ctx ends first.
 func (s *secured) give(ctx context.Context, a arrival) bool {
 	select {
 	case s.ready <- a:
@@ -102,10 +100,10 @@ func (s *secured) give(ctx context.Context, a arrival) bool {
 	}
 }
 
-// shake hands with one.
+// shake performs the handshake of one connection.
 func (s *secured) shake(ctx context.Context, c *conn) {
 	c.veiled = true
-	c.waits.Store(false) // for a request: it may never be of HTTP/1
+	c.waits.Store(false) // it may become an HTTP/2 connection
 	t := tls.Server(c, s.config)
 	limited, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
@@ -120,7 +118,7 @@ func (s *secured) shake(ctx context.Context, c *conn) {
 	}
 	a := arrival{conn: t}
 	if t.ConnectionState().NegotiatedProtocol == "h2" {
-		c.speaks() // who has greeted so speaks at once, and net/http takes no wrapped one
+		c.speaks() // an HTTP/2 client sends its preface at once, and net/http accepts no wrapped tls.Conn
 		c.idle.Store(true)
 	} else {
 		a.conn = seal(t, c)
@@ -140,7 +138,7 @@ func greeting(err, limit error) Greeting {
 	return Ungreeted
 }
 
-// explain tells who speaks HTTP that TLS is spoken here.
+// explain answers a plain HTTP request on a TLS listener.
 func explain(err error) {
 	var is tls.RecordHeaderError
 	if errors.As(err, &is) && is.Conn != nil {

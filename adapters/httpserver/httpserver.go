@@ -1,9 +1,8 @@
-// Package httpserver is one HTTP listener with limits, and an end that cuts no
-// request.
+// Package httpserver is one HTTP listener with limits, and a shutdown that aborts no request.
 //
-//	Run ──► up ──Stop──► grace, and until who was in is out: every answer says
-//	         │           Connection: close ──► door shut ──► quiet ──► ended
-//	         └──Kill, or ctx───────────────────────────────────────────► ended
+//	Run ──► listening ──Stop──► grace, until requests in progress have ended: every response has
+//	         │                  Connection: close ──► listener closed ──► connections ended ──► returns
+//	         └──Kill, or ctx──────────────────────────────────────────────────────────────────► returns
 package httpserver
 
 import (
@@ -23,50 +22,50 @@ import (
 	"time"
 )
 
-// ErrCut says that requests were still in when the time to finish them was over.
+// ErrCut reports that requests were still in progress at the end of Config.Finish.
 var ErrCut = errors.New("httpserver: requests were cut at the deadline")
 
-// Config is where a server listens and how long it waits for its peers.
+// Config has the address, limits and timeouts of a server.
 type Config struct {
 	Address   string        // host:port, or unix:path
-	MaxConns  int           // one more is closed at once
-	MaxHeader int           // bytes of a request's header
-	Streams   int           // requests of one connection of HTTP/2 at once; all have MaxConns together
-	Window    int           // bytes that such a connection sends before they are read, 64 KiB at least
-	Header    time.Duration // for the header to arrive
-	Read      time.Duration // for the whole request to arrive, header included
+	MaxConns  int           // connections
+	MaxHeader int           // bytes of a request header
+	Streams   int           // concurrent requests of one HTTP/2 connection; all connections together have MaxConns
+	Window    int           // bytes that an HTTP/2 connection may send before they are read, at least 64 KiB
+	Header    time.Duration // to receive the header
+	Read      time.Duration // to receive the whole request, including the header
 	Request   time.Duration // for the handler
-	Write     time.Duration // for the answer to be taken
-	Idle      time.Duration // for a connection without a request
-	Grace     time.Duration // of telling clients to close, while taking what they still send
-	Finish    time.Duration // for what is in, after the grace
-	TLS       *TLS          // where Address is of TCP; nil: none
+	Write     time.Duration // for the client to take the response
+	Idle      time.Duration // of a connection without a request
+	Grace     time.Duration // after Stop: clients are told to close, new requests are still served
+	Finish    time.Duration // after Stop: for requests in progress, including the grace
+	TLS       *TLS          // only for a TCP address; nil: no TLS
 }
 
-// Default is the contract's numbers, at an address.
+// Default returns the default limits and timeouts for an address.
 func Default(address string) Config {
 	return Config{Address: address, MaxConns: 8192, MaxHeader: 16 << 10, Streams: 100, Window: 64 << 10,
 		Header: 5 * time.Second, Read: 5 * time.Second, Request: 5 * time.Second, Write: 5 * time.Second,
 		Idle: time.Minute, Grace: 350 * time.Millisecond, Finish: 3 * time.Second}
 }
 
-// Hooks are told what happens; none of them may block. Each may be nil.
+// Hooks are called when something happens. They must not block. Each may be nil.
 type Hooks struct {
-	Up      func(net.Addr) // connections are taken from now on
-	Refused func()         // a connection, or a request of HTTP/2, was one too many, and ended
+	Up      func(net.Addr) // connections are accepted from now on
+	Refused func()         // a connection or an HTTP/2 request above Config.MaxConns was closed
 	// PeerShare returns how many connections the peer at an address may have; 0 is as many as the
 	// listener. All addresses of a network /64 of IPv6 are one peer.
 	PeerShare   func(from netip.Addr) int
-	PeerRefused func()         // a connection was one too many of its peer, none of which was idle, and ended
+	PeerRefused func()         // a connection above the share of its peer was closed, because none of the peer was idle
 	IdleClosed  func(by Bound) // an idle connection was closed to make room for a new one
-	Open        func(by int)   // there is one connection more, or less
-	Stream      func(by int)   // there is one request of HTTP/2 more at work, or less
-	Greeted     func(Greeting) // a handshake of TLS ended
-	Smuggle     func()         // a request was refused, whose end can be read in two ways
+	Open        func(by int)   // the number of connections changed by 1 or -1
+	Stream      func(by int)   // the number of HTTP/2 requests in progress changed by 1 or -1
+	Greeted     func(Greeting) // a TLS handshake ended
+	Smuggle     func()         // a request was rejected because its end is ambiguous
 }
 
-// Server serves one handler at one address. Run may be called again after it
-// failed: a free port that was taken once is taken again.
+// Server serves one handler at one address. Run may be called again after it failed: a port that the
+// system chose is used again.
 type Server struct {
 	config  Config
 	handler http.Handler
@@ -78,19 +77,19 @@ type Server struct {
 	killed  sync.Once
 	ending  atomic.Bool
 	guests  *guests
-	streams atomic.Int64 // requests of HTTP/2 that are in
-	bound   string       // what Address was resolved to
+	streams atomic.Int64 // HTTP/2 requests in progress
+	bound   string       // the resolved Address
 	now     func() time.Time
 }
 
-// New is a server that does not listen yet.
+// New returns a server that does not listen yet.
 func New(c Config, h http.Handler, hooks Hooks, log *slog.Logger) *Server {
 	return &Server{config: c, handler: h, hooks: hooks, log: log, bound: c.Address, guests: newGuests(), now: time.Now,
 		stop: make(chan struct{}), kill: make(chan struct{})}
 }
 
-// Stop asks Run to end once what is in is done. Kill asks it to end now. Neither
-// waits, and each may be called at any time; before Run, it makes Run return.
+// Stop asks Run to return when the requests in progress have ended, Kill to return now. Neither waits.
+// Both may be called at any time; before Run, they make Run return at once.
 func (s *Server) Stop() { s.stopped.Do(func() { s.ending.Store(true); close(s.stop) }) }
 func (s *Server) Kill() { s.killed.Do(func() { close(s.kill) }) }
 
@@ -107,7 +106,7 @@ func (s *Server) Run(ctx context.Context) error {
 	whole, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	cancel := func() { end(ErrCut) }
 	defer context.AfterFunc(ctx, cancel)()
-	defer cancel() // handlers that a Kill left behind see it
+	defer cancel() // ends handlers that are left after Kill
 	srv := s.server(whole)
 	if s.hooks.Up != nil {
 		s.hooks.Up(l.Addr())
@@ -118,7 +117,7 @@ func (s *Server) Run(ctx context.Context) error {
 		hands := secure(l, s.config.TLS.config, s.config.Header, s.hooks.Greeted)
 		door = hands
 		defer func() { <-hands.over }()
-		go hands.Run(whole) //nolint:errcheck // it fails never, and is waited for
+		go hands.Run(whole) //nolint:errcheck // it never fails, and the deferred receive waits for it
 	}
 	go func() { served <- srv.Serve(door) }()
 	select {
@@ -133,7 +132,7 @@ func (s *Server) Run(ctx context.Context) error {
 		}
 	}
 	cancel()
-	_ = srv.Close() // closing twice is no failure, and nothing else can be done about one
+	_ = srv.Close() // closing twice is not an error, and nothing can be done about others
 	s.leave()
 	if e := <-served; !errors.Is(e, net.ErrClosed) && !errors.Is(e, http.ErrServerClosed) {
 		s.log.Warn("listener shutdown failed", "address", s.bound, "err", e)
@@ -141,10 +140,10 @@ func (s *Server) Run(ctx context.Context) error {
 	return err
 }
 
-// smallest is the smallest frame of HTTP/2 that must be read; a larger one is refused.
+// smallest is the smallest limit of an HTTP/2 frame that RFC 9113 permits. Larger frames are rejected.
 const smallest = 16 << 10
 
-// settles notes which connections have no request.
+// settles records whether a connection has a request.
 func settles(c net.Conn, is http.ConnState) {
 	under := below(c)
 	if under == nil {
@@ -158,7 +157,7 @@ func settles(c net.Conn, is http.ConnState) {
 	under.turns(is)
 }
 
-// turns notes whether a connection is idle, so that it gives way to others.
+// turns records whether a connection is idle, so that it can be closed for a new one.
 func (c *conn) turns(is http.ConnState) {
 	switch is {
 	case http.StateNew, http.StateIdle:
@@ -175,7 +174,7 @@ func (s *Server) server(whole context.Context) *http.Server {
 		Handler:           s.closing(s.handler),
 		ReadHeaderTimeout: c.Header,
 		ReadTimeout:       c.Read,
-		WriteTimeout:      c.Read + c.Request + c.Write, // counts from the header on
+		WriteTimeout:      c.Read + c.Request + c.Write, // starts at the end of the header
 		IdleTimeout:       c.Idle,
 		MaxHeaderBytes:    c.MaxHeader,
 		BaseContext:       func(net.Listener) context.Context { return whole },
@@ -183,7 +182,7 @@ func (s *Server) server(whole context.Context) *http.Server {
 		ConnState:         settles,
 		HTTP2: &http.HTTP2Config{MaxConcurrentStreams: c.Streams, MaxReadFrameSize: smallest, MaxReceiveBufferPerStream: c.Window,
 			MaxReceiveBufferPerConnection: c.Window, WriteByteTimeout: c.Write},
-		DisableGeneralOptionsHandler: true, // each request is counted
+		DisableGeneralOptionsHandler: true, // so that every request is counted
 		ErrorLog:                     log.New(serverLog{s.log}, "", 0),
 	}
 }
@@ -201,9 +200,9 @@ func (l serverLog) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// finish lets what is in end. First clients are told to close, and whoever asks is
-// still answered, as long as others finish what they came for; then the door is shut
-// such that nobody who came through it is turned out; then what is left has its time.
+// finish shuts down gracefully. First clients are told to close, and new requests are served while
+// others finish. Then the listener is closed without resetting connections that have reached it. Then
+// the remaining requests have until Config.Finish.
 func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) error {
 	if !s.wait(ctx, s.config.Grace, nil) {
 		return nil
@@ -224,7 +223,7 @@ func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) erro
 	l.leaving.Store(true)
 	shut := make(chan struct{})
 	go func() {
-		_ = srv.Shutdown(quiet) // whether it was in time is counted below
+		_ = srv.Shutdown(quiet) // whether it was complete is checked below
 		close(shut)
 	}()
 	for pause := s.config.Grace; s.wait(quiet, pause, l.empty()) && l.count() > 0; pause = dropInterval {
@@ -241,9 +240,9 @@ func (s *Server) finish(ctx context.Context, srv *http.Server, l *listener) erro
 // dropInterval is the time between two looks for connections to drop, once the grace is over.
 const dropInterval = 10 * time.Millisecond
 
-// hear waits until no request has begun to come whose header is not read, and whoever came has
-// said something, for which he has the grace: a server of net/http that shuts down drops those.
-// It gives up with ctx; false when the end is to be at once.
+// hear waits until no request header is partly received, and every new connection has sent something or
+// the grace is over: the shutdown of net/http drops such connections. It stops waiting when ctx ends. It
+// returns false if the server was killed.
 func (s *Server) hear(ctx context.Context, l *listener) bool {
 	until := time.Now().Add(s.config.Grace)
 	for (l.asked() || time.Now().Before(until) && len(l.unheard()) > 0) && s.wait(ctx, time.Millisecond, nil) {
@@ -251,7 +250,7 @@ func (s *Server) hear(ctx context.Context, l *listener) bool {
 	return !s.dead()
 }
 
-// wait lets d pass, or until done; false when the end is to be at once.
+// wait waits for d or until done is closed. It returns false if the server was killed or ctx has ended.
 func (s *Server) wait(ctx context.Context, d time.Duration, done <-chan struct{}) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -266,7 +265,7 @@ func (s *Server) wait(ctx context.Context, d time.Duration, done <-chan struct{}
 	return true
 }
 
-// leave waits for handlers that were cut, so that they have said so; no longer than the grace.
+// leave waits for aborted handlers, at most for the grace, so that they can record it.
 func (s *Server) leave() {
 	t := time.NewTimer(s.config.Grace)
 	defer t.Stop()
@@ -285,8 +284,7 @@ func (s *Server) dead() bool {
 	}
 }
 
-// closing makes every answer that begins after Stop say that its connection ends. What is
-// wrong on the wire comes no further.
+// closing adds Connection: close to every response that begins after Stop, and rejects malformed requests.
 func (s *Server) closing(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.guests.come() {
@@ -296,7 +294,7 @@ func (s *Server) closing(h http.Handler) http.Handler {
 			defer s.stream(-1)
 			if s.stream(1) > int64(s.config.MaxConns) {
 				told(s.hooks.Refused)
-				panic(http.ErrAbortHandler) // it ends without a word that somebody must read
+				panic(http.ErrAbortHandler) // a response could block on a client that does not read
 			}
 		}
 		if err := admit(r); err != nil {
@@ -305,14 +303,14 @@ func (s *Server) closing(h http.Handler) http.Handler {
 			return
 		}
 		if r.RequestURI == "*" && r.Method == http.MethodOptions {
-			w.Header()["Content-Length"] = []string{"0"} // of the server, and of no resource
+			w.Header()["Content-Length"] = []string{"0"} // it asks about the server, not about a resource
 			return
 		}
 		h.ServeHTTP(&answer{ResponseWriter: w, ending: &s.ending}, r)
 	})
 }
 
-// stream counts the requests of HTTP/2.
+// stream counts HTTP/2 requests in progress.
 func (s *Server) stream(by int) int64 {
 	if s.hooks.Stream != nil {
 		s.hooks.Stream(by)
@@ -326,17 +324,16 @@ func told(hook func()) {
 	}
 }
 
-// refuse answers as net/http does where it refuses itself.
+// refuse rejects a request in the same form as net/http does.
 func refuse(w http.ResponseWriter, why error) {
 	h := w.Header()
 	h["Connection"], h["Content-Type"] = []string{"close"}, []string{"text/plain; charset=utf-8"}
 	w.WriteHeader(http.StatusBadRequest)
-	_, _ = io.WriteString(w, "400 Bad Request: "+why.Error()) // who does not read it is not served either
+	_, _ = io.WriteString(w, "400 Bad Request: "+why.Error()) // a client that does not read it needs nothing else
 }
 
-// An answer decides about its connection when its header leaves, not when its
-// request came: a request that was in at the Stop must not leave an idle connection
-// behind for the client to use.
+// An answer decides when its header is sent whether the connection will be closed, not when the request
+// arrived: after a request that was in progress at Stop, the client must not use the connection again.
 type answer struct {
 	http.ResponseWriter
 	ending *atomic.Bool
@@ -344,7 +341,7 @@ type answer struct {
 }
 
 func (a *answer) WriteHeader(status int) {
-	if status >= http.StatusOK { // else it is said before the answer
+	if status >= http.StatusOK { // an informational response comes before the final one
 		a.begin()
 	}
 	a.ResponseWriter.WriteHeader(status)
@@ -362,5 +359,5 @@ func (a *answer) begin() {
 	a.begun = true
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap returns the wrapped writer to http.ResponseController.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }

@@ -16,27 +16,27 @@ import (
 	"time"
 )
 
-// Why there is no listener.
+// Why a listener cannot be opened.
 var (
 	ErrInUse    = errors.New("another process listens there")
 	ErrNoSocket = errors.New("what is there is no socket, and is left alone")
 	ErrAddress  = errors.New("an address is host:port or unix:path")
 )
 
-// Free says in one sentence why nobody can listen at all of some addresses at once; nil:
-// somebody can. A socket that nobody listens on any more is taken away.
+// Free returns an error of one sentence if the addresses cannot all be listened on at once. It removes
+// Unix sockets that no process listens on.
 func Free(ctx context.Context, addresses ...string) error {
 	for _, bound := range addresses {
 		l, err := taken(ctx, bound)
 		if err != nil {
 			return err
 		}
-		defer l.Close() //nolint:errcheck // nobody was let in
+		defer l.Close() //nolint:errcheck // no connection was accepted
 	}
 	return nil
 }
 
-// taken is an address that is listened at. What fails is one sentence.
+// taken listens on an address. Its error is one sentence.
 func taken(ctx context.Context, bound string) (net.Listener, error) {
 	network, address := split(bound)
 	l, err := bind(ctx, network, address)
@@ -46,7 +46,7 @@ func taken(ctx context.Context, bound string) (net.Listener, error) {
 	return l, nil
 }
 
-// listen takes the address. What fails is one sentence.
+// listen listens on the address of s. Its error is one sentence.
 func (s *Server) listen(ctx context.Context) (*listener, error) {
 	inner, err := taken(ctx, s.bound)
 	if err != nil {
@@ -69,7 +69,7 @@ func split(address string) (network, rest string) {
 
 func bind(ctx context.Context, network, address string) (net.Listener, error) {
 	var c net.ListenConfig
-	c.SetMultipathTCP(false) // takes no socket filter, and costs more
+	c.SetMultipathTCP(false) // it supports no socket filter and costs more
 	l, err := c.Listen(ctx, network, address)
 	if network == "unix" && errors.Is(err, syscall.EADDRINUSE) {
 		if why := abandoned(address); why != nil {
@@ -90,18 +90,17 @@ func bind(ctx context.Context, network, address string) (net.Listener, error) {
 		return nil, ErrAddress
 	}
 	var op *net.OpError
-	if errors.As(err, &op) { // its text says the address again
+	if errors.As(err, &op) { // its text repeats the address
 		err = op.Err
 	}
 	return nil, err
 }
 
-// abandoned is nil where a socket is there and nobody listens on it; else it says what is
-// there.
+// abandoned returns nil if path is a socket that no process listens on, else an error that says what it is.
 func abandoned(path string) error {
 	switch info, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):
-		return ErrInUse // it has no file: it ends with who listens
+		return ErrInUse // an abstract socket, which exists only while a process listens
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
@@ -114,13 +113,13 @@ func abandoned(path string) error {
 		return ErrInUse
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return nil
-	case errors.Is(err, syscall.EAGAIN): // who listens is behind
+	case errors.Is(err, syscall.EAGAIN): // its backlog is full
 		return ErrInUse
 	}
 	return fmt.Errorf("nobody can tell who listens there: %w", err)
 }
 
-// A listener holds at most so many connections, and knows them.
+// A listener has a limited number of connections, and a list of them.
 type listener struct {
 	net.Listener
 	most  int
@@ -128,16 +127,16 @@ type listener struct {
 	crowd crowdLog
 	now   func() time.Time
 
-	mu    sync.Mutex // of what follows; nothing blocks under it
+	mu    sync.Mutex // guards the fields up to over; never held while blocking
 	open  map[*conn]struct{}
 	peers map[netip.Addr]*peer // those that have connections
 	rest  resting
-	none  chan struct{} // closed once nothing is open and nothing comes
-	over  bool          // nothing comes any more
+	none  chan struct{} // closed when over is set and no connection is open
+	over  bool          // no more connections are accepted
 
-	shutting atomic.Pointer[time.Time] // the door shuts by then; nil: not yet
-	late     int                       // who was let in behind that time
-	closed   chan struct{}             // it is shut
+	shutting atomic.Pointer[time.Time] // until when connections that have begun are accepted; nil: no shutdown
+	late     int                       // connections accepted after that time
+	closed   chan struct{}             // closed when the listener is
 	leaving  atomic.Bool               // net/http shuts down: it sends a GOAWAY on each HTTP/2 connection
 }
 
@@ -146,7 +145,7 @@ func newListener(inner net.Listener, most int) *listener {
 		none: make(chan struct{}), closed: make(chan struct{})}
 }
 
-// take is the next connection that there is room for.
+// take returns the next connection that is within the limits.
 func (l *listener) take() (*conn, error) {
 	for looks := 0; ; {
 		inner, err := l.Listener.Accept()
@@ -167,7 +166,7 @@ func (l *listener) take() (*conn, error) {
 		}
 		from := addressOf(inner.RemoteAddr())
 		c := &conn{Conn: inner, of: l, from: from, peer: peerOf(from)}
-		c.waits.Store(true) // also before the server hears of it
+		c.waits.Store(true) // also before net/http reports its state
 		c.began.Store(l.now().UnixNano())
 		if l.add(c) {
 			return c, nil
@@ -250,8 +249,7 @@ func (l *listener) count() int {
 	return len(l.open)
 }
 
-// dropUnheard closes connections of HTTP/1 on which nothing was ever said: a server waits long
-// for their first word.
+// dropUnheard closes HTTP/1 connections on which nothing was received. net/http would wait for 5 s.
 func (l *listener) dropUnheard() {
 	for _, c := range l.unheard() {
 		_ = c.Close()
@@ -270,12 +268,12 @@ func (l *listener) silent() []*conn {
 	return l.those(func(c *conn) bool { return !c.spoke.Load() || c.idle.Load() && c.warned.Load() })
 }
 
-// unheard are those who have come for a request of HTTP/1, and said nothing yet.
+// unheard returns the HTTP/1 connections on which nothing was received yet.
 func (l *listener) unheard() []*conn {
 	return l.those(func(c *conn) bool { return c.waits.Load() && !c.spoke.Load() })
 }
 
-// those are the connections that are so.
+// those returns the open connections for which so is true.
 func (l *listener) those(so func(*conn) bool) (found []*conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -287,23 +285,23 @@ func (l *listener) those(so func(*conn) bool) (found []*conn) {
 	return found
 }
 
-// asked reports that somebody asks.
+// asked reports whether a request header is partly received on any connection.
 func (l *listener) asked() bool { return len(l.those((*conn).asks)) > 0 }
 
-// A conn tells its listener when it ends.
+// A conn is a connection of a listener. Its Close removes it from the listener's list.
 type conn struct {
 	net.Conn
 	of     *listener
-	from   netip.Addr        // the other side; not valid: a Unix socket
-	peer   netip.Addr        // whose share it is counted in; not valid: nobody's
-	links  [Bounds]idleLinks // of.mu holds them
-	veiled bool              // what is read of it are no words of its client yet
-	spoke  atomic.Bool       // its client did
-	idle   atomic.Bool       // it is of HTTP/2, and has no request
-	waits  atomic.Bool       // it is of HTTP/1, and the server has not read the header of its next request
-	heard  atomic.Bool       // but something of it
-	began  atomic.Int64      // when a header began to come, or the connection itself, in ns since 1970; 0: neither
-	rank   rank              // its list when it rests; of.mu holds it
+	from   netip.Addr        // remote address; not valid for a Unix socket
+	peer   netip.Addr        // peer in whose share it counts; not valid: none
+	links  [Bounds]idleLinks // guarded by of.mu
+	veiled bool              // bytes read are of the TLS handshake, not of a request
+	spoke  atomic.Bool       // data of the client was received
+	idle   atomic.Bool       // an HTTP/2 connection without a request
+	waits  atomic.Bool       // an HTTP/1 connection whose next request header is not completely read
+	heard  atomic.Bool       // part of that header was received
+	began  atomic.Int64      // when the header or, before the first one, the connection began, in ns since 1970; 0: no header
+	rank   rank              // its list when it has no request; guarded by of.mu
 	keyed  atomic.Bool       // a request of it had a valid API key
 	over   atomic.Bool       // nothing more can be read
 	warned atomic.Bool       // something was sent on it since of.leaving: the GOAWAY, if it has no request
@@ -334,7 +332,7 @@ func (c *conn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// rests hears how a connection of HTTP/1 is.
+// rests records the state of an HTTP/1 connection.
 func (c *conn) rests(is http.ConnState) {
 	waits := is == http.StateNew || is == http.StateIdle
 	if waits {
@@ -342,12 +340,12 @@ func (c *conn) rests(is http.ConnState) {
 		if is == http.StateIdle {
 			c.began.Store(0)
 		}
-		c.over.Store(false) // the server breaks off its reading ahead by a deadline
+		c.over.Store(false) // net/http ends its background read with a deadline
 	}
 	c.waits.Store(waits)
 }
 
-// asks reports that a request has begun to come, whose header is not read.
+// asks reports whether a request header is partly received.
 func (c *conn) asks() bool {
 	return c.waits.Load() && !c.over.Load() && (c.heard.Load() || unread(c.Conn))
 }
@@ -364,7 +362,7 @@ func (c *conn) Close() error {
 	return err
 }
 
-// CloseWrite lets an answer to a body that was not read be read by its client.
+// CloseWrite closes the sending side, so that the client can read a response although its body was not read.
 func (c *conn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -372,7 +370,7 @@ func (c *conn) CloseWrite() error {
 	return nil
 }
 
-// Loopback reports that an address can be reached from this machine alone.
+// Loopback reports whether an address can be reached only from this machine.
 func Loopback(a net.Addr) bool {
 	switch a := a.(type) {
 	case *net.TCPAddr:
@@ -383,8 +381,8 @@ func Loopback(a net.Addr) bool {
 	return false
 }
 
-// SetLinger passes on how a connection is to end: one that an answer breaks off is reset,
-// or its end would look like that of the answer.
+// SetLinger sets how the connection closes. A connection with an aborted response is reset: a normal close
+// would look like the end of the response.
 func (c *conn) SetLinger(sec int) error {
 	if l, ok := c.Conn.(interface{ SetLinger(int) error }); ok {
 		return l.SetLinger(sec)

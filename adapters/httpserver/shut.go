@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// How the door is shut. A listener that is just closed resets whoever has connected
-// and was not accepted yet, though his request may be on its way. So first nobody
-// new may begin to connect, then whoever has begun is let in, then it is closed.
+// A listener that is simply closed resets connections that are established but not accepted yet, although
+// their requests may be on the way. So the kernel first stops new connections, then the established ones
+// are accepted, then the listener is closed.
 const (
-	settling = 20 * time.Millisecond  // for a handshake that has begun
-	patience = 250 * time.Millisecond // where the machine cannot keep newcomers out
-	backlog  = 4096                   // who had come by then is among so many: no kernel queues more unless it is told to
+	settling = 20 * time.Millisecond  // for a TCP handshake that has begun
+	patience = 250 * time.Millisecond // if the kernel cannot stop new connections
+	backlog  = 4096                   // default limit of the kernel for connections that are not accepted yet
 )
 
-// shut begins it; closed tells when it is done.
+// shut starts to close the listener. l.closed is closed when it is done.
 func (l *listener) shut() {
 	turnAway(l.Listener)
 	until := time.Now().Add(patience)
 	l.shutting.Store(&until)
-	l.wake(time.Now().Add(settling)) // Accept, which waits for newcomers
+	l.wake(time.Now().Add(settling)) // ends an Accept that waits
 }
 
-// look counts how often in a row nobody was there, and has Accept look again. Once is not
-// enough: a goroutine may wake up late, and find its time over with somebody at the door; and
-// a time that is over, however late it is, lets nobody in.
+// look counts how many times in a row no connection was waiting, and sets the deadline of the next Accept.
+// Once is not enough: a goroutine may wake up after the deadline although a connection is waiting, and an
+// Accept after its deadline accepts nothing.
 func (l *listener) look(looks int, err error, until time.Time) int {
 	now := time.Now()
 	l.wake(now.Add(settling))
@@ -40,13 +40,13 @@ func (l *listener) look(looks int, err error, until time.Time) int {
 
 func (l *listener) wake(at time.Time) {
 	if timed, ok := l.Listener.(interface{ SetDeadline(time.Time) error }); ok {
-		_ = timed.SetDeadline(at) // of a listener that was closed meanwhile
+		_ = timed.SetDeadline(at) // fails only if the listener was closed meanwhile
 	}
 }
 
-// last closes the listener: nothing comes any more.
+// last closes the listener.
 func (l *listener) last() error {
-	_ = l.Listener.Close() // it may have been closed by a Kill
+	_ = l.Listener.Close() // Kill may have closed it
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.over {
@@ -57,13 +57,13 @@ func (l *listener) last() error {
 	return net.ErrClosed
 }
 
-// turnAway keeps newcomers out without closing the listener.
+// turnAway stops new connections without closing the listener.
 func turnAway(l net.Listener) {
 	switch l := l.(type) {
 	case *net.TCPListener:
 		ignoreHandshakes(l)
 	case *net.UnixListener:
 		_ = os.Remove(l.Addr().String())
-		l.SetUnlinkOnClose(false) // the path may be a successor's by then
+		l.SetUnlinkOnClose(false) // another process may use the path by then
 	}
 }
