@@ -341,7 +341,7 @@ type answer struct {
 }
 
 func (a *answer) WriteHeader(status int) {
-	if status >= http.StatusOK { // an informational response comes before the final one
+	if status >= http.StatusOK { // else it is informational, and the final response follows
 		a.begin()
 	}
 	a.ResponseWriter.WriteHeader(status)
