@@ -281,7 +281,7 @@ func TestFitsRejectsWhatDoesNotContinue(t *testing.T) {
 		t.Fatal("the first record of a counter does not fit")
 	}
 	p.Apply(0, types.TxID{}, &first)
-	other := first
+	other := payload(2, 7, "a") // fits but for its kind
 	other.Kind++
 	for what, r := range map[string]record.Record{
 		"another kind": other, "a gap": payload(5, 11, "a"), "nothing added": payload(0, 5, "a"), "an overflow": payload(math.MaxUint64, 4, "a"),
@@ -300,6 +300,9 @@ func TestFitsRejectsWhatDoesNotContinue(t *testing.T) {
 // the same hash.
 func TestStateHashCoversThePlane(t *testing.T) {
 	s, copied := state.New(limits(), 1), state.State{}
+	if s.Plane(types.PlaneExample) == nil || s.Plane(types.NumPlanes) != nil || s.Plane(types.PlaneExample+types.NumPlanes) != nil {
+		t.Error("a plane ID beyond the list is not no plane")
+	}
 	before := s.Hash()
 	r := record.Record{Kind: record.PlaneKind(types.PlaneExample, 0), Tenant: 1, Payload: []byte("\x01\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00a")}
 	p := s.Plane(types.PlaneExample)
