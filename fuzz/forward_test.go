@@ -136,10 +136,13 @@ func sinful(r *http.Request) string {
 		}
 		return ""
 	}
-	for _, why := range []string{one("X-Forwarded-For", "127.0.0.1"), one("X-Forwarded-Proto", "http"), one("X-Forwarded-Host", ""), one(proxy.DeadlineHeader, "")} {
+	for _, why := range []string{one("X-Forwarded-For", "127.0.0.1"), one("X-Forwarded-Proto", "http"), one(proxy.DeadlineHeader, "")} {
 		if why != "" {
 			return why
 		}
+	}
+	if host := r.Header["X-Forwarded-Host"]; len(host) > 1 || len(host) == 1 && host[0] == "" { // none: the request had no host
+		return "X-Forwarded-Host is " + strings.Join(host, "|")
 	}
 	if n := len(r.Header["Traceparent"]); n > 1 { // the client's, or none
 		return fmt.Sprint(n, " fields Traceparent")
