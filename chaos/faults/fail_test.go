@@ -150,7 +150,7 @@ func TestCannotStart(t *testing.T) {
 		why string
 	}{
 		{faults.Sync, syscall.EIO, "input/output error"}, {faults.SyncDir, syscall.EIO, "input/output error"},
-		{faults.Write, syscall.EIO, "input/output error"}, {faults.Write, syscall.ENOSPC, "make room on the disk"},
+		{faults.Write, syscall.EIO, "input/output error"}, {faults.Write, syscall.ENOSPC, "free space on the disk"},
 	} {
 		trouble := h.disk.Begin(faults.Trouble{On: []faults.Op{c.on}, Err: c.err})
 		if err := h.Launch(); err != nil {
