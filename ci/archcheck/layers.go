@@ -25,7 +25,7 @@ const (
 // every new directory is a decision.
 var Layers = []Layer{
 	core("types"),
-	core("digest", "core/types").modules("github.com/zeebo/blake3"),
+	core("digest", "core/types").modules("github.com/zeebo/blake3", "lukechampine.com/blake3/guts"),
 	core("table", "core/types").std("unsafe.Sizeof"), // reports the memory of its rows
 	core("queue", "core/types"),
 	core("clock", "core/types"),
@@ -39,6 +39,7 @@ var Layers = []Layer{
 	machine("access"),
 	machine("wallet/ledger"),
 	machine("plane", "core/access"),
+	machine("storage", "core/access", "core/plane", "core/wallet/receipt"),
 	machine("wallet", "core/access", "core/plane", "core/wallet/ledger", "core/wallet/receipt"),
 	machine("lifecycle/supervisor"),
 	machine("lifecycle/readiness"),
@@ -59,6 +60,7 @@ var Layers = []Layer{
 	adapter("fs"),
 	adapter("journalfile", "core/record", "core/digest", "adapters/fs"),
 	adapter("snapshot", "core/record", "core/digest", "core/state", "adapters/fs"),
+	adapter("objectstore", "core/digest", "core/storage", "adapters/fs"),
 	adapter("archive", "adapters/fs").modules("github.com/klauspost/compress"),
 	adapter("readmodel", "core/digest", "core/record", "core/wallet/receipt", "core/state"),
 	adapter("index", "core/digest", "core/record").modules("github.com/cockroachdb/pebble/v2"),

@@ -22,7 +22,7 @@ type chance func(n int) int
 func (c chance) of(all ...string) string { return all[c(len(all))] }
 
 var (
-	scopeNames = []string{"read", "issue", "transfer", "burn", "hold", "capture", "admin"}
+	scopeNames = []string{"read", "issue", "transfer", "burn", "hold", "capture", "admin", "store"}
 	opNames    = []string{"issue", "transfer", "burn", "hold", "capture", "release", "freeze", "unfreeze"}
 )
 

@@ -15,7 +15,7 @@ import (
 
 // scopes are called as they are on the wire.
 var scopes = map[string]event.Scopes{"read": event.ScopeRead, "issue": event.ScopeIssue, "transfer": event.ScopeTransfer,
-	"burn": event.ScopeBurn, "hold": event.ScopeHold, "capture": event.ScopeCapture, "admin": event.ScopeAdmin, "all": event.AllScopes, "none": 0}
+	"burn": event.ScopeBurn, "hold": event.ScopeHold, "capture": event.ScopeCapture, "admin": event.ScopeAdmin, "store": event.ScopeStore, "all": event.AllScopes, "none": 0}
 
 // ops are called as they are on the wire.
 var ops = map[string]event.Op{"issue": event.Issue, "transfer": event.Transfer, "burn": event.Burn, "hold": event.Hold,

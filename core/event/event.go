@@ -196,5 +196,6 @@ const (
 	ScopeHold
 	ScopeCapture
 	ScopeAdmin
-	AllScopes = ScopeAdmin<<1 - 1
+	ScopeStore // objects: put, delete
+	AllScopes  = ScopeStore<<1 - 1
 )

@@ -38,6 +38,10 @@ const (
 	NotBeneficiary              // the hold names a beneficiary, and the capture another account
 	RateLimited                 // a quota is used up
 	RecordUnreadable            // the record of the answer is damaged on the disk
+	QuotaExceeded               // the storage quota of the tenant or the bucket is used up
+	DigestMismatch              // the content does not have the address
+	PreconditionFailed          // If-Match or If-None-Match does not hold
+	RangeNotSatisfiable         // the range begins behind the end
 	numProblems                 // the number of problems
 )
 
@@ -94,6 +98,10 @@ func (p Problem) rule() problemRule {
 		NotBeneficiary:      {"not_beneficiary", 409, stored},
 		RateLimited:         {"rate_limited", 429, retryable | needsNoDurability},
 		RecordUnreadable:    {"record_unreadable", 500, needsNoDurability},
+		QuotaExceeded:       {"quota_exceeded", 507, 0},
+		DigestMismatch:      {"digest_mismatch", 409, needsNoDurability},
+		PreconditionFailed:  {"precondition_failed", 412, needsNoDurability},
+		RangeNotSatisfiable: {"range_not_satisfiable", 416, needsNoDurability},
 	}[p]
 }
 
@@ -149,6 +157,10 @@ func (p Problem) Detail() string {
 		BadGateway:          "The upstream service gave no valid response.",
 		RateLimited:         "A quota is used up. The request was not processed.",
 		RecordUnreadable:    "The journal is damaged where this record is.",
+		QuotaExceeded:       "The storage quota of the tenant or of the bucket would be exceeded.",
+		DigestMismatch:      "The content does not have this address.",
+		PreconditionFailed:  "The condition of If-Match or If-None-Match does not hold.",
+		RangeNotSatisfiable: "The range begins behind the end of the object.",
 		NotBeneficiary:      "The hold names another beneficiary. Only that account can receive the capture.",
 	}[p]
 }

@@ -48,6 +48,10 @@ var contract = []struct {
 	{event.NotBeneficiary, "not_beneficiary", 409, false, true, false},
 	{event.RateLimited, "rate_limited", 429, true, false, true},
 	{event.RecordUnreadable, "record_unreadable", 500, false, false, true},
+	{event.QuotaExceeded, "quota_exceeded", 507, false, false, false},
+	{event.DigestMismatch, "digest_mismatch", 409, false, false, true},
+	{event.PreconditionFailed, "precondition_failed", 412, false, false, true},
+	{event.RangeNotSatisfiable, "range_not_satisfiable", 416, false, false, true},
 }
 
 func TestProblemsAreTheContracts(t *testing.T) {

@@ -41,7 +41,7 @@ func TestOpsAreTheContracts(t *testing.T) {
 // TestScopesAreApart: each is a bit of its own, and all are all.
 func TestScopesAreApart(t *testing.T) {
 	var all event.Scopes
-	for i, s := range []event.Scopes{event.ScopeRead, event.ScopeIssue, event.ScopeTransfer, event.ScopeBurn, event.ScopeHold, event.ScopeCapture, event.ScopeAdmin} {
+	for i, s := range []event.Scopes{event.ScopeRead, event.ScopeIssue, event.ScopeTransfer, event.ScopeBurn, event.ScopeHold, event.ScopeCapture, event.ScopeAdmin, event.ScopeStore} {
 		if s != 1<<i {
 			t.Errorf("the scope %d is %b: its bit stands in records", i, s)
 		}

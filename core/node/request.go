@@ -46,8 +46,12 @@ func (n *Node) precheck(at types.Time, p plane.Plane, c command.Command) event.P
 // journal.
 func (n *Node) resolveIdempotency(now types.Now, at types.Time, p plane.Plane, c command.Command, reply *event.Reply, out *event.Effects) {
 	in := c.Head()
-	id, found, err := n.state.Idempotency.Resolve(idempotency.Key{Tenant: in.Tenant, Name: in.Key.ID}, in.Hash, in.Prior, at)
 	cost := p.Cost(c)
+	if cost.Rows == 0 { // the plane wants no key of this command
+		n.decideNow(now, at, p, c, cost, reply, out)
+		return
+	}
+	id, found, err := n.state.Idempotency.Resolve(idempotency.Key{Tenant: in.Tenant, Name: in.Key.ID}, in.Hash, in.Prior, at)
 	switch place := id.Position(); {
 	case errors.Is(err, idempotency.ErrConflict):
 		reply.Problem = event.IdempotencyConflict
@@ -57,13 +61,19 @@ func (n *Node) resolveIdempotency(now types.Now, at types.Time, p plane.Plane, c
 		reply.Position, reply.Replayed = place, true
 	case !n.state.Idempotency.IndexReadIsFresh(in.IndexedTo, at, cost.Rows > 1):
 		reply.Problem = event.StaleIndexRead
-	case !n.readiness.Verdict().Writes:
-		reply.Problem = event.Unavailable
 	default:
-		reply.Problem = n.checkRoom(in.Tenant, cost)
-		if reply.Problem == event.None {
-			n.decide(now, at, p, c, reply, out)
-		}
+		n.decideNow(now, at, p, c, cost, reply, out)
+	}
+}
+
+// decideNow decides a command that has no outcome yet, if the node takes writes and has room.
+func (n *Node) decideNow(now types.Now, at types.Time, p plane.Plane, c command.Command, cost command.Cost, reply *event.Reply, out *event.Effects) {
+	reply.Problem = event.Unavailable
+	if n.readiness.Verdict().Writes {
+		reply.Problem = n.checkRoom(c.Head().Tenant, cost)
+	}
+	if reply.Problem == event.None {
+		n.decide(now, at, p, c, reply, out)
 	}
 }
 
@@ -92,7 +102,11 @@ func (n *Node) findOutcome(now types.Now, at types.Time, in *event.FindOutcome, 
 
 // checkRoom returns why a command of that cost cannot be recorded now.
 func (n *Node) checkRoom(t types.Tenant, cost command.Cost) event.Problem {
-	switch err := n.state.Idempotency.Admit(t, cost.Rows); {
+	var err error
+	if cost.Rows > 0 {
+		err = n.state.Idempotency.Admit(t, cost.Rows)
+	}
+	switch {
 	case errors.Is(err, idempotency.ErrTenantLimit):
 		return event.IdempotencyCapacity
 	case err != nil:

@@ -81,7 +81,7 @@ func goldens() []golden {
 		{"refused-issue", Record{Kind: Rejected, Op: event.Issue, Tenant: 2, Caller: 0xbeef, Key: text("k:5"), Hash: asked(0x60),
 			Problem: event.AmountLimitExceeded}},
 		{"forgot", Record{Kind: KeysForgotten, Upto: 16383}},
-		{"key-made", Record{Kind: BootstrapKeyCreated, APIKey: &event.Key{ID: 0xcafe, Tenant: 1, Hash: bytes32(0x70), Scopes: event.AllScopes, Bootstrap: true}}},
+		{"key-made", Record{Kind: BootstrapKeyCreated, APIKey: &event.Key{ID: 0xcafe, Tenant: 1, Hash: bytes32(0x70), Scopes: event.ScopeAdmin<<1 - 1, Bootstrap: true}}},
 		{"key-made-least", Record{Kind: BootstrapKeyCreated, APIKey: &event.Key{ID: 1, Tenant: 7, Hash: bytes32(0x80), Scopes: event.ScopeRead}}},
 		{"restored", Record{Kind: Restored, Journal: 0xfedcba9876543210, Upto: 1 << 40, Root: bytes32(0x90)}},
 
@@ -134,7 +134,7 @@ func goldens() []golden {
 			Scopes: event.ScopeRead | event.ScopeTransfer, Expires: 1_800_000_000_000}, "till-1", "user:17,shop:*", "EUR/2")}},
 		{"granted-least", Record{Kind: KeyCreated, APIKey: cover(event.Key{ID: 1, Tenant: 7, Hash: bytes32(0xc0)}, "", "", "")}},
 		{"granted-most", Record{Kind: KeyCreated, Caller: 1<<64 - 1, APIKey: cover(event.Key{ID: 1<<64 - 1, Tenant: 1<<32 - 1, Hash: bytes32(0xd0),
-			Scopes: event.AllScopes, Bootstrap: true, Expires: 1<<63 - 1}, strings.Repeat("z", types.MaxLabel),
+			Scopes: event.ScopeAdmin<<1 - 1, Bootstrap: true, Expires: 1<<63 - 1}, strings.Repeat("z", types.MaxLabel),
 			strings.Repeat("z", types.MaxPatterns), strings.Repeat("z", types.MaxPatterns-1)+"*")}},
 		{"revoked", Record{Kind: KeyRevoked, Caller: 0xcafe, Tenant: 1, APIKey: &event.Key{ID: 0xd00d}}},
 		{"revoked-most", Record{Kind: KeyRevoked, Caller: 1<<64 - 1, Tenant: 1<<32 - 1, APIKey: &event.Key{ID: 1<<64 - 1}}},

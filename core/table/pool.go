@@ -58,6 +58,15 @@ func (p *Pool[K, V]) Find(k K) (place uint32, ok bool) {
 // Row is the row at a place that is taken.
 func (p *Pool[K, V]) Row(place uint32) (K, V) { return p.rows[place].key, p.rows[place].val }
 
+// At returns the row at a place below Capacity, if one is there.
+func (p *Pool[K, V]) At(place uint32) (k K, v V, taken bool) {
+	r := &p.rows[place]
+	if at, ok := p.Find(r.key); !ok || at != place {
+		return k, v, false
+	}
+	return r.key, r.val, true
+}
+
 // Put adds k, which is not there yet, and says where. The caller has seen that there is
 // room.
 func (p *Pool[K, V]) Put(k K, v V) (place uint32) {

@@ -9,6 +9,7 @@ type Plane uint8
 const (
 	PlaneNode    Plane = 0  // the node itself: starts, API keys, the idempotency window
 	PlaneWallet  Plane = 1  // money
+	PlaneStorage Plane = 2  // objects
 	PlaneExample Plane = 15 // examples and tests; no product writes such a record
 	NumPlanes    Plane = 16
 )
@@ -19,6 +20,8 @@ func (p Plane) String() string {
 		return "node"
 	case PlaneWallet:
 		return "wallet"
+	case PlaneStorage:
+		return "storage"
 	case PlaneExample:
 		return "example"
 	default:
