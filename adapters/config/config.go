@@ -39,6 +39,7 @@ type Config struct {
 	Admin   Admin   `key:"admin" doc:"Access to the admin listener."`
 	HTTP    HTTP    `key:"http" doc:"Timeouts and limits of the public listener."`
 	Wallet  Wallet  `key:"wallet" doc:"The ledger."`
+	Storage Storage `key:"storage" doc:"Content-addressed objects."`
 	APIKeys int     `key:"api_keys" default:"1024" min:"1" max:"100000" change:"restart" doc:"Maximum number of API keys ever created, revoked ones included."`
 	Journal Journal `key:"journal" doc:"The journal: durability and disk space."`
 	Index   Index   `key:"index" doc:"The index of old idempotency keys, refs, statements and lists."`
@@ -125,6 +126,19 @@ type Idempotency struct {
 	TTL   time.Duration `key:"ttl" default:"24h" min:"1m" max:"72h" change:"restart" doc:"Time that an idempotency key is kept after its outcome. A key is never removed earlier."`
 	Keys  int           `key:"keys" default:"1000000" min:"1" max:"100000000" change:"restart" doc:"Maximum keys and refs in memory. The index has older ones."`
 	Share int           `key:"max_keys_per_tenant" default:"=wallet.idempotency.keys" min:"1" max:"100000000" change:"restart" doc:"Maximum keys and refs of one tenant in memory."`
+}
+
+// Storage is the room of objects, and the quotas that every tenant has.
+type Storage struct {
+	Objects       int           `key:"objects" default:"65536" min:"1" max:"100000000" change:"restart" doc:"Maximum distinct objects of all tenants."`
+	Holdings      int           `key:"holdings" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Maximum pairs of a bucket and an object."`
+	Buckets       int           `key:"buckets" default:"4096" min:"2" max:"1000000" change:"restart" doc:"Maximum buckets that hold an object, and tenants that have one."`
+	TenantBytes   Bytes         `key:"tenant_bytes" default:"1024GiB" min:"1KiB" max:"1048576GiB" change:"restart" doc:"Storage quota of a tenant in bytes. An object counts in each bucket that holds it."`
+	TenantObjects int           `key:"tenant_objects" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Storage quota of a tenant in objects."`
+	BucketBytes   Bytes         `key:"bucket_bytes" default:"=storage.tenant_bytes" min:"1KiB" max:"1048576GiB" change:"restart" doc:"Storage quota of a bucket in bytes."`
+	BucketObjects int           `key:"bucket_objects" default:"=storage.objects" min:"1" max:"100000000" change:"restart" doc:"Storage quota of a bucket in objects."`
+	Uploads       int           `key:"uploads" default:"64" min:"1" max:"4096" change:"restart" doc:"Maximum concurrent uploads. An upload with an unknown outcome counts until the next start."`
+	Collect       time.Duration `key:"collect_interval" default:"1m" min:"10ms" max:"24h" change:"restart" doc:"Time between two removals of files that no object needs."`
 }
 
 // Journal is how the journal treats its disk.

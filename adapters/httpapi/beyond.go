@@ -46,7 +46,9 @@ const endless = 24 * time.Hour
 func Endpoints() int { return len(routes()) + 1 }
 
 // ours reports that a path is of the document, or would be.
-func ours(path string) bool { return strings.HasPrefix(path, "/v1/") || path == "/openapi.json" }
+func ours(path string) bool {
+	return strings.HasPrefix(path, "/v1/") || path == "/openapi.json" || path == "/o" || strings.HasPrefix(path, "/o/")
+}
 
 // sendOn has another service answer, when its turn has come.
 func (a *API) sendOn(k *call) {

@@ -109,12 +109,17 @@ func (k *call) answer(status int, kind []string, body []byte) {
 	_, _ = k.Write(body) // a client that has left is no failure of ours
 }
 
-// begin sends the header of an answer.
-func (k *call) begin(status int, kind []string) {
+// begin sends the header of an answer that nobody may store.
+func (k *call) begin(status int, kind []string) { k.start(status, kind, noStore) }
+
+// start sends the header of an answer. One without a body has no kind.
+func (k *call) start(status int, kind, caching []string) {
 	h := k.Header()
 	k.nameDecision(h)
-	h["Content-Type"] = kind
-	h["Cache-Control"] = noStore
+	if kind != nil {
+		h["Content-Type"] = kind
+	}
+	h["Cache-Control"] = caching
 	if corr := k.r.Header["X-Corr-Id"]; len(corr) == 1 && printable(corr[0]) {
 		h["X-Corr-Id"] = corr
 	}
@@ -171,7 +176,7 @@ func (k *call) show(p types.Position) error {
 		return err
 	}
 	kind := jsonType
-	if status != http.StatusOK {
+	if status >= http.StatusBadRequest {
 		kind = problemType
 		_, code, _ := bytes.Cut(answer, []byte(`"code":"`))
 		code, _, _ = bytes.Cut(code, []byte(`"`))

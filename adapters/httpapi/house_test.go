@@ -66,6 +66,7 @@ type house struct {
 	silent bool            // nothing is ever replied
 	reply  *event.Reply    // in the place of a decision
 	find   func()          // on the way to every key
+	store  *objects        // nil until it is asked for
 }
 
 type remembered struct {
@@ -234,7 +235,7 @@ type street struct {
 func serve(t testing.TB, h *house, changes ...func(*httpapi.Config)) *street {
 	t.Helper()
 	s := &street{house: h, count: &count{of: make(map[string]int)}, lines: new(bytes.Buffer)}
-	c := httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Audit: h, Meter: s.count,
+	c := httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Rows: h.objects(), Contents: h.objects().store, Transfers: s.count, Audit: h, Meter: s.count,
 		Log: slog.New(slog.NewTextHandler(s.lines, nil)), Boot: 0xb007, Deadline: 50 * time.Millisecond}
 	for _, change := range changes {
 		change(&c)

@@ -22,6 +22,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"macronode/adapters/httpcheck"
+	"macronode/adapters/objectstore"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -38,6 +39,11 @@ type Config struct {
 	Gate  Gate
 	Books Books
 	Views Views // nil: what they show is unavailable
+
+	Rows      Rows // nil: no objects
+	Contents  *objectstore.Store
+	Transfers Transfers
+
 	Meter Meter
 	Audit Audit // nil: nobody keeps who did what
 	// Decisions keeps what became of requests. Nil: nobody does.
@@ -147,6 +153,12 @@ func routes() []route {
 		{"create_key", post, "/v1/keys", makeKey, false},
 		{"keys", get, "/v1/keys", keys, false},
 		{"revoke_key", http.MethodDelete, "/v1/keys/:key_id", revokeKey, false},
+		{"put_object", http.MethodPut, "/o/:address", putObject, false},
+		{"post_object", post, "/o", putObject, false},
+		{"get_object", get, "/o/:address", getObject, false},
+		{"head_object", http.MethodHead, "/o/:address", getObject, false},
+		{"delete_object", http.MethodDelete, "/o/:address", deleteObject, false},
+		{"objects", get, "/o", listObjects, false},
 		{"openapi", get, "/openapi.json", openapi, false},
 	}
 }
@@ -166,6 +178,10 @@ func (a *API) meter(d *door, method string) { d.answered, d.busy = a.Meter.Endpo
 func (a *API) open(r route) {
 	a.numbers++
 	d := &door{name: r.name, number: a.numbers, facet: types.FacetWallet, mean: 1 << 10}
+	switch r.name {
+	case "put_object", "post_object", "get_object": // they last
+		d.facet, d.mean = types.Streams, 64<<10
+	}
 	if r.lists {
 		d.facet, d.mean = types.FacetQuery, 16<<10
 	}

@@ -139,7 +139,7 @@ func (k *call) parseKey() (to event.Key, err error) {
 
 // scopeNames are the scopes in the order of their bits.
 func scopeNames() []wire.Scope {
-	return []wire.Scope{wire.ScopeRead, wire.ScopeIssue, wire.ScopeTransfer, wire.ScopeBurn, wire.ScopeHold, wire.ScopeCapture, wire.ScopeAdmin}
+	return []wire.Scope{wire.ScopeRead, wire.ScopeIssue, wire.ScopeTransfer, wire.ScopeBurn, wire.ScopeHold, wire.ScopeCapture, wire.ScopeAdmin, wire.ScopeStore}
 }
 
 func parseScopes(said []wire.Scope) (all event.Scopes, err error) {

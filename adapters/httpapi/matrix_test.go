@@ -71,6 +71,12 @@ func trials() []trial {
 		{id: "create_key", method: "POST", path: "/v1/keys", body: `{"name":"n","scopes":["read"]}`},
 		{id: "keys", method: "GET", path: "/v1/keys"},
 		{id: "revoke_key", method: "DELETE", path: "/v1/keys/0000000000000003"},
+		{id: "put_object", method: "PUT", path: "/o/" + addressOf("hello"), body: "hello"},
+		{id: "post_object", method: "POST", path: "/o", body: "hello"},
+		{id: "get_object", method: "GET", path: "/o/" + addressOf("hello")},
+		{id: "head_object", method: "HEAD", path: "/o/" + addressOf("hello")},
+		{id: "delete_object", method: "DELETE", path: "/o/" + addressOf("hello")},
+		{id: "objects", method: "GET", path: "/o"},
 		{id: "openapi", method: "GET", path: "/openapi.json"},
 	}...)
 }
@@ -119,7 +125,10 @@ func called(s string) types.Name { return types.Name{Text: []byte(s)} }
 
 // ask lets the key with id 77 do a trial.
 func ask(h *house, c trial) *httptest.ResponseRecorder {
-	api := httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: 20 * time.Millisecond})
+	if len(h.frames) > 0 && strings.HasPrefix(c.path, "/o") { // it is settled
+		h.objects().put(types.DefaultTenant, "hello")
+	}
+	api := httpapi.New(httpapi.Config{Large: 2, Node: node{h}, Gate: h, Books: h, Views: views{h}, Rows: h.objects(), Contents: h.objects().store, Transfers: still{}, Meter: still{}, Log: slog.New(slog.DiscardHandler), Deadline: 20 * time.Millisecond})
 	r := httptest.NewRequest(c.method, c.path, strings.NewReader(c.body))
 	r.Header.Set("Authorization", bearer(77))
 	if c.body != "" {
@@ -178,7 +187,7 @@ func verdict(all map[string]rule, c trial, has, misses string) int {
 // none; with patterns that cover what it is about and that do not.
 func TestWhoMayDoWhat(t *testing.T) {
 	all, met, cells := rules(t), make(map[string]bool), 0
-	scopes := []string{"read", "issue", "transfer", "burn", "hold", "capture", "admin", "none"}
+	scopes := []string{"read", "issue", "transfer", "burn", "hold", "capture", "admin", "store", "none"}
 	for _, c := range trials() {
 		met[c.id] = true
 		for bit, scope := range scopes {
@@ -231,8 +240,8 @@ func TestTenantsCannotTellEachOtherApart(t *testing.T) {
 		if testing.Short() {
 			step = 5
 		}
-		for n := 0; n < 8*len(covering); n += step {
-			bit, cover := n%8, covering[n/8]
+		for n := 0; n < 9*len(covering); n += step {
+			bit, cover := n%9, covering[n/9]
 			var told [2]string
 			for i, busy := range []bool{false, true} {
 				h := settled(t, busy)

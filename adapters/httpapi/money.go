@@ -117,10 +117,15 @@ type parcel struct {
 
 // submit lets the node decide, and answers with what it decided.
 func (k *call) submit(in *event.Request) error {
-	ctx, cancel := context.WithTimeout(k.r.Context(), k.Deadline)
+	return k.decide(k.r.Context(), func(ctx context.Context) (event.Reply, bool) { return k.Node.Submit(ctx, in) })
+}
+
+// decide waits for a decision of the node until the deadline or the end of of, and answers with it.
+func (k *call) decide(of context.Context, ask func(context.Context) (event.Reply, bool)) error {
+	ctx, cancel := context.WithTimeout(of, k.Deadline)
 	defer cancel()
 	began := time.Now()
-	reply, taken := k.Node.Submit(ctx, in)
+	reply, taken := ask(ctx)
 	if !taken {
 		return problem(event.Busy)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/types"
 )
@@ -16,6 +17,8 @@ type Node interface {
 	// any more. Find, Enrol and Revoke are the same of other events.
 	Submit(ctx context.Context, in *event.Request) (event.Reply, bool)
 	Find(ctx context.Context, in *event.FindOutcome) (event.Reply, bool)
+	// Execute is Submit of a command of a plane that has no event of its own.
+	Execute(ctx context.Context, in command.Command) (event.Reply, bool)
 	Enrol(ctx context.Context, in *event.CreateKey) (event.Reply, bool)
 	Revoke(ctx context.Context, in *event.RevokeKey) (event.Reply, bool)
 	// Status is what the node says of itself, without waiting.

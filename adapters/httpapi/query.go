@@ -139,6 +139,7 @@ const (
 	ofAccounts
 	ofAssets
 	ofKeys
+	ofObjects
 )
 
 const (

@@ -127,6 +127,9 @@ func (h *house) Render(to []byte, p types.Position) ([]byte, int, types.Tenant, 
 	if err != nil {
 		return to, 0, 0, err
 	}
+	if kind, _ := record.KindAt(s.Body, p.Index); kind.Plane() == types.PlaneStorage {
+		return h.store.plane.Render(to, s, p.Index)
+	}
 	return receipt.Render(to, s, p.Index)
 }
 

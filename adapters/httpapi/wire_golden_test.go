@@ -74,6 +74,16 @@ func conversation() []asking {
 		{"GET", "/v1/keys?limit=2", "", ""},
 		{"DELETE", "/v1/keys/0000000000000003", "", ""},
 		{"DELETE", "/v1/keys/00000000000000ff", "", ""},
+		{"PUT", "/o/" + addressOf("hello"), "", "hello"},
+		{"PUT", "/o/" + addressOf("hello"), "", "hello"},
+		{"PUT", "/o/" + addressOf("hello"), "", "hallo"},
+		{"POST", "/o?bucket=photos", "", "hi"},
+		{"GET", "/o/" + addressOf("hello"), "", ""},
+		{"HEAD", "/o/" + addressOf("hello"), "", ""},
+		{"GET", "/o?bucket=photos", "", ""},
+		{"DELETE", "/o/" + addressOf("hello"), "", ""},
+		{"DELETE", "/o/" + addressOf("hello"), "", ""},
+		{"GET", "/o/" + addressOf("hello"), "", ""},
 	}
 }
 
@@ -93,6 +103,9 @@ func TestTheWireIsGolden(t *testing.T) {
 		if a.body != "" {
 			setBody(r, a.body)
 			r.Header.Set("Content-Type", "application/json")
+			if strings.HasPrefix(a.path, "/o") {
+				r.Header.Set("Content-Type", "application/octet-stream")
+			}
 		}
 		if a.key != "" {
 			r.Header.Set("Idempotency-Key", a.key)

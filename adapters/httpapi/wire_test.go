@@ -25,7 +25,8 @@ func TestTypesAreTheDocuments(t *testing.T) {
 		reflect.TypeFor[wire.Outcome](), reflect.TypeFor[wire.Batch](), reflect.TypeFor[wire.Result](), reflect.TypeFor[wire.Balance](), reflect.TypeFor[wire.PastBalance](),
 		reflect.TypeFor[wire.Problem](), reflect.TypeFor[wire.Hold](), reflect.TypeFor[wire.HoldsPage](), reflect.TypeFor[wire.Entry](), reflect.TypeFor[wire.EntriesPage](),
 		reflect.TypeFor[wire.Holding](), reflect.TypeFor[wire.AccountView](), reflect.TypeFor[wire.AccountsPage](), reflect.TypeFor[wire.AssetView](), reflect.TypeFor[wire.AssetsPage](),
-		reflect.TypeFor[wire.Change](), reflect.TypeFor[wire.ChangesPage](), reflect.TypeFor[wire.Key](), reflect.TypeFor[wire.NewKey](), reflect.TypeFor[wire.KeysPage]()}
+		reflect.TypeFor[wire.Change](), reflect.TypeFor[wire.ChangesPage](), reflect.TypeFor[wire.Key](), reflect.TypeFor[wire.NewKey](), reflect.TypeFor[wire.KeysPage](),
+		reflect.TypeFor[wire.StoredObject](), reflect.TypeFor[wire.DeletedObject](), reflect.TypeFor[wire.ObjectItem](), reflect.TypeFor[wire.ObjectsPage]()}
 	named := map[string]bool{"ReleaseRequest": true} // says nothing
 	for _, of := range types {
 		named[of.Name()] = true
@@ -137,7 +138,7 @@ func TestWordsAreTheDocuments(t *testing.T) {
 	}
 	for bit := event.Scopes(1); bit&event.AllScopes != 0; bit <<= 1 {
 		scopes = append(scopes, map[event.Scopes]string{event.ScopeRead: "read", event.ScopeIssue: "issue", event.ScopeTransfer: "transfer", event.ScopeBurn: "burn",
-			event.ScopeHold: "hold", event.ScopeCapture: "capture", event.ScopeAdmin: "admin"}[bit])
+			event.ScopeHold: "hold", event.ScopeCapture: "capture", event.ScopeAdmin: "admin", event.ScopeStore: "store"}[bit])
 	}
 	for name, want := range map[string][]any{"Op": ops, "ItemOp": items, "EntryOp": append(slices.Clone(ops), "expire"), "HoldState": states, "Scope": scopes} {
 		if got := doc.Components.Schemas[name].Value.Enum; !slices.Equal(got, want) {

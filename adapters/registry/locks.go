@@ -27,6 +27,7 @@ var Locks = []Lock{
 		Blocks: "operations share the lock while they use the disk; stopping an engine waits for them"},
 	{Name: "index files", Where: "adapters/index.fence.files", Guards: "the open files of an engine", Inside: []string{"index", "index life", "index cursors", "index fence"},
 		Blocks: "closing the files of a stopped engine"},
+	{Name: "uploads", Where: "adapters/objectstore.Store.mu", Guards: "the uploads that have not ended, and the next number"},
 	{Name: "segment", Where: "adapters/journalfile.slot.mu", Guards: "one of the 8 segments open for reading",
 		Blocks: "one disk read: readers of the same segment wait for each other"},
 	{Name: "segments", Where: "adapters/journalfile.table.mu", Guards: "the positions of frames"},

@@ -15,6 +15,7 @@ var Endpoints = [][]string{
 	{"balance", "GET"}, {"balance_at", "GET"}, {"entries", "GET"}, {"holds", "GET"}, {"get_hold", "GET"}, {"tx", "GET"}, {"lookup_tx", "GET"},
 	{"accounts", "GET"}, {"assets", "GET"}, {"changes", "GET"}, {"stream", "GET"}, {"openapi", "GET"},
 	{"create_key", "POST"}, {"keys", "GET"}, {"revoke_key", "DELETE"},
+	{"put_object", "PUT"}, {"post_object", "POST"}, {"get_object", "GET"}, {"head_object", "HEAD"}, {"delete_object", "DELETE"}, {"objects", "GET"},
 	{"proxy", "GET"}, {"proxy", "POST"}, {"proxy", "other"},
 	{"other", "GET"}, {"other", "POST"}, {"other", "other"},
 }
@@ -61,9 +62,9 @@ var seconds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05,
 // Metrics lists every metric, from the requests to the disk.
 var Metrics = []Metric{
 	{Name: "request_latency_seconds", Type: Histogram, Help: "Time from the request header to the end of the response.",
-		Labels: []Label{{"endpoint", firsts(Endpoints)}, {"method", []string{"GET", "POST", "DELETE", "other"}}}, Series: Endpoints, Buckets: seconds},
+		Labels: []Label{{"endpoint", firsts(Endpoints)}, {"method", []string{"GET", "HEAD", "POST", "PUT", "DELETE", "other"}}}, Series: Endpoints, Buckets: seconds},
 	{Name: "http_requests_total", Type: Counter, Help: "Requests, by operation and class of the response status. none: the client left before a response began.",
-		Labels: []Label{{"route", firsts(Endpoints)}, {"method", []string{"GET", "POST", "DELETE", "other"}}, {"code", StatusClasses}}, Series: requests()},
+		Labels: []Label{{"route", firsts(Endpoints)}, {"method", []string{"GET", "HEAD", "POST", "PUT", "DELETE", "other"}}, {"code", StatusClasses}}, Series: requests()},
 	{Name: "decision_seconds", Type: Histogram, Help: "Time from submitting a request to the core to its reply, including durability.",
 		Labels: []Label{{"plane", []string{"wallet"}}}, Buckets: seconds},
 	{Name: "busy_rejections_total", Type: Counter, Help: "Requests rejected with 429.",
@@ -132,6 +133,13 @@ var Metrics = []Metric{
 	{Name: "index_disk_bytes", Type: Gauge, Help: "Disk space used by the index.", Sampled: true},
 	{Name: "index_rebuilds_total", Type: Counter, Help: "Rebuilds of the index.", Sampled: true},
 
+	{Name: "storage_objects", Type: Gauge, Help: "Objects: as the buckets count them (logical), and as they are stored (physical).", Labels: []Label{{"kind", []string{"logical", "physical"}}}, Sampled: true},
+	{Name: "storage_bytes", Type: Gauge, Help: "Bytes of objects: as the buckets count them (logical), and as they are stored (physical).", Labels: []Label{{"kind", []string{"logical", "physical"}}}, Sampled: true},
+	{Name: "storage_transferred_bytes_total", Type: Counter, Help: "Bytes of objects that were uploaded (in) or sent (out).", Labels: []Label{{"direction", []string{"in", "out"}}}},
+	{Name: "storage_unreadable_total", Type: Counter, Help: "Reads of objects that are lost or damaged on the disk."},
+	{Name: "storage_collected_files_total", Type: Counter, Help: "Files removed because no object needs them."},
+	{Name: "storage_collected_bytes_total", Type: Counter, Help: "Bytes of files removed because no object needs them."},
+
 	{Name: "access_lines_total", Type: Counter, Help: "Access log lines: written, left out by sampling (left_out), or lost because the queue was full.",
 		Labels: []Label{{"outcome", []string{"written", "left_out", "lost"}}}, Sampled: true},
 	{Name: "audit_lines_total", Type: Counter, Help: "Audit lines written.", Sampled: true},
@@ -146,7 +154,7 @@ var Absences = []Absence{
 	{"facet_deadline_timeouts_total", "io_timeouts_total counts them"},
 	{"config_coalesced_total", "a reload requested while another one is pending is merged into it; the pending reload reads the newest file"},
 	{"handshake_timeouts_total", "handshakes_total counts them"},
-	{"repair_skipped_total, repair_wait_seconds", "belong to the storage plane, which does not exist yet"},
+	{"repair_skipped_total, repair_wait_seconds", "belong to copies of objects, which do not exist yet"},
 	{"accounting_exports_total, accounting_degraded, accounting_journal_corrupt_total, late_events_total, export_lag_seconds", "belong to the accounting plane, which does not exist yet"},
 	{"dto_violation_total", "rejected_total counts invalid bodies, with reason bad_request"},
 }

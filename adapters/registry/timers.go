@@ -14,7 +14,7 @@ var Timers = []Timer{
 	{"adapters/httpapi.call.outcome.ctx", "a lookup of an outcome is cancelled", "http.request_deadline"},
 	{"adapters/httpapi.call.sight.ctx", "a read stops waiting for the index", "http.request_deadline"},
 	{"adapters/httpapi.stream.wait.ctx", "a stream checks for its end, or sends a keep-alive", "250 ms"},
-	{"adapters/httpapi.call.submit.ctx", "a write is answered 504 outcome_unknown", "http.request_deadline"},
+	{"adapters/httpapi.call.decide.ctx", "a write is answered 504 outcome_unknown", "http.request_deadline"},
 	{"adapters/httpserver.Server.finish.quiet", "requests are aborted", "node.drain, minus 450 ms; on the admin listener 1 s"},
 	{"adapters/httpserver.secured.shake.limited", "a TLS handshake is cancelled", "http.header_timeout, at most 2 s"},
 	{"adapters/httpserver.Server.leave.t", "the wait for aborted handlers ends", "350 ms"},

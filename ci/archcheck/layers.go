@@ -62,7 +62,7 @@ var Layers = []Layer{
 	adapter("snapshot", "core/record", "core/digest", "core/state", "adapters/fs"),
 	adapter("objectstore", "core/digest", "core/storage", "adapters/fs"),
 	adapter("archive", "adapters/fs").modules("github.com/klauspost/compress"),
-	adapter("readmodel", "core/digest", "core/record", "core/wallet/receipt", "core/state"),
+	adapter("readmodel", "core/digest", "core/storage", "core/record", "core/wallet/receipt", "core/state"),
 	adapter("index", "core/digest", "core/record").modules("github.com/cockroachdb/pebble/v2"),
 	adapter("durable", "adapters/fs"),
 	adapter("backup", "core/record", "adapters/durable", "adapters/fs", "adapters/journalfile"),
@@ -80,7 +80,7 @@ var Layers = []Layer{
 	adapter("httpcheck"),
 	adapter("inflate").modules("github.com/klauspost/compress"),
 	adapter("proxy", "adapters/inflate", "adapters/httpcheck").modules("golang.org/x/net/http2"),
-	adapter("httpapi", "core/digest", "core/wallet/receipt", "adapters/inflate", "adapters/httpcheck").
+	adapter("httpapi", "core/digest", "core/storage", "core/wallet/receipt", "adapters/inflate", "adapters/httpcheck", "adapters/objectstore").
 		modules("github.com/labstack/echo/v4", "github.com/go-json-experiment/json"),
 	adapter("client", "core/digest").modules("github.com/oapi-codegen/runtime", "github.com/go-json-experiment/json"),
 	adapter("adminapi", "core/wallet/receipt").modules("github.com/go-json-experiment/json"),

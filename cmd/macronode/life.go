@@ -28,6 +28,7 @@ import (
 	"macronode/adapters/loop"
 	"macronode/adapters/metrics"
 	"macronode/adapters/nodedir"
+	"macronode/adapters/objectstore"
 	"macronode/adapters/proxy"
 	"macronode/adapters/readmodel"
 	"macronode/adapters/services"
@@ -77,6 +78,7 @@ type life struct {
 	disk      disk
 	journal   *journalfile.Journal
 	follower  *readmodel.Follower
+	objects   *objectstore.Store
 	index     *index.Indexer
 	audit     *audit.Log
 	decisions *decisions.Ring

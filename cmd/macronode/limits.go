@@ -11,7 +11,9 @@ import (
 	"macronode/core/idempotency"
 	"macronode/core/lifecycle/drain"
 	"macronode/core/node"
+	"macronode/core/plane"
 	"macronode/core/state"
+	"macronode/core/storage"
 	"macronode/core/types"
 	"macronode/core/wallet/ledger"
 )
@@ -28,7 +30,8 @@ func stateLimits(c *config.Config) state.Limits {
 		},
 		Idempotency: idempotency.Limits{Keys: i.Keys, PerTenant: i.Share, Tenants: l.Tenants, TTL: i.TTL,
 			MinRetention: 2*c.HTTP.RequestDeadline + c.Node.Patience}, // longer than any request is on its way
-		Keys: c.APIKeys,
+		Keys:   c.APIKeys,
+		Planes: []plane.Spec{storage.Spec(storageLimits(c))},
 	}
 }
 

@@ -22,6 +22,7 @@ import (
 	"macronode/core/gateway/quota"
 	"macronode/core/idempotency"
 	"macronode/core/state"
+	"macronode/core/storage"
 	"macronode/core/types"
 	"macronode/core/wallet/ledger"
 )
@@ -79,8 +80,10 @@ const (
 	largeOne = 3*types.MaxBody + // as it came, inflated, and while either grows
 		3*types.MaxBody + // what zstd looks back on, twice, and its tables
 		types.MaxBody + types.MaxItems*(2*item+512) // and what is made of it
-	copies     = 10      // of the backlog: two batches and a turn, each grown, one that is written, six that are folded
-	onePage    = 2 << 20 // rows of one answer, as they are found and as they are written
+	transfer   = 256 << 10                   // of an object: a few groups
+	unpacking  = 2*httpapi.MaxWindow + 2<<20 // of a compressed upload
+	copies     = 10                          // of the backlog: two batches and a turn, each grown, one that is written, six that are folded
+	onePage    = 2 << 20                     // rows of one answer, as they are found and as they are written
 	onePart    = onePage * httpapi.PartRows / httpapi.MaxPage
 	lists      = 64      // that are made at once
 	accessLine = 4 << 10 // a value of each field, and its texts
@@ -113,12 +116,15 @@ func memoryBound(c *config.Config) memory {
 		{tables, []term{
 			{"ledgers (wallet.limits), the node's and the follower's", 2, ledger.Bytes(s.Ledger)},
 			{"windows (wallet.idempotency.keys), the same", 2, idempotency.Bytes(s.Idempotency)},
-			{"API keys (api_keys), the same", 2, access.Bytes(s.Keys)}}},
+			{"API keys (api_keys), the same", 2, access.Bytes(s.Keys)},
+			{"objects (storage), the same", 2, storage.Bytes(storageLimits(c))}}},
 		{"snapshot", []term{{"a third state, while one is made or a start begins anew", 1, state.Bytes(s)}}},
 		{"requests", []term{
 			{"requests with a small body (permits.wallet)", in, smallOne},
 			{"tickets and replies (permits.wallet)", in, ticket},
-			{"requests with a large body", largeBodies, largeOne}}},
+			{"requests with a large body", largeBodies, largeOne},
+			{"uploads and downloads (storage.uploads, permits.streams)", int64(c.Storage.Uploads) + int64(c.Permits.Streams), transfer},
+			{"compressed uploads, as many as large bodies", largeBodies, unpacking}}},
 		{"admission", []term{
 			{"rows and slots (permits, queue)", 1, admission.Bytes(n.Admission) + int64(passes(c).All())*slot},
 			{"counters (quotas, quota_limits)", 1, quota.Bytes(n.Quotas, n.QuotaLimits)},

@@ -24,6 +24,7 @@ import (
 	"macronode/adapters/nodedir"
 	"macronode/adapters/proxy"
 	"macronode/adapters/services"
+	"macronode/core/command"
 	"macronode/core/event"
 	"macronode/core/lifecycle/readiness"
 	"macronode/core/types"
@@ -69,6 +70,9 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	}
 	defer lock.Close() //nolint:errcheck // the lock ends with the process at the latest
 	l.lock = lock
+	if err := l.openObjects(); err != nil {
+		return cannot(err)
+	}
 	l.addChildren()
 	l.showDoor(o.signals)
 	l.showUpstreams()
@@ -106,10 +110,15 @@ func (l *life) live(ctx context.Context, o options) error {
 	l.desk.Index = l.index
 	running := l.node(st)
 	l.showBooks(running)
+	l.showObjects()
+	if err := l.checkObjects(); err != nil {
+		return cannot(err)
+	}
 	l.ear.hear(ctx, running)
 	go l.enrol(ctx, found.Damaged)
 	l.edition.Load().run(ctx)
 	go l.reloads(ctx)
+	go l.collectObjects(ctx)
 	go watchdog(ctx, l.log, l.turns()) //nolint:errcheck // the same
 	announcing, hush := context.WithCancel(ctx)
 	var announced sync.WaitGroup
@@ -236,6 +245,7 @@ func reached(a net.Addr) string {
 
 func (l *life) publicHandler() http.Handler {
 	c := httpapi.Config{Node: front{l}, Gate: l.desk.Gate, Decisions: keeps{l}, Face: l.edition.Load().face, Books: l.follower, Views: views{l.index}, Meter: l.metrics.Wallet(),
+		Rows: l.follower, Contents: l.objects, Transfers: l.metrics.Objects(),
 		Audit: auditor{l.audit}, Log: l.log,
 		Boot: random64(), Deadline: l.settings().deadline, Large: largeBodies, Cut: httpserver.ErrCut}
 	c.Keyed = httpserver.Keyed
@@ -255,6 +265,9 @@ func (f front) Submit(ctx context.Context, in *event.Request) (event.Reply, bool
 }
 func (f front) Find(ctx context.Context, in *event.FindOutcome) (event.Reply, bool) {
 	return f.desk.Find(ctx, types.ClassAuthed, in)
+}
+func (f front) Execute(ctx context.Context, in command.Command) (event.Reply, bool) {
+	return f.desk.Execute(ctx, types.ClassAuthed, in)
 }
 func (f front) Enrol(ctx context.Context, in *event.CreateKey) (event.Reply, bool) {
 	return f.desk.Enrol(ctx, in)

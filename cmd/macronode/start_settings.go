@@ -8,7 +8,9 @@ import (
 	"macronode/adapters/httpserver"
 	"macronode/adapters/index"
 	"macronode/adapters/loop"
+	"macronode/adapters/objectstore"
 	"macronode/core/node"
+	"macronode/core/storage"
 )
 
 // startSettings are the settings that the core and the adapters receive at a start and keep
@@ -22,7 +24,10 @@ type startSettings struct {
 	listeners  listenerSettings
 	index      indexSettings
 	audit      audit.Limits
-	snapshot   int64 // bytes of journal between two snapshots
+	storage    storage.Limits
+	objects    objectstore.Limits
+	collect    time.Duration // between two collections of unused files of objects
+	snapshot   int64         // bytes of journal between two snapshots
 	archive    string
 	deadline   time.Duration // of a request of the node's own API
 	waiters    int           // reads that wait for a movement
@@ -63,7 +68,8 @@ func newStartSettings(c *config.Config) startSettings {
 		dispatcher: dispatcherSettings{work: door(c), admission: passes(c), upstream: calls(c)},
 		listeners: listenerSettings{public: publicListener(c), admin: adminListener(c), tls: newTLSSettings(c),
 			insecureAdmin: c.Listen.Insecure && !c.Listen.TLS.Admin},
-		index: indexSettings{limits: indexLimits(c), ttl: c.Wallet.Idempotency.TTL},
+		index:   indexSettings{limits: indexLimits(c), ttl: c.Wallet.Idempotency.TTL},
+		storage: storageLimits(c), objects: objectFileLimits(c), collect: c.Storage.Collect,
 		audit: auditLimits(c), snapshot: int64(c.Journal.Snapshot), archive: c.Journal.Archive,
 		deadline: c.HTTP.RequestDeadline, waiters: waiters(c), logJSON: isJSON(c.Log),
 	}

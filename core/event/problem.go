@@ -42,6 +42,7 @@ const (
 	DigestMismatch              // the content does not have the address
 	PreconditionFailed          // If-Match or If-None-Match does not hold
 	RangeNotSatisfiable         // the range begins behind the end
+	ObjectUnreadable            // the file of the object is lost or damaged on the disk
 	numProblems                 // the number of problems
 )
 
@@ -102,6 +103,7 @@ func (p Problem) rule() problemRule {
 		DigestMismatch:      {"digest_mismatch", 409, needsNoDurability},
 		PreconditionFailed:  {"precondition_failed", 412, needsNoDurability},
 		RangeNotSatisfiable: {"range_not_satisfiable", 416, needsNoDurability},
+		ObjectUnreadable:    {"object_unreadable", 500, needsNoDurability},
 	}[p]
 }
 
@@ -161,6 +163,7 @@ func (p Problem) Detail() string {
 		DigestMismatch:      "The content does not have this address.",
 		PreconditionFailed:  "The condition of If-Match or If-None-Match does not hold.",
 		RangeNotSatisfiable: "The range begins behind the end of the object.",
+		ObjectUnreadable:    "The object is lost or damaged on the disk.",
 		NotBeneficiary:      "The hold names another beneficiary. Only that account can receive the capture.",
 	}[p]
 }

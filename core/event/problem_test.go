@@ -52,6 +52,7 @@ var contract = []struct {
 	{event.DigestMismatch, "digest_mismatch", 409, false, false, true},
 	{event.PreconditionFailed, "precondition_failed", 412, false, false, true},
 	{event.RangeNotSatisfiable, "range_not_satisfiable", 416, false, false, true},
+	{event.ObjectUnreadable, "object_unreadable", 500, false, false, true},
 }
 
 func TestProblemsAreTheContracts(t *testing.T) {

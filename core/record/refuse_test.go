@@ -93,7 +93,7 @@ func fields() []sentence {
 		{"an operation of tomorrow", false, body(k(Posted), questioned(byte(event.Batch)+1), transferred(n(1, 5)), n(0))},
 		{"a refused operation of tomorrow", false, body(k(Rejected), questioned(byte(event.Batch)+1), n(byte(event.AmountLimitExceeded), 0))},
 		{"no problem", false, body(k(Rejected), questioned(issue), n(0, 0))},
-		{"a problem of tomorrow", false, body(k(Rejected), questioned(issue), n(byte(event.RangeNotSatisfiable)+1, 0))},
+		{"a problem of tomorrow", false, body(k(Rejected), questioned(issue), n(byte(event.ObjectUnreadable)+1, 0))},
 
 		{"an amount with a zero on top", false, body(k(Posted), questioned(issue), transferred(n(2, 5, 0)), n(0))},
 		{"an amount of 136 bits", false, body(k(Posted), questioned(issue), transferred(append(n(17), bytes.Repeat(n(1), 17)...)), n(0))},
@@ -150,7 +150,7 @@ func later() []sentence {
 		{"refused because of an item that there is not", false, body(k(Batched), questioned(batch), n(1, 0xe8, 7, funds, 3))},
 		{"refused, and each item is alone", false, body(k(Batched), questioned(batch), n(0, 0, funds, 3))},
 		{"refused for a ref that nobody has", false, body(k(Batched), questioned(batch), n(1, 0, used, 0))},
-		{"refused for what is no problem", false, body(k(Batched), questioned(batch), n(1, 0, byte(event.RangeNotSatisfiable)+1, 0))},
+		{"refused for what is no problem", false, body(k(Batched), questioned(batch), n(1, 0, byte(event.ObjectUnreadable)+1, 0))},
 		{"a batch of one operation", false, body(k(Batched), questioned(issue), n(0, 1, 0))},
 		{"neither all nor each", false, body(k(Batched), questioned(batch), n(2, 1, 0))},
 

@@ -8,7 +8,7 @@ import (
 )
 
 // ErrAddress reports a text that is not an address.
-var ErrAddress = errors.New(`address: must be "b3:" and 64 lowercase hexadecimal digits`)
+var ErrAddress = errors.New("address: must be b3: and 64 lowercase hexadecimal digits")
 
 // Scheme is the prefix of every address: BLAKE3 with 256 bits.
 const Scheme = "b3:"

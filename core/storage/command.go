@@ -57,6 +57,7 @@ type Put struct {
 	Address Address
 	Size    uint64 // bytes
 	File    File
+	Replace bool // the file of the object, because it is lost or damaged
 }
 
 // Delete removes an object from a bucket. Its reply is NotFound if the bucket does not hold it.
@@ -97,8 +98,8 @@ func (c *Put) Seal() { c.Header.Hash = seal(&c.Header, c.Bucket, c.Address, kind
 // Seal computes the digests of c, outside of the step.
 func (c *Delete) Seal() { c.Header.Hash = seal(&c.Header, c.Bucket, c.Address, kindDeleted, 0) }
 
-// seal returns the digest of a request. The number of the file is not part of it: a retry uploads
-// to another file.
+// seal returns the digest of a request. The number of the file and Replace are not part of it:
+// a retry uploads to another file.
 func seal(h *command.Header, bucket types.Name, a Address, kind uint8, size uint64) types.RequestHash {
 	h.Key.ID = digest.Name(h.Key.Text)
 	b := append(append([]byte{kind}, a[:]...), bucket.Text...)

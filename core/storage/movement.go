@@ -14,7 +14,7 @@ import (
 // The kinds of the plane's records. Their numbers are permanent.
 const (
 	kindStored  uint8 = iota // a bucket holds an object that it did not hold
-	kindKept                 // a Put found that the bucket holds the object already
+	kindKept                 // a Put found that the bucket holds the object already; it may have replaced the file
 	kindDeleted              // a bucket does not hold an object any more
 	numKinds
 )

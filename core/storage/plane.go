@@ -164,6 +164,35 @@ func (p *Plane) Objects(from uint32, limit int) (list []Stored, next uint32, don
 	return list, from, int(from) >= p.objects.Capacity()
 }
 
+// maxScan is how many places Held looks at: it bounds how long a reader holds the lock of the state.
+const maxScan = 8192
+
+// Held lists up to limit objects of a bucket from a place on, and the place where the list goes on. An
+// object that stays there is listed once; one that is put meanwhile may be missing. A page may be empty
+// although the list has not ended.
+func (p *Plane) Held(t types.Tenant, bucket types.NameHash, from uint32, limit int) (list []Stored, next uint32, done bool) {
+	end := min(int(from)+maxScan, p.holdings.Capacity())
+	for ; int(from) < end && len(list) < limit; from++ {
+		if k, _, taken := p.holdings.At(from); taken && k.owner == (owner{t, bucket}) {
+			o, _ := p.Find(k.address)
+			list = append(list, Stored{k.address, o})
+		}
+	}
+	return list, from, int(from) >= p.holdings.Capacity()
+}
+
+// Left returns how many bytes the quotas leave to a bucket; 0 if they leave no object.
+func (p *Plane) Left(t types.Tenant, bucket types.NameHash) uint64 {
+	left := uint64(MaxObject)
+	for _, w := range [...]struct{ used, quota Usage }{{p.Usage(t, types.NameHash{}), p.limits.TenantQuota}, {p.Usage(t, bucket), p.limits.BucketQuota}} {
+		if w.used.Objects >= w.quota.Objects {
+			return 0
+		}
+		left = min(left, w.quota.Bytes-min(w.used.Bytes, w.quota.Bytes))
+	}
+	return left
+}
+
 // Holds reports whether a bucket holds an object.
 func (p *Plane) Holds(t types.Tenant, bucket types.NameHash, a Address) bool {
 	_, ok := p.holdings.Find(holding{owner{t, bucket}, a})
@@ -244,7 +273,7 @@ func (p *Plane) Decide(_ types.Time, c command.Command, f plane.Frame, reply *ev
 func (p *Plane) put(t types.Tenant, c *Put, m *movement) (kind uint8, no event.Problem) {
 	m.tenantUsage, m.bucketUsage = p.Usage(t, types.NameHash{}), p.Usage(t, c.Bucket.ID)
 	o, known := p.Find(c.Address)
-	if known {
+	if known && !c.Replace {
 		m.file = o.File
 	}
 	if known && o.Size != c.Size { // two contents with one digest, or a fault of the adapter
@@ -286,7 +315,7 @@ func (p *Plane) Fits(r *record.Record) bool {
 	o, known := p.Find(m.address)
 	held := p.Holds(r.Tenant, bucket.bucket, m.address)
 	total, used := p.Usage(r.Tenant, types.NameHash{}), p.Usage(r.Tenant, bucket.bucket)
-	if known && (o.Size != m.size || o.File != m.file) || m.file == 0 {
+	if known && o.Size != m.size || m.file == 0 {
 		return false
 	}
 	switch m.kind {
@@ -296,7 +325,7 @@ func (p *Plane) Fits(r *record.Record) bool {
 	case kindKept:
 		return held && m.tenantUsage == total && m.bucketUsage == used
 	default:
-		return held && m.tenantUsage == total.remove(m.size) && m.bucketUsage == used.remove(m.size)
+		return held && m.file == o.File && m.tenantUsage == total.remove(m.size) && m.bucketUsage == used.remove(m.size)
 	}
 }
 
@@ -316,19 +345,31 @@ func (p *Plane) hasRoom(total, used Usage, known bool) bool {
 func (p *Plane) Apply(_ types.Time, _ types.TxID, r *record.Record) {
 	m, ok := parse(r)
 	types.Assert(ok, "storage: applies a record that does not fit")
-	if m.kind == kindKept {
-		return
-	}
 	c := change{kind: m.kind, holding: holding{m.owner(r.Tenant), m.address}}
 	c.object, c.existed = p.Find(m.address)
 	if p.noting {
 		types.Assert(len(p.undo) < maxUndo, "storage: more records than one savepoint takes")
 		p.undo = append(p.undo, c)
 	}
-	if m.kind == kindStored {
+	switch m.kind {
+	case kindStored:
 		p.hold(c.holding, Object{Size: m.size, File: m.file})
-	} else {
+		p.setFile(m.address, m.file)
+	case kindKept:
+		p.setFile(m.address, m.file)
+	default:
 		p.drop(c.holding)
+	}
+}
+
+// setFile replaces the file of an object.
+func (p *Plane) setFile(a Address, f File) {
+	place, ok := p.objects.Find(a)
+	types.Assert(ok, "storage: a file without its object")
+	if _, o := p.objects.Row(place); o.File != f {
+		o.File = f
+		p.objects.Drop(place)
+		p.objects.Put(a, o)
 	}
 }
 
@@ -386,10 +427,15 @@ func (p *Plane) Savepoint() { p.noting, p.undo = true, p.undo[:0] }
 // Undo reverts all changes since the savepoint.
 func (p *Plane) Undo() {
 	for i := len(p.undo) - 1; i >= 0; i-- {
-		if c := &p.undo[i]; c.kind == kindStored {
+		c := &p.undo[i]
+		switch c.kind {
+		case kindStored:
 			p.drop(c.holding)
-		} else {
+		case kindDeleted:
 			p.hold(c.holding, Object{Size: c.object.Size, File: c.object.File})
+		}
+		if c.existed {
+			p.setFile(c.holding.address, c.object.File)
 		}
 	}
 	p.Commit()

@@ -3,6 +3,7 @@ package storage_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"math"
 	"strings"
 	"testing"
@@ -64,11 +65,12 @@ func address(object int) storage.Address {
 // model is the reference model: what is held after a frame, and the outcomes of keys.
 type model struct {
 	held     map[place]bool
-	outcomes map[string]string // by tenant and idempotency key: the answer
+	files    map[int]storage.File // of the objects that are held
+	outcomes map[string]string    // by tenant and idempotency key: the answer
 }
 
 func (m model) clone() model {
-	c := model{map[place]bool{}, map[string]string{}}
+	c := model{map[place]bool{}, maps.Clone(m.files), map[string]string{}}
 	for k, v := range m.held {
 		c.held[k] = v
 	}
@@ -122,6 +124,9 @@ func (m model) delete(k place) (answer string, no event.Problem) {
 		return "", event.NotFound
 	}
 	delete(m.held, k)
+	if objects, _ := m.rows(); !objects[k.object] {
+		delete(m.files, k.object)
+	}
 	return fmt.Sprintf(`{"address":%q,"bucket":%q,"size":"%d","deleted":true}`, address(k.object), k.bucket, size(k.object)), event.None
 }
 
@@ -146,7 +151,7 @@ type system struct {
 }
 
 func newSystem(t *rapid.T) *system {
-	s := &system{T: t, now: types.Now{Mono: 1, Wall: 1_700_000_000_000}, model: model{map[place]bool{}, map[string]string{}}}
+	s := &system{T: t, now: types.Now{Mono: 1, Wall: 1_700_000_000_000}, model: model{map[place]bool{}, map[int]storage.File{}, map[string]string{}}}
 	s.view = state.New(limits(), 3)
 	s.start(state.New(limits(), 1))
 	for i := range keys {
@@ -215,6 +220,7 @@ func (s *system) command(*rapid.T) {
 	caller := rapid.SampledFrom(keys[:2]).Draw(s.T, "caller")
 	k := place{caller.Tenant, rapid.SampledFrom([]string{"photos", "books"}).Draw(s.T, "bucket"), rapid.IntRange(0, 5).Draw(s.T, "object")}
 	key := rapid.SampledFrom([]string{"", "", "", "a", "b", "c"}).Draw(s.T, "key")
+	replace := rapid.Bool().Draw(s.T, "replace")
 	deletes := rapid.IntRange(0, 2).Draw(s.T, "deletes") == 0
 	s.ticket++
 	s.file++
@@ -231,7 +237,10 @@ func (s *system) command(*rapid.T) {
 		c = d
 	} else {
 		answer, no = s.model.put(k)
-		p := &storage.Put{Header: head, Bucket: storage.Bucket(k.bucket), Address: address(k.object), Size: size(k.object), File: s.file}
+		if _, known := s.model.files[k.object]; no == event.None && (!known || replace) {
+			s.model.files[k.object] = s.file
+		}
+		p := &storage.Put{Header: head, Bucket: storage.Bucket(k.bucket), Address: address(k.object), Size: size(k.object), File: s.file, Replace: replace}
 		p.Seal()
 		c = p
 	}
@@ -279,7 +288,7 @@ func (s *system) compare() {
 				}
 			}
 		}
-		if o, ok := p.Find(address(object)); ok != held || ok && o.Size != size(object) {
+		if o, ok := p.Find(address(object)); ok != held || ok && (o.Size != size(object) || o.File != s.model.files[object]) {
 			s.Fatalf("object %d: %v, %v, held %v", object, o, ok, held)
 		}
 		if held {
@@ -405,9 +414,10 @@ func TestCommandsWithoutKeyNeedNoIndex(t *testing.T) {
 // TestUndo: a savepoint that is undone leaves no trace of the record behind it.
 func TestUndo(t *testing.T) {
 	p := storage.New(storage.Limits{Objects: 2, Holdings: 2, Buckets: 4}, 1)
+	replaced := payload(1, 1, 10, 6, storage.Usage{Bytes: 10, Objects: 1}, storage.Usage{Bytes: 10, Objects: 1}, "photos")
 	stored := payload(0, 1, 10, 5, storage.Usage{Bytes: 10, Objects: 1}, storage.Usage{Bytes: 10, Objects: 1}, "photos")
-	deleted := payload(2, 1, 10, 5, storage.Usage{}, storage.Usage{}, "photos")
-	for _, r := range [...]record.Record{stored, deleted} {
+	deleted := payload(2, 1, 10, 6, storage.Usage{}, storage.Usage{}, "photos")
+	for _, r := range [...]record.Record{stored, replaced, deleted} {
 		before := p.Hash()
 		p.Savepoint()
 		if !p.Fits(&r) {
@@ -449,23 +459,23 @@ func TestFitsRejectsWhatDoesNotContinue(t *testing.T) {
 	problem := payload(1, 1, 10, 5, u(10, 1), u(10, 1), "photos")
 	problem.Problem = event.Forbidden
 	for what, r := range map[string]record.Record{
-		"another kind":           payload(3, 1, 10, 5, u(10, 1), u(10, 1), "photos"),
-		"a problem":              problem,
-		"stored twice":           payload(0, 1, 10, 5, u(20, 2), u(20, 2), "photos"),
-		"another size":           payload(0, 1, 11, 5, u(21, 2), u(11, 1), "books"),
-		"another file":           payload(0, 1, 10, 6, u(20, 2), u(10, 1), "books"),
-		"no file":                payload(0, 2, 10, 0, u(20, 2), u(20, 2), "photos"),
-		"no room for the object": payload(0, 2, 10, 6, u(20, 2), u(20, 2), "photos"),
-		"a wrong tenant usage":   payload(0, 1, 10, 5, u(21, 2), u(10, 1), "books"),
-		"a wrong bucket usage":   payload(0, 1, 10, 5, u(20, 2), u(10, 2), "books"),
-		"kept by another bucket": payload(1, 1, 10, 5, u(10, 1), u(0, 0), "books"),
-		"kept with a new usage":  payload(1, 1, 10, 5, u(20, 1), u(10, 1), "photos"),
-		"deleted from another":   payload(2, 1, 10, 5, u(0, 0), u(math.MaxUint64-9, math.MaxUint64), "books"),
-		"deleted, still counted": payload(2, 1, 10, 5, u(10, 1), u(0, 0), "photos"),
-		"too large":              payload(0, 1, storage.MaxObject+1, 5, u(20, 2), u(10, 1), "books"),
-		"no bucket":              payload(0, 1, 10, 5, u(20, 2), u(10, 1), ""),
-		"a long bucket":          payload(0, 1, 10, 5, u(20, 2), u(10, 1), strings.Repeat("b", storage.MaxBucket+1)),
-		"cut short":              {Kind: first.Kind, Tenant: 1, Payload: first.Payload[:60]},
+		"another kind":              payload(3, 1, 10, 5, u(10, 1), u(10, 1), "photos"),
+		"a problem":                 problem,
+		"stored twice":              payload(0, 1, 10, 5, u(20, 2), u(20, 2), "photos"),
+		"another size":              payload(0, 1, 11, 5, u(21, 2), u(11, 1), "books"),
+		"deleted from another file": payload(2, 1, 10, 6, u(0, 0), u(0, 0), "photos"),
+		"no file":                   payload(0, 2, 10, 0, u(20, 2), u(20, 2), "photos"),
+		"no room for the object":    payload(0, 2, 10, 6, u(20, 2), u(20, 2), "photos"),
+		"a wrong tenant usage":      payload(0, 1, 10, 5, u(21, 2), u(10, 1), "books"),
+		"a wrong bucket usage":      payload(0, 1, 10, 5, u(20, 2), u(10, 2), "books"),
+		"kept by another bucket":    payload(1, 1, 10, 5, u(10, 1), u(0, 0), "books"),
+		"kept with a new usage":     payload(1, 1, 10, 5, u(20, 1), u(10, 1), "photos"),
+		"deleted from another":      payload(2, 1, 10, 5, u(0, 0), u(math.MaxUint64-9, math.MaxUint64), "books"),
+		"deleted, still counted":    payload(2, 1, 10, 5, u(10, 1), u(0, 0), "photos"),
+		"too large":                 payload(0, 1, storage.MaxObject+1, 5, u(20, 2), u(10, 1), "books"),
+		"no bucket":                 payload(0, 1, 10, 5, u(20, 2), u(10, 1), ""),
+		"a long bucket":             payload(0, 1, 10, 5, u(20, 2), u(10, 1), strings.Repeat("b", storage.MaxBucket+1)),
+		"cut short":                 {Kind: first.Kind, Tenant: 1, Payload: first.Payload[:60]},
 	} {
 		if p.Fits(&r) {
 			t.Errorf("%s fits", what)

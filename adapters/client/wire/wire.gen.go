@@ -17,6 +17,21 @@ import (
 	"github.com/oapi-codegen/runtime"
 )
 
+// Defines values for DeletedObjectDeleted.
+const (
+	True DeletedObjectDeleted = true
+)
+
+// Valid indicates whether the value is a known member of the DeletedObjectDeleted enum.
+func (e DeletedObjectDeleted) Valid() bool {
+	switch e {
+	case True:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for EntryDirection.
 const (
 	Credit EntryDirection = "credit"
@@ -193,6 +208,7 @@ const (
 	ProblemCodeAccountFrozen        ProblemCode = "account_frozen"
 	ProblemCodeBadRequest           ProblemCode = "bad_request"
 	ProblemCodeBusy                 ProblemCode = "busy"
+	ProblemCodeDigestMismatch       ProblemCode = "digest_mismatch"
 	ProblemCodeForbidden            ProblemCode = "forbidden"
 	ProblemCodeHoldNotActive        ProblemCode = "hold_not_active"
 	ProblemCodeIdempotencyCapacity  ProblemCode = "idempotency_capacity"
@@ -205,8 +221,12 @@ const (
 	ProblemCodeNonceConflict        ProblemCode = "nonce_conflict"
 	ProblemCodeNotBeneficiary       ProblemCode = "not_beneficiary"
 	ProblemCodeNotFound             ProblemCode = "not_found"
+	ProblemCodeObjectUnreadable     ProblemCode = "object_unreadable"
 	ProblemCodeOutcomeUnknown       ProblemCode = "outcome_unknown"
 	ProblemCodePayloadTooLarge      ProblemCode = "payload_too_large"
+	ProblemCodePreconditionFailed   ProblemCode = "precondition_failed"
+	ProblemCodeQuotaExceeded        ProblemCode = "quota_exceeded"
+	ProblemCodeRangeNotSatisfiable  ProblemCode = "range_not_satisfiable"
 	ProblemCodeRateLimited          ProblemCode = "rate_limited"
 	ProblemCodeRecordUnreadable     ProblemCode = "record_unreadable"
 	ProblemCodeRefUsed              ProblemCode = "ref_used"
@@ -224,6 +244,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeBadRequest:
 		return true
 	case ProblemCodeBusy:
+		return true
+	case ProblemCodeDigestMismatch:
 		return true
 	case ProblemCodeForbidden:
 		return true
@@ -249,9 +271,17 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodeNotFound:
 		return true
+	case ProblemCodeObjectUnreadable:
+		return true
 	case ProblemCodeOutcomeUnknown:
 		return true
 	case ProblemCodePayloadTooLarge:
+		return true
+	case ProblemCodePreconditionFailed:
+		return true
+	case ProblemCodeQuotaExceeded:
+		return true
+	case ProblemCodeRangeNotSatisfiable:
 		return true
 	case ProblemCodeRateLimited:
 		return true
@@ -280,6 +310,7 @@ const (
 	ScopeHold     Scope = "hold"
 	ScopeIssue    Scope = "issue"
 	ScopeRead     Scope = "read"
+	ScopeStore    Scope = "store"
 	ScopeTransfer Scope = "transfer"
 )
 
@@ -297,6 +328,8 @@ func (e Scope) Valid() bool {
 	case ScopeIssue:
 		return true
 	case ScopeRead:
+		return true
+	case ScopeStore:
 		return true
 	case ScopeTransfer:
 		return true
@@ -375,6 +408,9 @@ type AccountsPage struct {
 	// NextCursor Start of the next page; opaque.
 	NextCursor Cursor `json:"next_cursor,omitempty,omitzero"`
 }
+
+// Address BLAKE3-256 digest of the content, in lowercase.
+type Address = string
 
 // Amount Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 type Amount = string
@@ -477,6 +513,9 @@ type BatchRequest struct {
 	Items  []BatchItem `json:"items"`
 }
 
+// Bucket defines model for Bucket.
+type Bucket = string
+
 // BurnRequest Burn money.
 type BurnRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
@@ -562,11 +601,28 @@ type ChangesPage struct {
 	NextAfterSeq Seq `json:"next_after_seq"`
 }
 
+// Count A number of 64 bits, in decimal digits.
+type Count = string
+
 // Cursor Start of the next page; opaque.
 type Cursor = string
 
 // DecisionID defines model for DecisionID.
 type DecisionID = string
+
+// DeletedObject defines model for DeletedObject.
+type DeletedObject struct {
+	// Address BLAKE3-256 digest of the content, in lowercase.
+	Address Address              `json:"address"`
+	Bucket  Bucket               `json:"bucket"`
+	Deleted DeletedObjectDeleted `json:"deleted"`
+
+	// Size A number of 64 bits, in decimal digits.
+	Size Count `json:"size"`
+}
+
+// DeletedObjectDeleted defines model for DeletedObject.Deleted.
+type DeletedObjectDeleted bool
 
 // EntriesPage A page of a statement.
 type EntriesPage struct {
@@ -803,6 +859,30 @@ type NewKey struct {
 // Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 type Nonce = int64
 
+// ObjectItem defines model for ObjectItem.
+type ObjectItem struct {
+	// Address BLAKE3-256 digest of the content, in lowercase.
+	Address Address `json:"address"`
+
+	// Size A number of 64 bits, in decimal digits.
+	Size Count `json:"size"`
+}
+
+// ObjectsPage defines model for ObjectsPage.
+type ObjectsPage struct {
+	Bucket Bucket `json:"bucket"`
+
+	// Bytes A number of 64 bits, in decimal digits.
+	Bytes Count        `json:"bytes"`
+	Items []ObjectItem `json:"items"`
+
+	// NextCursor Start of the next page; opaque.
+	NextCursor Cursor `json:"next_cursor,omitempty,omitzero"`
+
+	// Objects Objects in the bucket.
+	Objects int64 `json:"objects"`
+}
+
 // Op defines model for Op.
 type Op string
 
@@ -976,6 +1056,19 @@ type SomePatterns = []Pattern
 // Stamp defines model for Stamp.
 type Stamp = time.Time
 
+// StoredObject defines model for StoredObject.
+type StoredObject struct {
+	// Address BLAKE3-256 digest of the content, in lowercase.
+	Address Address `json:"address"`
+	Bucket  Bucket  `json:"bucket"`
+
+	// Created The bucket did not hold the object before.
+	Created bool `json:"created"`
+
+	// Size A number of 64 bits, in decimal digits.
+	Size Count `json:"size"`
+}
+
 // Tenant default, or the number of another tenant.
 type Tenant = string
 
@@ -1013,8 +1106,23 @@ type AtLeast = Seq
 // CorrID defines model for CorrId.
 type CorrID = string
 
+// IfMatch defines model for IfMatch.
+type IfMatch = string
+
+// IfNoneMatch defines model for IfNoneMatch.
+type IfNoneMatch = string
+
+// IfRange defines model for IfRange.
+type IfRange = string
+
 // Limit defines model for Limit.
 type Limit = int
+
+// OptionalIdempotencyKey defines model for OptionalIdempotencyKey.
+type OptionalIdempotencyKey = IdempotencyKey
+
+// Range defines model for Range.
+type Range = string
 
 // Traceparent defines model for Traceparent.
 type Traceparent = string
@@ -1040,6 +1148,12 @@ type Changes = ChangesPage
 // Conflict RFC 9457.
 type Conflict = Problem
 
+// ContentConflict RFC 9457.
+type ContentConflict = Problem
+
+// CreatedObject defines model for CreatedObject.
+type CreatedObject = StoredObject
+
 // Entries A page of a statement.
 type Entries = EntriesPage
 
@@ -1061,8 +1175,20 @@ type Keys = KeysPage
 // NotFound RFC 9457.
 type NotFound = Problem
 
+// ObjectTooLarge RFC 9457.
+type ObjectTooLarge = Problem
+
 // PayloadTooLarge RFC 9457.
 type PayloadTooLarge = Problem
+
+// PreconditionFailed RFC 9457.
+type PreconditionFailed = Problem
+
+// QuotaExceeded RFC 9457.
+type QuotaExceeded = Problem
+
+// RangeNotSatisfiable RFC 9457.
+type RangeNotSatisfiable = Problem
 
 // RevokedKey An API key without its secret.
 type RevokedKey = Key
@@ -1081,6 +1207,123 @@ type Unknown = Problem
 
 // UnsupportedMedia RFC 9457.
 type UnsupportedMedia = Problem
+
+// ObjectsParams defines parameters for Objects.
+type ObjectsParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// Limit Maximum number, by default 100.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// PostObjectParams defines parameters for PostObject.
+type PostObjectParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// IdempotencyKey Optional. A request with the same key and content takes effect once.
+	IdempotencyKey *OptionalIdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch Entity tags, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch Entity tags, or *.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// DeleteObjectParams defines parameters for DeleteObject.
+type DeleteObjectParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// IdempotencyKey Optional. A request with the same key and content takes effect once.
+	IdempotencyKey *OptionalIdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// GetObjectParams defines parameters for GetObject.
+type GetObjectParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// Range One range of bytes: bytes=a-b, bytes=a- or bytes=-n. More than one is ignored.
+	Range *Range `json:"Range,omitempty"`
+
+	// IfRange The range is sent only if the entity tag is that of the object.
+	IfRange *IfRange `json:"If-Range,omitempty"`
+
+	// IfMatch Entity tags, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch Entity tags, or *.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// HeadObjectParams defines parameters for HeadObject.
+type HeadObjectParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// IfMatch Entity tags, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch Entity tags, or *.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// PutObjectParams defines parameters for PutObject.
+type PutObjectParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// IdempotencyKey Optional. A request with the same key and content takes effect once.
+	IdempotencyKey *OptionalIdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch Entity tags, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch Entity tags, or *.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrID `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
 
 // OpenapiParams defines parameters for Openapi.
 type OpenapiParams struct {
@@ -1511,6 +1754,52 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
+	// Objects List the objects of a bucket
+	//
+	// Needs the scope read.
+	//
+	// Corresponds with GET /o (the `Objects` operationId).
+	Objects(ctx context.Context, params *ObjectsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PostObjectWithBody Store an object under the address of its content
+	//
+	// Needs the scope store.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /o (the `PostObject` operationId).
+	PostObjectWithBody(ctx context.Context, params *PostObjectParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// DeleteObject Delete an object from a bucket
+	//
+	// Needs the scope store.
+	//
+	// Corresponds with DELETE /o/{address} (the `DeleteObject` operationId).
+	DeleteObject(ctx context.Context, address Address, params *DeleteObjectParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetObject Read an object
+	//
+	// Needs the scope read.
+	//
+	// Corresponds with GET /o/{address} (the `GetObject` operationId).
+	GetObject(ctx context.Context, address Address, params *GetObjectParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// HeadObject Read the header of an object
+	//
+	// Needs the scope read.
+	//
+	// Corresponds with HEAD /o/{address} (the `HeadObject` operationId).
+	HeadObject(ctx context.Context, address Address, params *HeadObjectParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutObjectWithBody Store an object under its address
+	//
+	// Needs the scope store.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /o/{address} (the `PutObject` operationId).
+	PutObjectWithBody(ctx context.Context, address Address, params *PutObjectParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Openapi Get this document
 	//
 	// Corresponds with GET /openapi.json (the `Openapi` operationId).
@@ -1779,6 +2068,112 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/tx/{txid} (the `Tx` operationId).
 	Tx(ctx context.Context, txid TxID, params *TxParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// Objects List the objects of a bucket
+//
+// Needs the scope read.
+//
+// Corresponds with GET /o (the `Objects` operationId).
+func (c *Client) Objects(ctx context.Context, params *ObjectsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewObjectsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PostObjectWithBody Store an object under the address of its content
+//
+// Needs the scope store.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /o (the `PostObject` operationId).
+func (c *Client) PostObjectWithBody(ctx context.Context, params *PostObjectParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPostObjectRequestWithBody(c.Server, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// DeleteObject Delete an object from a bucket
+//
+// Needs the scope store.
+//
+// Corresponds with DELETE /o/{address} (the `DeleteObject` operationId).
+func (c *Client) DeleteObject(ctx context.Context, address Address, params *DeleteObjectParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewDeleteObjectRequest(c.Server, address, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetObject Read an object
+//
+// Needs the scope read.
+//
+// Corresponds with GET /o/{address} (the `GetObject` operationId).
+func (c *Client) GetObject(ctx context.Context, address Address, params *GetObjectParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetObjectRequest(c.Server, address, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// HeadObject Read the header of an object
+//
+// Needs the scope read.
+//
+// Corresponds with HEAD /o/{address} (the `HeadObject` operationId).
+func (c *Client) HeadObject(ctx context.Context, address Address, params *HeadObjectParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewHeadObjectRequest(c.Server, address, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutObjectWithBody Store an object under its address
+//
+// Needs the scope store.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /o/{address} (the `PutObject` operationId).
+func (c *Client) PutObjectWithBody(ctx context.Context, address Address, params *PutObjectParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutObjectRequestWithBody(c.Server, address, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // Openapi Get this document
@@ -2378,6 +2773,685 @@ func (c *Client) Tx(ctx context.Context, txid TxID, params *TxParams, reqEditors
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+// NewObjectsRequest constructs an http.Request for the Objects method
+func NewObjectsRequest(server string, params *ObjectsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/o")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Bucket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "bucket", *params.Bucket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.XCorrID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam0)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam1)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPostObjectRequestWithBody constructs an http.Request for the PostObject method, with any body, and a specified content type
+func NewPostObjectRequestWithBody(server string, params *PostObjectParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/o")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Bucket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "bucket", *params.Bucket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.IfMatch != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam1)
+		}
+
+		if params.IfNoneMatch != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam2)
+		}
+
+		if params.XCorrID != nil {
+			var headerParam3 string
+
+			headerParam3, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam3)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam4 string
+
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam4)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewDeleteObjectRequest constructs an http.Request for the DeleteObject method
+func NewDeleteObjectRequest(server string, address Address, params *DeleteObjectParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "address", address, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/o/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Bucket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "bucket", *params.Bucket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.XCorrID != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam1)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam2)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewGetObjectRequest constructs an http.Request for the GetObject method
+func NewGetObjectRequest(server string, address Address, params *GetObjectParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "address", address, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/o/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Bucket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "bucket", *params.Bucket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.Range != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Range", *params.Range, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Range", headerParam0)
+		}
+
+		if params.IfRange != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-Range", *params.IfRange, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Range", headerParam1)
+		}
+
+		if params.IfMatch != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam2)
+		}
+
+		if params.IfNoneMatch != nil {
+			var headerParam3 string
+
+			headerParam3, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam3)
+		}
+
+		if params.XCorrID != nil {
+			var headerParam4 string
+
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam4)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam5 string
+
+			headerParam5, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam5)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewHeadObjectRequest constructs an http.Request for the HeadObject method
+func NewHeadObjectRequest(server string, address Address, params *HeadObjectParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "address", address, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/o/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Bucket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "bucket", *params.Bucket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodHead, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.IfMatch != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam0)
+		}
+
+		if params.IfNoneMatch != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam1)
+		}
+
+		if params.XCorrID != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam2)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam3 string
+
+			headerParam3, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam3)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPutObjectRequestWithBody constructs an http.Request for the PutObject method, with any body, and a specified content type
+func NewPutObjectRequestWithBody(server string, address Address, params *PutObjectParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "address", address, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/o/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Bucket != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "bucket", *params.Bucket, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+		if params.IfMatch != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-Match", *params.IfMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-Match", headerParam1)
+		}
+
+		if params.IfNoneMatch != nil {
+			var headerParam2 string
+
+			headerParam2, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam2)
+		}
+
+		if params.XCorrID != nil {
+			var headerParam3 string
+
+			headerParam3, err = runtime.StyleParamWithOptions("simple", false, "X-Corr-ID", *params.XCorrID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("X-Corr-ID", headerParam3)
+		}
+
+		if params.Traceparent != nil {
+			var headerParam4 string
+
+			headerParam4, err = runtime.StyleParamWithOptions("simple", false, "traceparent", *params.Traceparent, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("traceparent", headerParam4)
+		}
+
+	}
+
+	return req, nil
 }
 
 // NewOpenapiRequest constructs an http.Request for the Openapi method

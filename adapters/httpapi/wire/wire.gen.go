@@ -7,6 +7,21 @@ import (
 	"time"
 )
 
+// Defines values for DeletedObjectDeleted.
+const (
+	True DeletedObjectDeleted = true
+)
+
+// Valid indicates whether the value is a known member of the DeletedObjectDeleted enum.
+func (e DeletedObjectDeleted) Valid() bool {
+	switch e {
+	case True:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for EntryDirection.
 const (
 	Credit EntryDirection = "credit"
@@ -183,6 +198,7 @@ const (
 	ProblemCodeAccountFrozen        ProblemCode = "account_frozen"
 	ProblemCodeBadRequest           ProblemCode = "bad_request"
 	ProblemCodeBusy                 ProblemCode = "busy"
+	ProblemCodeDigestMismatch       ProblemCode = "digest_mismatch"
 	ProblemCodeForbidden            ProblemCode = "forbidden"
 	ProblemCodeHoldNotActive        ProblemCode = "hold_not_active"
 	ProblemCodeIdempotencyCapacity  ProblemCode = "idempotency_capacity"
@@ -195,8 +211,12 @@ const (
 	ProblemCodeNonceConflict        ProblemCode = "nonce_conflict"
 	ProblemCodeNotBeneficiary       ProblemCode = "not_beneficiary"
 	ProblemCodeNotFound             ProblemCode = "not_found"
+	ProblemCodeObjectUnreadable     ProblemCode = "object_unreadable"
 	ProblemCodeOutcomeUnknown       ProblemCode = "outcome_unknown"
 	ProblemCodePayloadTooLarge      ProblemCode = "payload_too_large"
+	ProblemCodePreconditionFailed   ProblemCode = "precondition_failed"
+	ProblemCodeQuotaExceeded        ProblemCode = "quota_exceeded"
+	ProblemCodeRangeNotSatisfiable  ProblemCode = "range_not_satisfiable"
 	ProblemCodeRateLimited          ProblemCode = "rate_limited"
 	ProblemCodeRecordUnreadable     ProblemCode = "record_unreadable"
 	ProblemCodeRefUsed              ProblemCode = "ref_used"
@@ -214,6 +234,8 @@ func (e ProblemCode) Valid() bool {
 	case ProblemCodeBadRequest:
 		return true
 	case ProblemCodeBusy:
+		return true
+	case ProblemCodeDigestMismatch:
 		return true
 	case ProblemCodeForbidden:
 		return true
@@ -239,9 +261,17 @@ func (e ProblemCode) Valid() bool {
 		return true
 	case ProblemCodeNotFound:
 		return true
+	case ProblemCodeObjectUnreadable:
+		return true
 	case ProblemCodeOutcomeUnknown:
 		return true
 	case ProblemCodePayloadTooLarge:
+		return true
+	case ProblemCodePreconditionFailed:
+		return true
+	case ProblemCodeQuotaExceeded:
+		return true
+	case ProblemCodeRangeNotSatisfiable:
 		return true
 	case ProblemCodeRateLimited:
 		return true
@@ -270,6 +300,7 @@ const (
 	ScopeHold     Scope = "hold"
 	ScopeIssue    Scope = "issue"
 	ScopeRead     Scope = "read"
+	ScopeStore    Scope = "store"
 	ScopeTransfer Scope = "transfer"
 )
 
@@ -287,6 +318,8 @@ func (e Scope) Valid() bool {
 	case ScopeIssue:
 		return true
 	case ScopeRead:
+		return true
+	case ScopeStore:
 		return true
 	case ScopeTransfer:
 		return true
@@ -365,6 +398,9 @@ type AccountsPage struct {
 	// NextCursor Absent on the last page.
 	NextCursor *Cursor `json:"next_cursor,omitempty"`
 }
+
+// Address BLAKE3-256 digest of the content, in lowercase.
+type Address = string
 
 // Amount Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
 type Amount = string
@@ -467,6 +503,9 @@ type BatchRequest struct {
 	Items  []BatchItem `json:"items"`
 }
 
+// Bucket defines model for Bucket.
+type Bucket = string
+
 // BurnRequest Burn money.
 type BurnRequest struct {
 	// AmountMinor Minor units: an unsigned integer of 128 bits, more than 0, without sign and leading zeros.
@@ -554,11 +593,28 @@ type ChangesPage struct {
 	NextAfterSeq Seq `json:"next_after_seq"`
 }
 
+// Count A number of 64 bits, in decimal digits.
+type Count = string
+
 // Cursor Start of the next page; opaque.
 type Cursor = string
 
 // DecisionID defines model for DecisionID.
 type DecisionID = string
+
+// DeletedObject defines model for DeletedObject.
+type DeletedObject struct {
+	// Address BLAKE3-256 digest of the content, in lowercase.
+	Address Address              `json:"address"`
+	Bucket  Bucket               `json:"bucket"`
+	Deleted DeletedObjectDeleted `json:"deleted"`
+
+	// Size A number of 64 bits, in decimal digits.
+	Size Count `json:"size"`
+}
+
+// DeletedObjectDeleted defines model for DeletedObject.Deleted.
+type DeletedObjectDeleted bool
 
 // EntriesPage A page of a statement.
 type EntriesPage struct {
@@ -799,6 +855,30 @@ type NewKey struct {
 // Nonce Number of a debit. An account must use each nonce once and in order, from 1.
 type Nonce = int64
 
+// ObjectItem defines model for ObjectItem.
+type ObjectItem struct {
+	// Address BLAKE3-256 digest of the content, in lowercase.
+	Address Address `json:"address"`
+
+	// Size A number of 64 bits, in decimal digits.
+	Size Count `json:"size"`
+}
+
+// ObjectsPage defines model for ObjectsPage.
+type ObjectsPage struct {
+	Bucket Bucket `json:"bucket"`
+
+	// Bytes A number of 64 bits, in decimal digits.
+	Bytes Count        `json:"bytes"`
+	Items []ObjectItem `json:"items"`
+
+	// NextCursor Start of the next page; opaque.
+	NextCursor *Cursor `json:"next_cursor,omitempty"`
+
+	// Objects Objects in the bucket.
+	Objects int64 `json:"objects"`
+}
+
 // Op defines model for Op.
 type Op string
 
@@ -978,6 +1058,19 @@ type SomePatterns = []Pattern
 // Stamp defines model for Stamp.
 type Stamp = time.Time
 
+// StoredObject defines model for StoredObject.
+type StoredObject struct {
+	// Address BLAKE3-256 digest of the content, in lowercase.
+	Address Address `json:"address"`
+	Bucket  Bucket  `json:"bucket"`
+
+	// Created The bucket did not hold the object before.
+	Created bool `json:"created"`
+
+	// Size A number of 64 bits, in decimal digits.
+	Size Count `json:"size"`
+}
+
 // Tenant default, or the number of another tenant.
 type Tenant = string
 
@@ -1015,8 +1108,23 @@ type AtLeast = Seq
 // CorrId defines model for CorrId.
 type CorrId = string
 
+// IfMatch defines model for IfMatch.
+type IfMatch = string
+
+// IfNoneMatch defines model for IfNoneMatch.
+type IfNoneMatch = string
+
+// IfRange defines model for IfRange.
+type IfRange = string
+
 // Limit defines model for Limit.
 type Limit = int
+
+// OptionalIdempotencyKey defines model for OptionalIdempotencyKey.
+type OptionalIdempotencyKey = IdempotencyKey
+
+// Range defines model for Range.
+type Range = string
 
 // Traceparent defines model for Traceparent.
 type Traceparent = string
@@ -1042,6 +1150,12 @@ type Changes = ChangesPage
 // Conflict RFC 9457.
 type Conflict = Problem
 
+// ContentConflict RFC 9457.
+type ContentConflict = Problem
+
+// CreatedObject defines model for CreatedObject.
+type CreatedObject = StoredObject
+
 // Entries A page of a statement.
 type Entries = EntriesPage
 
@@ -1063,8 +1177,20 @@ type Keys = KeysPage
 // NotFound RFC 9457.
 type NotFound = Problem
 
+// ObjectTooLarge RFC 9457.
+type ObjectTooLarge = Problem
+
 // PayloadTooLarge RFC 9457.
 type PayloadTooLarge = Problem
+
+// PreconditionFailed RFC 9457.
+type PreconditionFailed = Problem
+
+// QuotaExceeded RFC 9457.
+type QuotaExceeded = Problem
+
+// RangeNotSatisfiable RFC 9457.
+type RangeNotSatisfiable = Problem
 
 // RevokedKey An API key without its secret.
 type RevokedKey = Key
@@ -1083,6 +1209,123 @@ type Unknown = Problem
 
 // UnsupportedMedia RFC 9457.
 type UnsupportedMedia = Problem
+
+// ObjectsParams defines parameters for Objects.
+type ObjectsParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// Limit Maximum number, by default 100.
+	Limit *Limit `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The next_cursor of the previous page.
+	Cursor *Cursor `form:"cursor,omitempty" json:"cursor,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// PostObjectParams defines parameters for PostObject.
+type PostObjectParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// IdempotencyKey Optional. A request with the same key and content takes effect once.
+	IdempotencyKey *OptionalIdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch Entity tags, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch Entity tags, or *.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// DeleteObjectParams defines parameters for DeleteObject.
+type DeleteObjectParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// IdempotencyKey Optional. A request with the same key and content takes effect once.
+	IdempotencyKey *OptionalIdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// GetObjectParams defines parameters for GetObject.
+type GetObjectParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// Range One range of bytes: bytes=a-b, bytes=a- or bytes=-n. More than one is ignored.
+	Range *Range `json:"Range,omitempty"`
+
+	// IfRange The range is sent only if the entity tag is that of the object.
+	IfRange *IfRange `json:"If-Range,omitempty"`
+
+	// IfMatch Entity tags, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch Entity tags, or *.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// HeadObjectParams defines parameters for HeadObject.
+type HeadObjectParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// IfMatch Entity tags, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch Entity tags, or *.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
+
+// PutObjectParams defines parameters for PutObject.
+type PutObjectParams struct {
+	// Bucket Bucket. Default: default.
+	Bucket *Bucket `form:"bucket,omitempty" json:"bucket,omitempty"`
+
+	// IdempotencyKey Optional. A request with the same key and content takes effect once.
+	IdempotencyKey *OptionalIdempotencyKey `json:"Idempotency-Key,omitempty"`
+
+	// IfMatch Entity tags, or *.
+	IfMatch *IfMatch `json:"If-Match,omitempty"`
+
+	// IfNoneMatch Entity tags, or *.
+	IfNoneMatch *IfNoneMatch `json:"If-None-Match,omitempty"`
+
+	// XCorrID Returned in the response if it has at most 64 printable ASCII characters.
+	XCorrID *CorrId `json:"X-Corr-ID,omitempty"`
+
+	// Traceparent W3C trace context. The response continues the trace.
+	Traceparent *Traceparent `json:"traceparent,omitempty"`
+}
 
 // OpenapiParams defines parameters for Openapi.
 type OpenapiParams struct {

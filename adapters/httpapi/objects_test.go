@@ -1,0 +1,334 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"macronode/adapters/fs"
+	"macronode/adapters/httpapi/wire"
+	"macronode/core/event"
+)
+
+// request is a request for an object by key 1.
+func (s *street) request(method, path, body string, header ...string) *http.Request {
+	s.t.Helper()
+	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Header.Set("Authorization", bearer(1))
+	if body != "" {
+		r.Header.Set("Content-Type", "application/octet-stream")
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	return r
+}
+
+// large is an object of three groups.
+var large = strings.Repeat("0123456789abcdef", 10_000)
+
+// TestObjectLife: put, put again, read, list, delete.
+func TestObjectLife(t *testing.T) {
+	s := serve(t, build(t))
+	at := "/o/" + addressOf(large)
+	for i, want := range []int{201, 200} {
+		a := s.send(s.request("PUT", at, large))
+		if told := parse[wire.StoredObject](t, a); a.status != want || told.Address != addressOf(large) || told.Size != "160000" || told.Created != (i == 0) ||
+			a.header.Get("ETag") != `"`+addressOf(large)+`"` || a.header.Get("Location") != at {
+			t.Errorf("put %d: %d %v %s", i, a.status, a.header, a.body)
+		}
+	}
+	a := s.send(s.request("GET", at, ""))
+	if a.status != 200 || a.body != large || a.header.Get("Content-Length") != "160000" || a.header.Get("Accept-Ranges") != "bytes" ||
+		a.header.Get("Cache-Control") != "private, max-age=31536000, immutable" || a.header.Get("X-Content-Type-Options") != "nosniff" || a.header.Get("Content-Type") != "application/octet-stream" {
+		t.Errorf("get: %d, %d bytes, %v", a.status, len(a.body), a.header)
+	}
+	a = s.send(s.request("HEAD", at, ""))
+	if a.status != 200 || a.body != "" || a.header.Get("Content-Length") != "160000" || a.header.Get("ETag") == "" {
+		t.Errorf("head: %d %v", a.status, a.header)
+	}
+	if a = s.send(s.request("POST", "/o?bucket=photos", large)); a.status != 201 || a.header.Get("Location") != at+"?bucket=photos" {
+		t.Errorf("post: %d %v", a.status, a.header)
+	}
+	if logical, physical := s.objects().plane.Totals(); logical.Bytes != 320_000 || physical.Bytes != 160_000 {
+		t.Errorf("%v and %v: it is not stored once", logical, physical)
+	}
+	if page := parse[wire.ObjectsPage](t, s.send(s.request("GET", "/o?bucket=photos", ""))); page.Bytes != "160000" || page.Objects != 1 || len(page.Items) != 1 || page.Items[0].Address != addressOf(large) {
+		t.Errorf("list: %+v", page)
+	}
+	if a = s.send(s.request("DELETE", at, "")); a.status != 200 || !strings.Contains(a.body, `"deleted":true`) {
+		t.Errorf("delete: %d %s", a.status, a.body)
+	}
+	for _, method := range []string{"GET", "HEAD", "DELETE"} {
+		if a = s.send(s.request(method, at, "")); a.status != 404 || a.header.Get("ETag") != "" {
+			t.Errorf("%s after the delete: %d %v", method, a.status, a.header)
+		}
+	}
+	if a = s.send(s.request("GET", at+"?bucket=photos", "")); a.body != large {
+		t.Errorf("the other bucket: %d", a.status)
+	}
+}
+
+// TestListInPages lists a bucket with pages of two.
+func TestListInPages(t *testing.T) {
+	s := serve(t, build(t))
+	var want, got []string
+	for i := range 5 {
+		s.objects().put(1, fmt.Sprint(i))
+		want = append(want, addressOf(fmt.Sprint(i)))
+	}
+	for cursor, pages := "", 0; pages < 9; pages++ {
+		page := parse[wire.ObjectsPage](t, s.send(s.request("GET", "/o?limit=2"+cursor, "")))
+		for _, i := range page.Items {
+			got = append(got, i.Address)
+		}
+		if page.NextCursor == nil {
+			break
+		}
+		cursor = "&cursor=" + *page.NextCursor
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%d objects are listed as %d", len(want), len(got))
+	}
+	for _, bad := range []string{"cursor=AQUAAAAA", "limit=0", "limit=1001", "bucket=No", "what=1"} {
+		if a := s.send(s.request("GET", "/o?"+bad, "")); a.status != 400 {
+			t.Errorf("%s: %d %s", bad, a.status, a.body)
+		}
+	}
+}
+
+// TestRangesOfObjects: RFC 9110, 14.
+func TestRangesOfObjects(t *testing.T) {
+	s := serve(t, build(t))
+	s.objects().put(1, large)
+	s.objects().put(1, "")
+	at, tag := "/o/"+addressOf(large), `"`+addressOf(large)+`"`
+	for _, c := range []struct {
+		said, ifRange string
+		status        int
+		from, to      int
+	}{
+		{"bytes=0-0", "", 206, 0, 1}, {"bytes=5-70000", "", 206, 5, 70001}, {"bytes=159999-", "", 206, 159_999, 160_000}, {"bytes=-3", "", 206, 159_997, 160_000},
+		{"bytes=100-999999999", "", 206, 100, 160_000}, {"bytes=-999999", "", 206, 0, 160_000}, {"BYTES=1-2", "", 206, 1, 3}, {"bytes=1-99999999999999999999999", "", 206, 1, 160_000},
+		{"bytes=160000-", "", 416, 0, 0}, {"bytes=160000-160001", "", 416, 0, 0}, {"bytes=-0", "", 416, 0, 0}, {"bytes=99999999999999999999999-", "", 416, 0, 0},
+		{"bytes=0-1,3-4", "", 200, 0, 160_000}, {"bytes=2-1", "", 200, 0, 160_000}, {"bytes=a-1", "", 200, 0, 160_000}, {"lines=0-1", "", 200, 0, 160_000}, {"bytes=-", "", 200, 0, 160_000}, {"bytes", "", 200, 0, 160_000},
+		{"bytes=0-0", tag, 206, 0, 1}, {"bytes=0-0", "W/" + tag, 200, 0, 160_000}, {"bytes=0-0", `"b3:0"`, 200, 0, 160_000}, {"bytes=0-0", "Mon, 23 Nov 2026 10:00:00 GMT", 200, 0, 160_000},
+	} {
+		r := s.request("GET", at, "", "Range", c.said)
+		if c.ifRange != "" {
+			r.Header.Set("If-Range", c.ifRange)
+		}
+		a := s.send(r)
+		length := ""
+		switch c.status {
+		case 206:
+			length = fmt.Sprintf("bytes %d-%d/160000", c.from, c.to-1)
+		case 416:
+			length = "bytes */160000"
+		}
+		if a.status != c.status || a.header.Get("Content-Range") != length || a.status < 300 && a.body != large[c.from:c.to] {
+			t.Errorf("%s if %s: %d %q, %d bytes", c.said, c.ifRange, a.status, a.header.Get("Content-Range"), len(a.body))
+		}
+	}
+	for said, status := range map[string]int{"": 200, "bytes=0-": 416, "bytes=-1": 416} {
+		if a := s.send(s.request("GET", "/o/"+addressOf(""), "", "Range", said)); a.status != status {
+			t.Errorf("%q of nothing: %d", said, a.status)
+		}
+	}
+}
+
+// TestConditionsOfObjects: RFC 9110, 13.
+func TestConditionsOfObjects(t *testing.T) {
+	s := serve(t, build(t))
+	s.objects().put(1, "hello")
+	at, tag := "/o/"+addressOf("hello"), `"`+addressOf("hello")+`"`
+	for _, c := range []struct {
+		method, name, said string
+		status             int
+	}{
+		{"GET", "If-None-Match", tag, 304}, {"HEAD", "If-None-Match", `"x", W/` + tag, 304}, {"GET", "If-None-Match", "*", 304}, {"GET", "If-None-Match", `"x"`, 200},
+		{"GET", "If-Match", tag, 200}, {"GET", "If-Match", "*", 200}, {"GET", "If-Match", `"x"`, 412}, {"GET", "If-Match", "W/" + tag, 412},
+		{"PUT", "If-None-Match", "*", 412}, {"PUT", "If-None-Match", `"x"`, 200}, {"PUT", "If-Match", "*", 200},
+	} {
+		body := ""
+		if c.method == "PUT" {
+			body = "hello"
+		}
+		if a := s.send(s.request(c.method, at, body, c.name, c.said)); a.status != c.status || c.status == 304 && (a.body != "" || a.header.Get("ETag") != tag) {
+			t.Errorf("%s %s: %s: %d %s", c.method, c.name, c.said, a.status, a.body)
+		}
+	}
+	if a := s.send(s.request("PUT", "/o/"+addressOf("new"), "new", "If-Match", "*")); a.status != 412 {
+		t.Errorf("If-Match of what is not there: %d", a.status)
+	}
+	if a := s.send(s.request("PUT", "/o/"+addressOf("new"), "new", "If-None-Match", "*")); a.status != 201 {
+		t.Errorf("If-None-Match of what is not there: %d", a.status)
+	}
+}
+
+// leaves reports the files and uploads that requests have left behind.
+func (s *street) leaves() string {
+	names, _ := s.objects().disk.List()
+	return fmt.Sprint(len(names), " files, ", s.objects().store.Uploads(), " uploads, ", s.objects().disk.Handles(), " open")
+}
+
+// TestRefusedUploads: each is refused with its code, and leaves nothing behind.
+func TestRefusedUploads(t *testing.T) {
+	s := serve(t, build(t))
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	_, _ = z.Write(make([]byte, 600<<10))
+	_ = z.Close()
+	for what, c := range map[string]struct {
+		r    *http.Request
+		want event.Problem
+	}{
+		"another content":     {s.request("PUT", "/o/"+addressOf("a"), "b"), event.DigestMismatch},
+		"uppercase":           {s.request("PUT", "/o/"+strings.ToUpper(addressOf("a")), "a"), event.BadRequest},
+		"a short address":     {s.request("GET", "/o/"+addressOf("a")[:60], ""), event.BadRequest},
+		"a bucket":            {s.request("POST", "/o?bucket=A", "a"), event.BadRequest},
+		"a query":             {s.request("POST", "/o?what=a", "a"), event.BadRequest},
+		"a coding":            {s.request("POST", "/o", "a", "Content-Encoding", "br"), event.UnsupportedMedia},
+		"broken gzip":         {s.request("POST", "/o", "abc", "Content-Encoding", "gzip"), event.BadRequest},
+		"a bomb":              {s.request("POST", "/o", bomb.String(), "Content-Encoding", "gzip"), event.PayloadTooLarge},
+		"more than the quota": {s.request("POST", "/o", strings.Repeat("q", bucketBytes+1)), event.QuotaExceeded},
+		"a bad key":           {s.request("POST", "/o", "a", "Idempotency-Key", "a b"), event.BadRequest},
+		"a reader's":          {s.request("POST", "/o", "a", "Authorization", bearer(2)), event.Forbidden},
+		"nobody's":            {s.request("POST", "/o", "a", "Authorization", "x"), event.Unauthorized},
+	} {
+		a := s.send(c.r)
+		if told := parse[wire.Problem](t, a); a.status != c.want.Status() || string(told.Code) != c.want.Code() {
+			t.Errorf("%s: %d %s, want %v", what, a.status, a.body, c.want)
+		}
+	}
+	r := s.request("POST", "/o", "")
+	r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("q", bucketBytes+1))), -1
+	r.Header.Set("Content-Type", "application/octet-stream")
+	if a := s.send(r); a.status != 507 {
+		t.Errorf("more than the quota, of unknown length: %d %s", a.status, a.body)
+	}
+	s.objects().disk.Full = true
+	if a := s.send(s.request("POST", "/o", "a")); a.status != 503 {
+		t.Errorf("on a full disk: %d %s", a.status, a.body)
+	}
+	s.objects().disk.Full = false
+	s.set(func(st *event.Status) { st.Writes = false })
+	if a := s.send(s.request("POST", "/o", "a")); a.status != 503 {
+		t.Errorf("without writes: %d %s", a.status, a.body)
+	}
+	s.set(func(st *event.Status) { st.Writes = true })
+	if left := s.leaves(); left != "0 files, 0 uploads, 0 open" {
+		t.Errorf("left: %s", left)
+	}
+	if a := s.send(s.request("POST", "/o", strings.Repeat("q", bucketBytes))); a.status != 201 {
+		t.Errorf("all of the quota: %d %s", a.status, a.body)
+	}
+	if a := s.send(s.request("PUT", "/o/"+addressOf(strings.Repeat("q", bucketBytes)), strings.Repeat("q", bucketBytes))); a.status != 200 {
+		t.Errorf("what is there, with no quota left: %d %s", a.status, a.body)
+	}
+}
+
+// TestCompressedUploads: the address is that of the content.
+func TestCompressedUploads(t *testing.T) {
+	s := serve(t, build(t))
+	content := large[:50_000]
+	var packed bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&packed, gzip.NoCompression)
+	_, _ = z.Write([]byte(content))
+	_ = z.Close()
+	if a := s.send(s.request("PUT", "/o/"+addressOf(content), packed.String(), "Content-Encoding", "gzip")); a.status != 201 {
+		t.Fatalf("%d %s", a.status, a.body)
+	}
+	if a := s.send(s.request("GET", "/o/"+addressOf(content), "")); a.body != content {
+		t.Errorf("%d, %d bytes", a.status, len(a.body))
+	}
+}
+
+// TestUploadsAreLimited: one more upload than may be is told to come back.
+func TestUploadsAreLimited(t *testing.T) {
+	s := serve(t, build(t))
+	for range 3 {
+		if _, err := s.objects().store.Begin(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a := s.send(s.request("POST", "/o", "a")); a.status != 429 || a.header.Get("Retry-After") == "" {
+		t.Errorf("%d %v", a.status, a.header)
+	}
+}
+
+// TestUnknownOutcomeKeepsTheFile: the row may come later.
+func TestUnknownOutcomeKeepsTheFile(t *testing.T) {
+	h := build(t)
+	s := serve(t, h)
+	h.silent = true
+	if a := s.send(s.request("POST", "/o", "a")); a.status != 504 || a.header.Get("ETag") != "" {
+		t.Errorf("%d %v", a.status, a.header)
+	}
+	if left := s.leaves(); left != "1 files, 1 uploads, 0 open" {
+		t.Errorf("left: %s", left)
+	}
+}
+
+// TestDamagedObjects: what the disk changed is never sent. Before the first byte it is a problem, after it the
+// response ends early.
+func TestDamagedObjects(t *testing.T) {
+	for at, want := range map[int64]string{0: "problem", 150_000: "cut"} {
+		s := serve(t, build(t))
+		s.objects().put(1, large)
+		disk := s.objects().disk
+		names, _ := disk.List()
+		content, err := fs.ReadAll(disk, names[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		content[at] ^= 1
+		_ = disk.Remove(names[0])
+		f, _ := disk.Create(names[0])
+		_, _ = f.WriteAt(content, 0)
+		_ = f.Close()
+		resp, err := http.DefaultClient.Do(s.request("GET", "/o/"+addressOf(large), ""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		switch {
+		case want == "problem" && (resp.StatusCode != 500 || !strings.Contains(string(got), `"code":"object_unreadable"`) || resp.Header.Get("ETag") != ""):
+			t.Errorf("%d %v %.100s", resp.StatusCode, err, got)
+		case want == "cut" && (resp.StatusCode != 200 || err == nil || len(got) > 131_072 || !strings.HasPrefix(large, string(got))):
+			t.Errorf("%d %v, %d bytes", resp.StatusCode, err, len(got))
+		}
+		if s.count.get("damaged") != 1 {
+			t.Errorf("%s is not counted", want)
+		}
+		if a := s.send(s.request("POST", "/o", large)); a.status != 200 {
+			t.Errorf("put again: %d %s", a.status, a.body)
+		}
+		if a := s.send(s.request("GET", "/o/"+addressOf(large), "")); a.body != large {
+			t.Errorf("after it was put again: %d, %d bytes", a.status, len(a.body))
+		}
+		http.DefaultClient.CloseIdleConnections()
+	}
+}
+
+// TestLostFile: a row whose file is not there.
+func TestLostFile(t *testing.T) {
+	s := serve(t, build(t))
+	s.objects().put(1, "hello")
+	names, _ := s.objects().disk.List()
+	_ = s.objects().disk.Remove(names[0])
+	if a := s.send(s.request("GET", "/o/"+addressOf("hello"), "")); a.status != 500 || !strings.Contains(a.body, "object_unreadable") {
+		t.Errorf("%d %s", a.status, a.body)
+	}
+}

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"time"
+
+	"macronode/adapters/config"
+	"macronode/adapters/fs"
+	"macronode/adapters/objectstore"
+	"macronode/core/storage"
+)
+
+// objectsName is the directory of the files of objects, in that of the node.
+const objectsName = "objects"
+
+// storageLimits is the room that the configuration gives to the storage plane.
+func storageLimits(c *config.Config) storage.Limits {
+	s := &c.Storage
+	return storage.Limits{Objects: s.Objects, Holdings: s.Holdings, Buckets: s.Buckets,
+		TenantQuota: storage.Usage{Bytes: uint64(s.TenantBytes), Objects: uint64(s.TenantObjects)},
+		BucketQuota: storage.Usage{Bytes: uint64(s.BucketBytes), Objects: uint64(s.BucketObjects)}}
+}
+
+// objectFileLimits are the limits on the files of objects. Uploads keep twice the reserve of the journal free, so that
+// they never stop it.
+func objectFileLimits(c *config.Config) objectstore.Limits {
+	return objectstore.Limits{Uploads: c.Storage.Uploads, Reserve: 2 * uint64(c.Journal.Reserve), Object: storage.MaxObject}
+}
+
+// openObjects opens the files of objects.
+func (l *life) openObjects() (err error) {
+	dir, err := fs.Make(filepath.Join(string(l.dir), objectsName))
+	if err != nil {
+		return err
+	}
+	l.objects, err = objectstore.Open(dir, l.settings().objects)
+	return err
+}
+
+// checkObjects reserves the numbers of all files that rows name, and logs how many of these files are missing.
+func (l *life) checkObjects() error {
+	missing := 0
+	for from, done := uint32(0), false; !done; {
+		var list []storage.Stored
+		list, from, done = l.follower.Objects(from, objectBatch)
+		for _, o := range list {
+			l.objects.Reserve(o.File)
+		}
+		lost, err := l.objects.Missing(list)
+		if err != nil {
+			return err
+		}
+		missing += len(lost)
+		for _, o := range lost[:min(len(lost), maxNamed)] {
+			l.log.Error("file of an object is missing", "address", o.Address.String(), "size", o.Size)
+		}
+	}
+	if missing > 0 {
+		l.log.Error("objects without a file: reads of them fail until the files are put back", "objects", missing, "directory", filepath.Join(string(l.dir), objectsName))
+	}
+	return nil
+}
+
+const (
+	objectBatch = 1 << 16 // rows that are checked together
+	maxNamed    = 10      // missing files that are logged one by one, of a batch
+)
+
+// collectObjects removes the files that no row names, now and then. While the journal takes no writes nothing is removed:
+// rows may be missing from a damaged one.
+func (l *life) collectObjects(ctx context.Context) {
+	for sleep(ctx, l.settings().collect) == nil {
+		if !l.ear.status().Writes || l.damaged.Load() {
+			continue
+		}
+		began := time.Now()
+		c, err := l.objects.Collect(l.follower.HasFile)
+		l.metrics.Collected(c.Files, c.Bytes)
+		if err != nil {
+			l.log.Error("unused files of objects not removed", "err", err)
+		}
+		if c.Files > 0 {
+			l.log.Info("unused files of objects removed", "files", c.Files, "bytes", c.Bytes, "took", time.Since(began))
+		}
+	}
+}
+
+// showObjects shows the storage plane.
+func (l *life) showObjects() {
+	l.show("uploads", func() (int, int) { return l.objects.Uploads(), l.settings().objects.Uploads })
+	of := func(pick func(logical, physical storage.Usage) uint64) func() float64 {
+		return func() float64 { return float64(pick(l.follower.Stored())) }
+	}
+	l.metrics.Sample("storage_objects", of(func(u, _ storage.Usage) uint64 { return u.Objects }), "logical")
+	l.metrics.Sample("storage_objects", of(func(_, u storage.Usage) uint64 { return u.Objects }), "physical")
+	l.metrics.Sample("storage_bytes", of(func(u, _ storage.Usage) uint64 { return u.Bytes }), "logical")
+	l.metrics.Sample("storage_bytes", of(func(_, u storage.Usage) uint64 { return u.Bytes }), "physical")
+}
