@@ -115,6 +115,9 @@ func (s *stand) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	var status int
 	_, _ = fmt.Sscanf(g.head, "%d", &status)
+	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Length", "5")
+	}
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, g.answer)
 }
@@ -141,12 +144,48 @@ func TestTheConversation(t *testing.T) {
 	money(t, s, k)
 	reads(t, s, k)
 	keys(t, s, k)
+	objects(t, s, k)
 	for path, item := range s.doc.Paths.Map() {
 		for _, op := range item.Operations() {
 			if !s.met[op.OperationID] && op.OperationID != "openapi" {
 				t.Errorf("nobody has asked %s %s", op.OperationID, path)
 			}
 		}
+	}
+}
+
+// objects puts, lists, reads and deletes.
+func objects(t *testing.T, s *stand, k *client.Client) {
+	t.Helper()
+	text := func(s string) client.Content {
+		return func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(s)), nil }
+	}
+	hello, size, err := client.Address(strings.NewReader("hello"))
+	if err != nil || size != 5 {
+		t.Fatal(hello, size, err)
+	}
+	if o, err := k.PutObject(t.Context(), hello, "", 5, text("hello")); err != nil || o.Address != hello || string(o.Raw) != s.was("PUT /o/"+hello) {
+		t.Errorf("put: %v %v", o, err)
+	}
+	hi, err := k.PutObject(t.Context(), "", "photos", 2, text("hi"))
+	if err != nil || hi.Bucket != "photos" || hi.Size != "2" {
+		t.Errorf("post: %v %v", hi, err)
+	}
+	listed := 0
+	for o, err := range k.Objects(t.Context(), "photos", client.List{}) {
+		if listed++; err != nil || o.Address != hi.Address {
+			t.Errorf("list: %v %v", o, err)
+		}
+	}
+	if o, err := k.StatObject(t.Context(), hello, ""); err != nil || o.Address != hello {
+		t.Errorf("stat: %v %v", o, err)
+	}
+	var got strings.Builder
+	if size, err := k.GetObject(t.Context(), hello, "", 0, nil, &got); err != nil || size != 5 || got.String() != "hello" || listed != 1 {
+		t.Errorf("get: %d %v %q, %d listed", size, err, &got, listed)
+	}
+	if o, err := k.DeleteObject(t.Context(), hello, ""); err != nil || !bool(o.Deleted) {
+		t.Errorf("delete: %v %v", o, err)
 	}
 }
 
@@ -340,7 +379,8 @@ func TestCodesAreTheDocuments(t *testing.T) {
 	ours := []client.Code{client.AccountFrozen, client.BadRequest, client.Busy, client.RateLimited, client.Deadline, client.Forbidden, client.HoldEnded,
 		client.IdempotencyConflict, client.IdempotencyFull, client.InProgress, client.InsufficientFunds, client.Internal, client.LimitsExceeded,
 		client.MethodNotAllowed, client.NonceConflict, client.NotBeneficiary, client.NotFound, client.PayloadTooLarge, client.RefUsed, client.Unauthorized,
-		client.Unavailable, client.OutcomeUnknown, client.RecordUnreadable, client.UnsupportedMedia}
+		client.Unavailable, client.OutcomeUnknown, client.RecordUnreadable, client.UnsupportedMedia,
+		client.QuotaExceeded, client.DigestMismatch, client.PreconditionFailed, client.RangeNotSatisfiable, client.ObjectUnreadable}
 	all := doc.Components.Schemas["Problem"].Value.Properties["code"].Value.Enum
 	for _, code := range all {
 		if !slices.Contains(ours, client.Code(code.(string))) {

@@ -52,6 +52,11 @@ const (
 	Unavailable         Code = "unavailable"
 	OutcomeUnknown      Code = "outcome_unknown"
 	UnsupportedMedia    Code = "unsupported_media_type"
+	QuotaExceeded       Code = "quota_exceeded"
+	DigestMismatch      Code = "digest_mismatch"
+	PreconditionFailed  Code = "precondition_failed"
+	RangeNotSatisfiable Code = "range_not_satisfiable"
+	ObjectUnreadable    Code = "object_unreadable"
 )
 
 // Error makes a target of a code.

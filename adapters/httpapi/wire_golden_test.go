@@ -80,7 +80,7 @@ func conversation() []asking {
 		{"POST", "/o?bucket=photos", "", "hi"},
 		{"GET", "/o/" + addressOf("hello"), "", ""},
 		{"HEAD", "/o/" + addressOf("hello"), "", ""},
-		{"GET", "/o?bucket=photos", "", ""},
+		{"GET", "/o?bucket=photos&limit=100", "", ""},
 		{"DELETE", "/o/" + addressOf("hello"), "", ""},
 		{"DELETE", "/o/" + addressOf("hello"), "", ""},
 		{"GET", "/o/" + addressOf("hello"), "", ""},

@@ -22,6 +22,7 @@ type tree struct {
 	Status  statusCmd  `cmd:"" help:"Show the state of the running node."`
 	Drain   drainCmd   `cmd:"" help:"Drain the running node and wait until its process has ended."`
 	Wallet  walletCmd  `cmd:"" help:"Move money and read the ledger."`
+	Object  objectCmd  `cmd:"" help:"Store and read objects."`
 	Keys    keysCmd    `cmd:"" help:"Manage API keys."`
 	Verify  verifyCmd  `cmd:"" help:"Check the journal of a stopped node."`
 	Backup  backupCmd  `cmd:"" help:"Back up the journal of a running or stopped node."`

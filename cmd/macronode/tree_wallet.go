@@ -23,6 +23,13 @@ type (
 		Changes   changesCmd   `cmd:"" help:"List all movements in order, and optionally follow them."`
 		Tx        txCmd        `cmd:"" help:"Show the receipt of an operation."`
 	}
+	objectCmd struct {
+		Put  putObjectCmd    `cmd:"" help:"Store a file and print its address."`
+		Get  getObjectCmd    `cmd:"" help:"Read an object into a file."`
+		Stat statObjectCmd   `cmd:"" help:"Show the size of an object."`
+		Ls   listObjectsCmd  `cmd:"" help:"List the objects of a bucket."`
+		Rm   removeObjectCmd `cmd:"" help:"Delete objects from a bucket."`
+	}
 	keysCmd struct {
 		Create  createKeyCmd  `cmd:"" help:"Create an API key and print it."`
 		List    listKeysCmd   `cmd:"" help:"List API keys, without their secrets."`
@@ -171,9 +178,40 @@ type (
 		reach
 	}
 
+	inBucket struct {
+		Bucket string `default:"default" placeholder:"NAME" help:"Bucket: 3 to 63 of a-z, 0-9, . and -."`
+	}
+	putObjectCmd struct {
+		File  string `arg:"" placeholder:"FILE" help:"File; - is standard input."`
+		Again bool   `help:"Send the file even if the bucket holds it. This replaces a damaged copy."`
+		inBucket
+		reach
+	}
+	getObjectCmd struct {
+		Address string `arg:"" help:"Address of the object, b3:…."`
+		File    string `arg:"" optional:"" placeholder:"FILE" help:"File. An interrupted download continues from FILE.part. Default: standard output."`
+		inBucket
+		reach
+	}
+	statObjectCmd struct {
+		Address string `arg:"" help:"Address of the object, b3:…."`
+		inBucket
+		reach
+	}
+	listObjectsCmd struct {
+		Limit int `placeholder:"N" help:"Maximum number. Default: all."`
+		inBucket
+		reach
+	}
+	removeObjectCmd struct {
+		Address []string `arg:"" help:"Addresses of the objects, b3:…."`
+		inBucket
+		reach
+	}
+
 	createKeyCmd struct {
 		Name    string   `arg:"" help:"Name of the key."`
-		Scope   []string `required:"" placeholder:"SCOPE" enum:"read,issue,transfer,burn,hold,capture,admin" help:"Permissions: read, issue, transfer, burn, hold, capture, admin; separated by commas, or repeated."`
+		Scope   []string `required:"" placeholder:"SCOPE" enum:"read,issue,transfer,burn,hold,capture,admin,store" help:"Permissions: read, issue, transfer, burn, hold, capture, admin, store; separated by commas, or repeated."`
 		Account []string `placeholder:"PATTERN" help:"Accounts: a name, or a prefix with * at the end; may be repeated. Default: all."`
 		Asset   []string `placeholder:"PATTERN" help:"Assets, in the same form."`
 		Expires string   `placeholder:"TIME" help:"Expiry: RFC 3339, or a duration from now such as 720h. Default: never."`
