@@ -37,10 +37,7 @@ func (h *house) objects() *objects {
 	if h.store == nil {
 		o := &objects{house: h, disk: world.NewDisk(), plane: storage.New(storage.Limits{Objects: 100, Holdings: 100, Buckets: 10,
 			TenantQuota: storage.Usage{Bytes: tenantBytes, Objects: 50}, BucketQuota: storage.Usage{Bytes: bucketBytes, Objects: bucketNumber}}, 1)}
-		var err error
-		if o.store, err = objectstore.Open(o.disk, objectstore.Limits{Uploads: 3, Object: 2 << 20}); err != nil {
-			h.t.Fatal(err)
-		}
+		o.store = objectstore.New(o.disk, objectstore.Limits{Uploads: 3, Object: 2 << 20})
 		h.store = o
 	}
 	return h.store

@@ -51,19 +51,23 @@ type Store struct {
 	uploads map[storage.File]bool // that have not ended
 }
 
-// Open opens the files in a directory. It removes nothing.
-func Open(dir fs.FS, l Limits) (*Store, error) {
-	names, err := dir.List()
+// New returns a store of the files in a directory. Recover must be called before its first upload.
+func New(dir fs.FS, l Limits) *Store {
+	return &Store{dir: dir, limits: l, uploads: map[storage.File]bool{}}
+}
+
+// Recover reads which numbers were used. It removes nothing.
+func (s *Store) Recover() error {
+	names, err := s.dir.List()
 	if err != nil {
-		return nil, fmt.Errorf("list objects: %w", err)
+		return fmt.Errorf("list objects: %w", err)
 	}
-	s := &Store{dir: dir, limits: l, uploads: map[storage.File]bool{}}
 	for _, name := range names {
 		if f, ok := parseName(name); ok {
-			s.next = max(s.next, f.file)
+			s.Reserve(f.file)
 		}
 	}
-	return s, nil
+	return nil
 }
 
 // Reserve makes later uploads have greater numbers than file. It is called with the greatest number of

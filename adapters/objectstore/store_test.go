@@ -26,8 +26,8 @@ func open(t interface {
 	Fatal(...any)
 }, d fs.FS) *objectstore.Store {
 	t.Helper()
-	s, err := objectstore.Open(d, limits)
-	if err != nil {
+	s := objectstore.New(d, limits)
+	if err := s.Recover(); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -356,11 +356,7 @@ func TestRefusals(t *testing.T) {
 	u.Done()
 	reserved := limits
 	reserved.Reserve = 1 << 50
-	full, err := objectstore.Open(d, reserved)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u, _, err = put(full, content(1), 10)
+	u, _, err = put(objectstore.New(d, reserved), content(1), 10)
 	if !errors.Is(err, objectstore.ErrNoSpace) {
 		t.Errorf("without free space: %v", err)
 	}

@@ -21,7 +21,7 @@ const (
 
 // All is every mutant, other people's bugs among them.
 func All() []Mutant {
-	return slices.Concat(money(), held(), keys(), grants(), audit(), promises(), answers(), disk(), years(), certificate(), byHand(), byAnother(), schedules(), views(), edges(), wire(), gateway(), drained(), pages(), starts(), bombs(), quotas(), upstreams(), malformed(), trunks(), renewals(), operator(), operations(), reloads(), shell(), wiring(), shares())
+	return slices.Concat(money(), held(), keys(), grants(), audit(), promises(), answers(), disk(), years(), certificate(), byHand(), byAnother(), schedules(), views(), edges(), wire(), gateway(), drained(), pages(), starts(), bombs(), quotas(), upstreams(), malformed(), trunks(), renewals(), operator(), operations(), reloads(), shell(), wiring(), shares(), objects())
 }
 
 // one is a mutant of one edit.

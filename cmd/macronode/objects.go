@@ -28,14 +28,24 @@ func objectFileLimits(c *config.Config) objectstore.Limits {
 	return objectstore.Limits{Uploads: c.Storage.Uploads, Reserve: 2 * uint64(c.Journal.Reserve), Object: storage.MaxObject}
 }
 
-// openObjects opens the files of objects.
-func (l *life) openObjects() (err error) {
-	dir, err := fs.Make(filepath.Join(string(l.dir), objectsName))
-	if err != nil {
+// objectFiles is the directory of the files of objects.
+func (l *life) objectFiles() string { return filepath.Join(string(l.dir), objectsName) }
+
+// newObjects returns the store of the files of objects. Nothing is read or made before the journal is recovered: the
+// directory may be a backup.
+func (l *life) newObjects() *objectstore.Store {
+	return objectstore.New(fs.Dir(l.objectFiles()), l.settings().objects)
+}
+
+// recoverObjects makes the directory of the files of objects and reads what is there.
+func (l *life) recoverObjects() error {
+	if _, err := fs.Make(l.objectFiles()); err != nil {
 		return err
 	}
-	l.objects, err = objectstore.Open(dir, l.settings().objects)
-	return err
+	if err := l.objects.Recover(); err != nil {
+		return err
+	}
+	return l.checkObjects()
 }
 
 // checkObjects reserves the numbers of all files that rows name, and logs how many of these files are missing.
@@ -57,7 +67,7 @@ func (l *life) checkObjects() error {
 		}
 	}
 	if missing > 0 {
-		l.log.Error("objects without a file: reads of them fail until the files are put back", "objects", missing, "directory", filepath.Join(string(l.dir), objectsName))
+		l.log.Error("objects without a file: reads of them fail until the files are put back", "objects", missing, "directory", l.objectFiles())
 	}
 	return nil
 }

@@ -70,9 +70,7 @@ func serve(ctx context.Context, cfg *config.Config, o options) error {
 	}
 	defer lock.Close() //nolint:errcheck // the lock ends with the process at the latest
 	l.lock = lock
-	if err := l.openObjects(); err != nil {
-		return cannot(err)
-	}
+	l.objects = l.newObjects()
 	l.addChildren()
 	l.showDoor(o.signals)
 	l.showUpstreams()
@@ -111,7 +109,7 @@ func (l *life) live(ctx context.Context, o options) error {
 	running := l.node(st)
 	l.showBooks(running)
 	l.showObjects()
-	if err := l.checkObjects(); err != nil {
+	if err := l.recoverObjects(); err != nil {
 		return cannot(err)
 	}
 	l.ear.hear(ctx, running)

@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -498,7 +499,7 @@ func TestLoadRejects(t *testing.T) {
 	a, bucket := address(1), storage.Bucket("photos").ID
 	object := append(append([]byte(nil), a[:]...), 10, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0)
 	held := append(append([]byte{1, 0, 0, 0}, bucket[:]...), a[:]...)
-	if err := p.Load(2, held); err != plane.ErrRow {
+	if err := p.Load(2, held); !errors.Is(err, plane.ErrRow) {
 		t.Errorf("a holding without its object: %v", err)
 	}
 	for _, row := range []struct {
@@ -506,7 +507,7 @@ func TestLoadRejects(t *testing.T) {
 		b    []byte
 		want error
 	}{{1, object, nil}, {1, object, plane.ErrRow}, {2, held, nil}, {2, held, plane.ErrRow}, {3, object, plane.ErrRow}, {1, object[:40], plane.ErrRow}, {2, held[:40], plane.ErrRow}} {
-		if err := p.Load(row.kind, row.b); err != row.want {
+		if err := p.Load(row.kind, row.b); !errors.Is(err, row.want) {
 			t.Errorf("row %d of %d bytes: %v, want %v", row.kind, len(row.b), err, row.want)
 		}
 	}
