@@ -23,6 +23,7 @@ import (
 	"macronode/adapters/registry"
 	"macronode/adapters/services"
 	"macronode/core/event"
+	"macronode/core/storage"
 	"macronode/core/types"
 )
 
@@ -39,6 +40,7 @@ type metered struct {
 	t         *testing.T
 	core      *fixedCore
 	running   *loop.Loop
+	plane     *storage.Plane // what the read model has folded
 	signals   *signals
 	meter     *metrics.Wallet
 	upstreams map[string]*event.UpstreamStats
@@ -74,6 +76,10 @@ func newMetered(t *testing.T, sets ...string) *metered {
 	t.Cleanup(func() { must(t, l.journal.Close()) })
 	m.running = l.node(st)
 	l.showBooks(m.running)
+	m.plane = storage.New(is.storage, 1)
+	l.objects = l.newObjects()
+	must(t, l.recoverObjects())
+	l.showObjects()
 	l.ear.loop = m.core
 	l.publicHandler()
 	m.meter = l.metrics.Wallet()
