@@ -1,0 +1,161 @@
+package kill
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"macronode/core/digest"
+	"macronode/core/storage"
+	"macronode/core/types"
+)
+
+// objectSizes are those of the contents that all clients share: none, less than a group, groups.
+var objectSizes = [...]int{0, 7, 65536, 65537, 200_000}
+
+// content is the n-th content, address its address.
+func content(n int) []byte {
+	return bytes.Repeat([]byte{byte('a' + n)}, objectSizes[n])
+}
+
+func address(n int) string { return storage.Address(digest.Sum(content(n))).String() }
+
+// held is what a client knows of a content in its bucket.
+type held uint8
+
+const (
+	absent held = iota
+	present
+	unknown // its last request was not answered
+)
+
+// An ObjectClient puts and deletes objects in a bucket of its own. The contents are those of all clients, so each file serves
+// several buckets, and is written and removed while others need it.
+type ObjectClient struct {
+	bucket string
+	dice   types.Rand
+	knows  [len(objectSizes)]held
+
+	Puts, Deletes, Reads, Cut int
+}
+
+// NewObjectClient returns a client with a number.
+func NewObjectClient(number uint64) *ObjectClient {
+	return &ObjectClient{bucket: fmt.Sprintf("bucket-%d", number), dice: types.NewRand(number)}
+}
+
+func (c *ObjectClient) do(ctx context.Context, n *Node, method string, object int) (status int, body []byte, err error) {
+	var in []byte
+	if method == http.MethodPut {
+		in = content(object)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, n.HTTP+"/o/"+address(object)+"?bucket="+c.bucket, bytes.NewReader(in))
+	if err != nil {
+		return 0, nil, err
+	}
+	return n.do(r, n.Key)
+}
+
+// Run asks until nobody answers any more. An answer that contradicts what it knows is an error.
+func (c *ObjectClient) Run(ctx context.Context, n *Node) error {
+	for ctx.Err() == nil {
+		object, method := int(c.dice.Uint64n(uint64(len(objectSizes)))), http.MethodPut
+		switch c.dice.Uint64n(4) {
+		case 0:
+			method = http.MethodDelete
+		case 1:
+			method = http.MethodGet
+		}
+		known := c.knows[object]
+		if method != http.MethodGet {
+			c.knows[object] = unknown
+		}
+		status, body, err := c.do(ctx, n, method, object)
+		if err != nil {
+			if !errors.Is(err, syscall.ECONNREFUSED) {
+				c.Cut++
+			}
+			return nil
+		}
+		if strings.Contains(string(body), "could not be written") {
+			return fmt.Errorf("%s %s of %d: %s", c.bucket, method, object, body) // somebody removed the file
+		}
+		if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests || status == http.StatusGatewayTimeout {
+			continue // of a put or a delete nothing is known now
+		}
+		if err := c.learn(method, object, known, status, body); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// learn holds an answer against what was known before.
+func (c *ObjectClient) learn(method string, object int, known held, status int, body []byte) error {
+	wrong := fmt.Errorf("%s %s of %d, known %d: %d %.120s", c.bucket, method, object, known, status, body)
+	there := status == http.StatusOK
+	switch {
+	case method == http.MethodPut && (there || status == http.StatusCreated):
+		c.Puts++
+		c.knows[object] = present
+		if known != unknown && there != (known == present) {
+			return wrong
+		}
+	case method == http.MethodDelete && (there || status == http.StatusNotFound):
+		c.Deletes++
+		c.knows[object] = absent
+		if known != unknown && there != (known == present) {
+			return wrong
+		}
+	case method == http.MethodGet && (there || status == http.StatusNotFound):
+		c.Reads++
+		if known != unknown && there != (known == present) || there && !bytes.Equal(body, content(object)) {
+			return wrong
+		}
+		if c.knows[object] = absent; there {
+			c.knows[object] = present
+		}
+	default:
+		return wrong
+	}
+	return nil
+}
+
+// Hold reads every object, and holds the node to what it has acknowledged.
+func (c *ObjectClient) Hold(ctx context.Context, n *Node) error {
+	for object := range objectSizes {
+		status, body, err := c.do(ctx, n, http.MethodGet, object)
+		if err == nil {
+			err = c.learn(http.MethodGet, object, c.knows[object], status, body)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ObjectFiles returns the files of objects in the directory of a node, and how many distinct contents clients hold.
+func ObjectFiles(data string, all []*ObjectClient) (files []string, contents int, err error) {
+	found, err := os.ReadDir(filepath.Join(data, "objects"))
+	for _, f := range found {
+		if !strings.HasSuffix(f.Name(), ".nodes") {
+			files = append(files, f.Name())
+		}
+	}
+	for object := range objectSizes {
+		for _, c := range all {
+			if c.knows[object] == present {
+				contents++
+				break
+			}
+		}
+	}
+	return files, contents, err
+}

@@ -1,0 +1,78 @@
+package kill_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"macronode/chaos/kill"
+	"macronode/core/types"
+)
+
+// TestKillObjects kills the real binary under uploads, deletes and reads of contents that all clients share, while the
+// collector removes files without a pause. Every acknowledged put and delete holds, no read has other bytes, and at the end
+// there is one file for each content.
+func TestKillObjects(t *testing.T) {
+	binary, err := kill.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &kill.Node{Binary: binary, Data: t.TempDir(), Args: []string{"--set", "storage.collect_interval=10ms"}}
+	var all []*kill.ObjectClient
+	for i := range uint64(8) {
+		all = append(all, kill.NewObjectClient(i+1))
+	}
+	dice := types.NewRand(*seed)
+	for range *kills/2 + 1 {
+		start(t, n)
+		for _, c := range all {
+			if err := c.Hold(t.Context(), n); err != nil {
+				t.Fatalf("go test ./chaos/kill -run TestKillObjects -seed %d: %v", *seed, err)
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		errs := make(chan error, len(all))
+		var running sync.WaitGroup
+		for _, c := range all {
+			running.Go(func() { errs <- c.Run(ctx, n) })
+		}
+		awaitFolded(t, n, folded(t, n)+uint64(4*len(all)))
+		time.Sleep(time.Duration(dice.Uint64n(200)) * time.Millisecond) // the moment is what is drawn here
+		n.Kill()
+		running.Wait()
+		stop()
+		for range all {
+			if err := <-errs; err != nil {
+				t.Fatalf("go test ./chaos/kill -run TestKillObjects -seed %d: %v\n%s", *seed, err, n.Said())
+			}
+		}
+	}
+	start(t, n)
+	var puts, deletes, reads, cut int
+	for _, c := range all {
+		if err := c.Hold(t.Context(), n); err != nil {
+			t.Fatal(err)
+		}
+		puts, deletes, reads, cut = puts+c.Puts, deletes+c.Deletes, reads+c.Reads, cut+c.Cut
+	}
+	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		files, contents, err := kill.ObjectFiles(n.Data, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(files) == contents {
+			break
+		}
+		if time.Since(began) > time.Minute {
+			t.Fatalf("%d files of %d contents: %q", len(files), contents, files)
+		}
+	}
+	if said, code := n.Stop(); code != 0 {
+		t.Fatalf("exit %d:\n%s", code, said)
+	}
+	if puts < *kills || deletes < *kills/2 || cut == 0 {
+		t.Fatalf("%d puts, %d deletes, %d cut: no load", puts, deletes, cut)
+	}
+	t.Logf("%d lives, %d puts, %d deletes, %d reads, %d cut", *kills/2+1, puts, deletes, reads, cut)
+}
