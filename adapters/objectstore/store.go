@@ -333,18 +333,22 @@ func (s *Store) size(name string) uint64 {
 	return uint64(max(n, 0))
 }
 
-// Missing returns which objects have no file. It does not read the files.
-func (s *Store) Missing(objects []storage.Stored) (missing []storage.Stored, err error) {
+// Files are the names of all files at a time, sorted.
+type Files []string
+
+// Files lists the files. It does not read them.
+func (s *Store) Files() (Files, error) {
 	names, err := s.dir.List()
 	if err != nil {
 		return nil, fmt.Errorf("list objects: %w", err)
 	}
-	for _, o := range objects {
-		if _, ok := slices.BinarySearch(names, name(o.Address, o.File)); !ok {
-			missing = append(missing, o)
-		}
-	}
-	return missing, nil
+	return names, nil
+}
+
+// Has reports whether an object has its file.
+func (f Files) Has(o storage.Stored) bool {
+	_, ok := slices.BinarySearch(f, name(o.Address, o.File))
+	return ok
 }
 
 // An Object is an open object. Its file stays readable when it is collected.

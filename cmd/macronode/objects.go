@@ -50,20 +50,22 @@ func (l *life) recoverObjects() error {
 
 // checkObjects reserves the numbers of all files that rows name, and logs how many of these files are missing.
 func (l *life) checkObjects() error {
+	files, err := l.objects.Files()
+	if err != nil {
+		return err
+	}
 	missing := 0
 	for from, done := uint32(0), false; !done; {
 		var list []storage.Stored
 		list, from, done = l.follower.Objects(from, objectBatch)
 		for _, o := range list {
 			l.objects.Reserve(o.File)
-		}
-		lost, err := l.objects.Missing(list)
-		if err != nil {
-			return err
-		}
-		missing += len(lost)
-		for _, o := range lost[:min(len(lost), maxNamed)] {
-			l.log.Error("file of an object is missing", "address", o.Address.String(), "size", o.Size)
+			if files.Has(o) {
+				continue
+			}
+			if missing++; missing <= maxNamed {
+				l.log.Error("file of an object is missing", "address", o.Address.String(), "size", o.Size)
+			}
 		}
 	}
 	if missing > 0 {
@@ -73,8 +75,8 @@ func (l *life) checkObjects() error {
 }
 
 const (
-	objectBatch = 1 << 16 // rows that are checked together
-	maxNamed    = 10      // missing files that are logged one by one, of a batch
+	objectBatch = 4096 // rows that are read together
+	maxNamed    = 10   // missing files that are logged one by one
 )
 
 // collectObjects removes the files that no row names, now and then. While the journal takes no writes nothing is removed:
