@@ -402,7 +402,7 @@ func (o *Object) WriteRange(off, length uint64, send func([]byte) error) error {
 		return nil
 	}
 	r := digest.Range{Digest: digest.Value(o.address), Size: o.size, First: off / digest.Group, Last: (max(end, 1) - 1) / digest.Group}
-	buf := make([]byte, digest.Group)
+	buf := make([]byte, min(digest.Group, o.size))
 	ok, err := r.Verify(o.readNode, func(i uint64, valid func([]byte) bool) error {
 		from, to := i*digest.Group, min((i+1)*digest.Group, o.size)
 		part := buf[:to-from]
