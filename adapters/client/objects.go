@@ -117,11 +117,17 @@ func (c *Client) StatObject(ctx context.Context, address, bucket string) (*Objec
 	if err != nil {
 		return nil, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // it has none
-	switch {
-	case resp.StatusCode == http.StatusNotFound:
-		return nil, &Problem{Status: resp.StatusCode, Code: NotFound, Detail: "The resource was not found."}
-	case resp.StatusCode != http.StatusOK || resp.ContentLength < 0:
+	defer resp.Body.Close()     //nolint:errcheck // it has none
+	if resp.StatusCode >= 400 { // the answer to HEAD has no problem in it: that to GET has
+		one := "bytes=0-0"
+		_, err := c.look(ctx, func() (*http.Request, error) {
+			return wire.NewGetObjectRequest(c.base, address, &wire.GetObjectParams{Bucket: said(bucket), Range: &one})
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if resp.StatusCode != http.StatusOK || resp.ContentLength < 0 {
 		return nil, strange(resp.StatusCode)
 	}
 	return &ObjectStat{Address: address, Bucket: bucket, Size: uint64(resp.ContentLength)}, nil

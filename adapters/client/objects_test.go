@@ -106,6 +106,24 @@ func TestUploadIsSentAgain(t *testing.T) {
 	}
 }
 
+// TestStatSaysWhy: a HEAD has no body, so that why it was refused is asked for.
+func TestStatSaysWhy(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusForbidden)
+		_, _ = io.WriteString(w, `{"type":"t","title":"forbidden","status":403,"detail":"no","code":"forbidden","retryable":false,"decision_id":"d_0"}`)
+	}))
+	defer s.Close()
+	k, err := client.New(s.URL, "secret", client.Options{World: client.World{Sleep: noSleep}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	if _, err := k.StatObject(t.Context(), "b3:0", ""); !errors.Is(err, client.Forbidden) {
+		t.Errorf("%v", err)
+	}
+}
+
 var errInput = errors.New("no input")
 
 func noSleep(ctx context.Context, _ time.Duration) error { return ctx.Err() }

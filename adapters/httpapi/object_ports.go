@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"macronode/core/event"
 	"macronode/core/storage"
 	"macronode/core/types"
 )
@@ -23,12 +22,4 @@ type Transfers interface {
 	Stored(bytes uint64)
 	Sent(bytes uint64)
 	Damaged() // an object could not be read
-}
-
-// quotaLeft returns the problem of an upload that exceeds what the quotas leave.
-func quotaLeft(size, left uint64) event.Problem {
-	if size > left {
-		return event.QuotaExceeded
-	}
-	return event.None
 }

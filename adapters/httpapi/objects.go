@@ -39,16 +39,21 @@ type objectCall struct {
 	address storage.Address // zero: the content decides
 }
 
+// enterStorage refuses a key without the scope, and one with patterns: they are for accounts and assets.
+func (k *call) enterStorage(scope event.Scopes) error {
+	if err := k.enter(scope); err != nil {
+		return err
+	}
+	if k.Rows == nil { // a node without objects
+		return problem(event.NotFound)
+	}
+	return k.all()
+}
+
 // object reads what a request for an object names.
 func (k *call) object(scope event.Scopes) (o objectCall, err error) {
 	o.call = k
-	if err = k.enter(scope); err != nil {
-		return o, err
-	}
-	if k.Rows == nil {
-		return o, problem(event.NotFound)
-	}
-	if err = k.all(); err != nil {
+	if err = k.enterStorage(scope); err != nil {
 		return o, err
 	}
 	if err = k.query(bucketParam(&o.bucket)); err != nil || len(k.params) == 0 {
@@ -154,8 +159,8 @@ func (o *objectCall) body(held bool) (body io.ReadCloser, left uint64, err error
 		if uint64(n) > storage.MaxObject {
 			return nil, 0, problem(event.PayloadTooLarge)
 		}
-		if no := quotaLeft(uint64(n), left); no != event.None {
-			return nil, 0, problem(no)
+		if uint64(n) > left {
+			return nil, 0, problem(event.QuotaExceeded)
 		}
 	}
 	wire := &patient{metered{o.call}, http.NewResponseController(o.ResponseWriter)}
@@ -191,8 +196,8 @@ func (o *objectCall) receive(up *objectstore.Upload, body io.Reader, left uint64
 	for {
 		n, err := body.Read(buf)
 		if n > 0 {
-			if no := quotaLeft(up.Size()+uint64(n), left); no != event.None {
-				return problem(no)
+			if up.Size()+uint64(n) > left {
+				return problem(event.QuotaExceeded)
 			}
 			if _, err := up.Write(buf[:n]); err != nil {
 				return o.diskError(err)
@@ -277,13 +282,7 @@ func deleteObject(k *call) error {
 
 // listObjects lists what a bucket holds. Its order is arbitrary; an object that is put meanwhile may be missing.
 func listObjects(k *call) error {
-	if err := k.enter(event.ScopeRead); err != nil {
-		return err
-	}
-	if k.Rows == nil {
-		return problem(event.NotFound)
-	}
-	if err := k.all(); err != nil {
+	if err := k.enterStorage(event.ScopeRead); err != nil {
 		return err
 	}
 	var bucket types.Name

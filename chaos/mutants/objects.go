@@ -16,7 +16,7 @@ func objects() []Mutant {
 		alone("the quota is a rule of one model", one("a tenant has no quota", "a tenant's quota is exact", plane, "case !total.add(size).within(p.limits.TenantQuota), !used", "case !used", model)),
 		alone("the quota is a rule of one model", one("a bucket has no quota", "a bucket's quota is exact", plane, "!used.add(size).within(p.limits.BucketQuota)", "false", model)),
 		alone("the quota is a rule of one model", one("a quota can be reached but for one byte", "a quota of n bytes admits n bytes", plane, "return u.Bytes <= quota.Bytes &&", "return u.Bytes < quota.Bytes &&", model)),
-		alone("the limits of tables are a rule of one model", one("buckets have no limit", "no table grows beyond its limit", plane, "p.usage.Room() < newRows, ", "", model)),
+		alone("the limits of tables are a rule of one model", one("buckets have no limit", "no table grows beyond its limit", plane, "p.usage.Room() >= rows && ", "", model)),
 		one("an object counts one holding", "an object exists while a bucket holds it", plane, "\to.refs++\n", "\to.refs = 1\n", model, "./core/storage TestCheckFinds$"),
 		alone("one model has the files of objects", one("every upload replaces the file of an object", "a put names the file that is there", plane, "if known && !c.Replace {", "if false {", model)),
 		one("a damaged file is kept", "an upload replaces a damaged file", http+"objects.go", "put.Replace = !o.intact(row)", "_ = !o.intact(row)", "./adapters/httpapi TestDamagedObjects$", "./cmd/macronode TestObjectsSurvive$"),
@@ -36,6 +36,7 @@ func objects() []Mutant {
 		alone("one model starts again and again", one("numbers begin again at a start", "no number is used twice", store, "s.Reserve(f.file)", "_ = f", collector)),
 		alone("one test has an upload whose outcome is unknown", one("an unknown outcome ends the upload", "a file whose row may come is kept", http+"objects.go", "return err == nil || ok && r.problem != event.OutcomeUnknown", "return err == nil || ok || r.problem == event.OutcomeUnknown", "./adapters/httpapi TestUnknownOutcomeKeepsTheFile$")),
 		alone("one test has this", one("uploads take the reserve of the disk", "uploads never stop the journal", store, "free < u.store.limits.Reserve+freeCheck", "free < 1", "./adapters/objectstore TestRefusals$")),
+		alone("one script has a directory without its journal", one("a lost journal begins anew beside objects", "no file is removed because its journal is lost", "cmd/macronode/recover.go", "indexName, objectsName}", "indexName}", "./cmd/macronode TestScripts/loss$")),
 		alone("one table has the conditions", one("a weak tag selects a range", "a range needs the very object", http+"object_read.go", "if tag == \"*\" || tag == etag(a) {", "if tag == \"*\" || strings.TrimPrefix(tag, \"W/\") == etag(a) {", "./adapters/httpapi TestConditionsOfObjects$")),
 		one("another content is stored", "the address decides what is stored", http+"objects.go", "o.address != (storage.Address{}) && o.address != a {", "false {", "./adapters/httpapi TestRefusedUploads$", "./adapters/httpapi TestTheWireIsGolden$"),
 	}

@@ -82,7 +82,7 @@ func (l *life) whole() error {
 	if err != nil || len(names) > 0 {
 		return err
 	}
-	for _, trace := range [...]string{durable.Name, indexName} {
+	for _, trace := range [...]string{durable.Name, indexName, objectsName} {
 		if _, err := os.Stat(filepath.Join(string(l.dir), trace)); err == nil {
 			return fmt.Errorf("%s has no segment, but %s shows that there was a journal: mount its disk or restore it (macronode restore); a new node needs a new directory",
 				l.segments(), trace)

@@ -216,17 +216,11 @@ func (p *Plane) Totals() (logical, physical Usage) { return p.logical, p.physica
 // QuotaExceeded or CapacityExceeded.
 func (p *Plane) Admits(t types.Tenant, bucket types.NameHash, a Address, size uint64) event.Problem {
 	total, used := p.Usage(t, types.NameHash{}), p.Usage(t, bucket)
-	newRows := 0
-	for _, u := range [...]Usage{total, used} {
-		if u.Objects == 0 {
-			newRows++
-		}
-	}
 	_, known := p.objects.Find(a)
 	switch {
 	case !total.add(size).within(p.limits.TenantQuota), !used.add(size).within(p.limits.BucketQuota):
 		return event.QuotaExceeded
-	case p.usage.Room() < newRows, p.holdings.Room() == 0, !known && p.objects.Room() == 0:
+	case !p.hasRoom(total, used, known):
 		return event.CapacityExceeded
 	}
 	return event.None
