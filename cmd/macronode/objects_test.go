@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"macronode/adapters/fs"
 	"macronode/adapters/nodedir"
 	"macronode/core/digest"
 	"macronode/core/storage"
@@ -156,5 +157,26 @@ func TestObjectsSurvive(t *testing.T) {
 	}
 	if status, got := k.object(t, http.MethodGet, at(2), nil); status != http.StatusOK || !bytes.Equal(got, content(2)) {
 		t.Errorf("after it was put again: %d, %d bytes", status, len(got))
+	}
+}
+
+// TestObjectsNeedTheirJournal: a new journal would have no row of an object, and the collector would remove its file.
+func TestObjectsNeedTheirJournal(t *testing.T) {
+	l := &life{config: configured(t), dir: fs.Dir(t.TempDir())}
+	live, err := fs.Make(l.segments())
+	if err == nil {
+		l.disk, err = openDisk("", live)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.whole(); err != nil {
+		t.Errorf("an empty directory: %v", err)
+	}
+	if err := os.Mkdir(l.objectFiles(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.whole(); err == nil || !strings.Contains(err.Error(), "objects shows that there was a journal") {
+		t.Errorf("a directory with objects: %v", err)
 	}
 }
