@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"sync/atomic"
 
 	"macronode/adapters/fs"
@@ -182,25 +183,31 @@ type openSegment struct {
 // lastBytes is how many durable bytes Intact compares.
 const lastBytes = 64
 
-// follows returns ErrReplaced if the last durable bytes of f are not those of the open segment.
-func (s *openSegment) follows(f fs.File, synced int64) error {
+// compare returns ErrCut or ErrReplaced if f is shorter than what is durable of the open segment, or ends in
+// other bytes. A failed read is no evidence of either.
+func (s *openSegment) compare(f fs.File, synced int64) error {
+	size, err := f.Size()
+	if err != nil {
+		return nil //nolint:nilerr // the disk failed, which says nothing about other programs
+	}
+	if size < synced {
+		return fmt.Errorf("%w: has %d bytes, %d are durable", ErrCut, size, synced)
+	}
 	var ours, theirs [lastBytes]byte
 	from := max(0, synced-lastBytes)
 	n := synced - from
-	_, err := s.file.ReadAt(ours[:n], from)
+	_, err = s.file.ReadAt(ours[:n], from)
 	_, other := f.ReadAt(theirs[:n], from)
-	if err = errors.Join(err, other); err != nil {
-		return err
-	}
-	if ours != theirs {
+	if err == nil && other == nil && ours != theirs {
 		return ErrReplaced
 	}
 	return nil
 }
 
-// Intact returns why the open segment in the directory is not what was made durable: its name is gone,
-// the file is shorter (ErrCut) or another one (ErrReplaced). What is written to a removed file is lost
-// at the next start. An identical copy is noticed after the next flush. Any goroutine may call Intact.
+// Intact returns why the open segment in the directory is not what was made durable: its name is gone
+// (os.ErrNotExist), the file is shorter (ErrCut) or another one (ErrReplaced). What is written to a removed
+// file is lost at the next start. An identical copy is noticed after the next flush. A disk that fails to open
+// or read the file returns nil: flushes and readers report that. Any goroutine may call Intact.
 func (j *Journal) Intact() error {
 	at := j.open.Load()
 	if at == nil {
@@ -208,22 +215,17 @@ func (j *Journal) Intact() error {
 	}
 	synced := at.synced.Load() // before its size
 	f, err := j.fs.Open(at.name)
-	var size int64
-	if err == nil {
-		if size, err = f.Size(); err == nil && size >= synced {
-			err = at.follows(f, synced)
-		}
-		err = errors.Join(err, f.Close())
-	}
 	switch {
-	case j.open.Load() != at: // another segment was begun meanwhile
-		return nil
-	case err != nil:
-		return fmt.Errorf("open segment %s: %w", at.name, err)
-	case size < synced:
-		return fmt.Errorf("open segment %s: %w: has %d bytes, %d are durable", at.name, ErrCut, size, synced)
+	case err == nil:
+		err = at.compare(f, synced)
+		_ = f.Close() // nothing was written
+	case !errors.Is(err, os.ErrNotExist):
+		err = nil // such as no free file descriptor
 	}
-	return nil
+	if err == nil || j.open.Load() != at { // another segment was begun meanwhile
+		return nil
+	}
+	return fmt.Errorf("open segment %s: %w", at.name, err)
 }
 
 // Close lets go of all files. What was not synced is not.

@@ -377,3 +377,22 @@ func TestIntactSeesWhatAnotherProgramDoes(t *testing.T) {
 		}
 	}
 }
+
+// TestIntactIgnoresReadErrors: a disk that cannot read the open segment has not lost it, so the node goes on writing.
+func TestIntactIgnoresReadErrors(t *testing.T) {
+	d := disk(t, nil)
+	j := open(t, d, 1<<20)
+	add(t, j, 3)
+	d.FailRead = true
+	if err := j.Intact(); err != nil {
+		t.Errorf("a read error is reported as a lost segment: %v", err)
+	}
+	if d.FailRead {
+		t.Fatal("nothing was read")
+	}
+	add(t, j, 1)
+	if err := j.Intact(); err != nil {
+		t.Error(err)
+	}
+	must(t, j.Close())
+}
