@@ -53,6 +53,9 @@ const slice = 4 << 20 // bytes that are written and synced at once
 type Bounds struct {
 	Upto types.LSN // the last durable frame; 0: the journal's end, and nobody writes it
 	Heir bool      // the copy may be of the journal that this one was restored from, and is no copy of that any more
+	// Before, if set, is called once the copy was found to be of this journal, before it is extended. It returns
+	// the frame to copy up to, instead of Upto, after all that the frames refer to was copied.
+	Before func() (types.LSN, error)
 }
 
 // Copy brings the copy in to up to date with the journal in from. Frames that the copy has
@@ -71,6 +74,16 @@ func Copy(ctx context.Context, from, to fs.FS, b Bounds, tell func(Done)) (d Don
 	}
 	defer func() { err = errors.Join(err, c.to.Close()) }()
 	c.heir = c.heir || b.Heir
+	if b.Before != nil {
+		if c.done.LSN > 0 {
+			if err := c.run(from, c.done.LSN); err != nil {
+				return c.done, err
+			}
+		}
+		if b.Upto, err = b.Before(); err != nil {
+			return c.done, err
+		}
+	}
 	if b.Upto > 0 && c.done.LSN > b.Upto {
 		return c.done, fmt.Errorf("%w: the copy has frames to %v, the journal to %v", ErrFork, c.done.LSN, b.Upto)
 	}

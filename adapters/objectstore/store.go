@@ -237,6 +237,14 @@ func (u *Upload) Sum() (storage.Address, error) {
 
 // Store makes the content durable under its address. Afterwards a row may name the file.
 func (u *Upload) Store(a storage.Address) error {
+	if u.finish(a) == nil {
+		u.err = u.store.dir.SyncDir()
+	}
+	return u.err
+}
+
+// finish makes the content durable and gives it its name, which is durable after SyncDir.
+func (u *Upload) finish(a storage.Address) error {
 	for _, f := range [...]fs.File{u.nodes, u.data} {
 		if f != nil && u.err == nil {
 			u.err = f.Sync()
@@ -248,10 +256,7 @@ func (u *Upload) Store(a storage.Address) error {
 	if u.err == nil {
 		u.err = u.store.dir.Rename(number(u.file)+partSuffix, name(a, u.file))
 	}
-	if u.err == nil {
-		u.renamed = true
-		u.err = u.store.dir.SyncDir()
-	}
+	u.renamed = u.err == nil
 	return u.err
 }
 

@@ -76,3 +76,57 @@ func TestKillObjects(t *testing.T) {
 	}
 	t.Logf("%d lives, %d puts, %d deletes, %d reads, %d cut", *kills/2+1, puts, deletes, reads, cut)
 }
+
+// TestBackupsOfDeletedObjects copies a running node again and again while clients put and delete the same contents and the
+// collector removes files: each backup, restored, has every object of its last frame.
+func TestBackupsOfDeletedObjects(t *testing.T) {
+	binary, err := kill.Build(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, copied := &kill.Node{Binary: binary, Data: t.TempDir(), Args: []string{"--set", "storage.collect_interval=10ms"}}, t.TempDir()
+	start(t, n)
+	var all []*kill.ObjectClient
+	for i := range uint64(4) {
+		all = append(all, kill.NewObjectClient(i+1))
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	errs := make(chan error, len(all))
+	for _, c := range all {
+		go func() { errs <- c.Run(ctx, n) }()
+	}
+	type report struct {
+		LSN     uint64 `json:"lsn"`
+		OK      bool   `json:"ok"`
+		Objects struct {
+			Objects    uint64 `json:"objects"`
+			New        uint64 `json:"new_objects"`
+			Unreadable uint64 `json:"unreadable"`
+			Verified   bool   `json:"contents_verified"`
+		} `json:"objects"`
+	}
+	total := uint64(0)
+	for range 5 {
+		awaitFolded(t, n, folded(t, n)+50)
+		var is, held report
+		run(t, &is, binary, "--json", "backup", copied, "--data", n.Data)
+		restored := t.TempDir()
+		run(t, &held, binary, "--json", "restore", copied, "--source-data", n.Data, "--data", restored)
+		run(t, &held, binary, "--json", "verify", "--data", restored)
+		if is.Objects.Unreadable != 0 || !held.OK || held.Objects.Objects != is.Objects.Objects || is.Objects.Objects > 0 && !held.Objects.Verified {
+			t.Fatalf("backup %+v, restored %+v", is, held)
+		}
+		total += is.Objects.New
+	}
+	n.Kill()
+	for range all {
+		if err := <-errs; err != nil {
+			t.Fatalf("%v\n%s", err, n.Said())
+		}
+	}
+	if total < 5 {
+		t.Fatalf("%d objects were copied: no load", total)
+	}
+	t.Logf("%d objects in 5 backups", total)
+}

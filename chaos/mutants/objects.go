@@ -25,6 +25,13 @@ func objects() []Mutant {
 		alone("one test has this", one("a record with any usage fits", "a journal proves the quotas", plane, "m.tenantUsage == total.add(m.size) && m.bucketUsage == used.add(m.size) &&", "", "./core/storage TestFitsRejectsWhatDoesNotContinue$")),
 		alone("the index is asked for no key by one test", one("a put without a key waits for the index", "a command without a key needs no index", "core/node/request.go", "if cost.Rows == 0 {", "if false {", "./core/storage TestCommandsWithoutKeyNeedNoIndex$")),
 
+		one("a copy is not compared with its address", "a backup verifies what it copies", store, "if !valid(part) {", "if valid(nil) {", "./adapters/objectstore TestCopyReportsWhichSideFailed$", "./cmd/macronode TestScripts/^backup_objects$"),
+		alone("the power fails at each operation of one test", one("the names of copies are not made durable", "a finished backup is durable", "adapters/objectstore/copy.go", "return s.dir.SyncDir()", "_ = s.dir.SyncDir\n\treturn nil", "./adapters/objectstore TestCopySurvivesPowerLoss$")),
+		alone("one test uses a number again", one("a copy leaves its number free", "a restored node never uses a number again", "adapters/objectstore/copy.go", "\ts.Reserve(o.File)\n", "", "./adapters/objectstore TestCopySurvivesPowerLoss$")),
+		alone("under load the race is seldom", one("a backup takes a deleted object for lost", "a backup is of one frame", "cmd/macronode/backup_objects.go", "deleted = deleted || !before[o.File]", "_ = before", "./cmd/macronode TestBackupFollowsDeletes$")),
+		alone("one script looks at the files of a backup", one("a backup keeps deleted objects for ever", "a backup has the objects of its last frame", "cmd/macronode/backup_objects.go", "return ok && o.File == file", "_, _ = o, ok\n\t\treturn true", "./cmd/macronode TestScripts/^backup_objects$")),
+		alone("one script damages objects", one("verify does not read contents", "verify finds a damaged object", "cmd/macronode/backup_objects.go", "check, r.Contents = store.Verify, true", "r.Contents = true", "./cmd/macronode TestScripts/^backup_objects$")),
+
 		one("the root is hashed as an inner node", "an address is the BLAKE3 digest", tree, "\tlast.Flags |= guts.FlagRoot\n", "", "./core/digest TestTreeIsBLAKE3$", "./core/digest TestRangesAreVerified$"),
 		one("nodes are not verified", "every node on the way is verified", tree, "if chainingValue(n) != s.value {", "if false {", "./core/digest TestNodesAreVerified$", "./adapters/objectstore TestDamageIsNeverSent$"),
 		one("content is not verified", "no byte is sent that was not verified", store, "if !valid(part) {", "if false {", "./adapters/objectstore TestDamageIsNeverSent$", "./adapters/httpapi TestDamagedObjects$"),

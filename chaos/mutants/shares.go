@@ -24,6 +24,6 @@ func shares() []Mutant {
 		one("tunnels that hold permits of requests", "what lasts has permits of its own", lasts, `len(k.r.Header["Upgrade"]) > 0 || accepts`, "accepts", "./cmd/macronode TestTunnelsHoldTheirOwnPermits$", "./adapters/httpapi TestTunnelsWantAPermitOfStreams$"),
 		one("a mark that the journal's reader does not take", "acknowledged frames are missed", "adapters/journalfile/scan.go", "max(s.Known, s.From.LSN, s.Upto)", "max(s.From.LSN, s.Upto)", sim, "./cmd/macronode TestVerifySeesWhatIsGone$"),
 		alone("one script has lost frames", one("an end that nobody misses", "acknowledged frames are missed", shell+"recover.go", "l.recoverFrom(kept, &st, h, l.known.LSN)", "l.recoverFrom(kept, &st, h, heads[0].LSN)", loss)),
-		alone("the same", one("a loss given up without a word", "only an explicit decision gives frames up", shell+"backup.go", "(!v.Accept || !r.Checked.endsEarly())", "!r.Checked.endsEarly()", loss)),
+		alone("the same", one("a loss given up without a word", "only an explicit decision gives frames up", shell+"backup.go", "(!v.Accept || !r.Checked.canAccept())", "!r.Checked.canAccept()", loss)),
 	}
 }

@@ -50,6 +50,8 @@ type copied struct {
 	From    uint64 `json:"from_lsn"` // new are the frames behind it
 	Frames  uint64 `json:"frames"`
 	Bytes   int64  `json:"bytes"`
+
+	Objects *objectReport `json:"objects,omitempty"` // nil: the node never had objects
 }
 
 func newCopied(d backup.Done) copied {
@@ -91,9 +93,21 @@ func (v *backupCmd) Run(c *console) (err error) {
 	if err != nil {
 		return cannot(err)
 	}
-	d, err := backup.Copy(ctx, from, into, backup.Bounds{Upto: upto, Heir: v.Heir}, c.copying("backup"))
+	b := backup.Bounds{Upto: upto, Heir: v.Heir}
+	var k *objectCopy
+	if hasObjects(cfg.Data) {
+		if k, err = c.newObjectCopy(ctx, "backup", cfg.Data, v.To); err != nil {
+			return cannot(err)
+		}
+		k.source, k.next = source{ctx, cfg, from}, c.nextDurable(ctx, cfg, upto)
+		b.Before = k.settle
+	}
+	d, err := backup.Copy(ctx, from, into, b, c.copying("backup"))
 	if errors.Is(err, backup.ErrHeir) {
 		err = fmt.Errorf("%w; back up into another directory, or give --follow-restore: then %s is no longer a backup of the earlier journal", err, v.To)
+	}
+	if err == nil && k != nil {
+		err = k.finish(d.LSN)
 	}
 	if err != nil {
 		return cannot(err)
@@ -101,14 +115,45 @@ func (v *backupCmd) Run(c *console) (err error) {
 	if err := noteLoss(fs.Dir(v.To), d.Cut, known.LSN); err != nil {
 		return err
 	}
+	is := newCopied(d)
+	if k != nil {
+		is.Objects = &k.objectReport
+		if k.Bad > 0 {
+			defer func() { err = errors.Join(err, errObjects) }()
+		}
+	}
 	if damaged || d.LSN < known.LSN {
 		defer func() { err = errors.Join(err, errHole) }()
 	}
 	if c.tree.JSON {
-		return c.print(newCopied(d))
+		return c.print(is)
 	}
-	return c.say("%s has journal %016x to frame %v (%s): %d frames, %d bytes are new", v.To, uint64(d.Journal), d.LSN,
-		rendered.Stamp(nil, d.At), d.Frames, d.Bytes)
+	return is.tell(c, v.To)
+}
+
+// tell says what a backup has.
+func (is *copied) tell(c *console, dir string) error {
+	w := lines{c: c}
+	w.say("%s has journal %s to frame @%d (%s): %d frames, %d bytes are new", dir, is.Journal, is.LSN, is.At, is.Frames, is.Bytes)
+	if o := is.Objects; o != nil {
+		w.say("and %d objects of %d bytes: %d objects, %d bytes are new", o.Objects-o.Bad, o.Bytes, o.New, o.NewBytes)
+		o.tell(&w)
+	}
+	return w.err
+}
+
+// nextDurable returns a function that returns first the frame that is known to be durable, then newer ones. For a
+// stopped node that is 0: the last frame.
+func (c *console) nextDurable(ctx context.Context, cfg *config.Config, first types.LSN) func() (types.LSN, error) {
+	asked := false
+	return func() (types.LSN, error) {
+		if !asked || first == 0 {
+			asked = true
+			return first, nil
+		}
+		upto, _, _, err := c.durable(ctx, cfg) // a lock, if the node has stopped, ends with the process
+		return upto, err
+	}
 }
 
 // noteLoss writes into the directory of a copy which frames were durable and are not in it, so that
@@ -145,7 +190,7 @@ func placeFor(to, data string) error {
 		return cannot(err)
 	}
 	for _, n := range names {
-		if n.Name() != segmentsName && n.Name() != "LOCK" && n.Name() != durable.Name {
+		if n.Name() != segmentsName && n.Name() != objectsName && n.Name() != "LOCK" && n.Name() != durable.Name {
 			return cannot(fmt.Errorf("%s is not empty and is not a backup: %s", to, n.Name()))
 		}
 	}
@@ -194,6 +239,7 @@ type restored struct {
 	As       string    `json:"restored_as,omitzero"`
 	KeepKeys bool      `json:"keeps_keys"`
 	Done     bool      `json:"done"`
+	state    *state.State
 }
 
 // lost is what a journal acknowledged behind a cut.
@@ -220,7 +266,7 @@ func (v *restoreCmd) Run(c *console) error {
 	if err != nil {
 		return err
 	}
-	if !r.Checked.OK && (!v.Accept || !r.Checked.endsEarly()) {
+	if !r.Checked.OK && (!v.Accept || !r.Checked.canAccept()) {
 		return errors.Join(r.Checked.tell(c), fmt.Errorf("restore: %w", errBroken))
 	}
 	if !v.Validate && !v.Preview {
@@ -254,9 +300,12 @@ func (c *console) foretell(ctx context.Context, cfg *config.Config, asked *resto
 	if v.Segments == 0 && len(v.Damage) == 0 {
 		return nil, cannot(fmt.Errorf("there is no backup in %s", asked.From))
 	}
-	v.OK = v.Error == "" && len(v.Damage) == 0
 	s := &v.state
-	r := &restored{Checked: &v.verified, Accounts: s.Wallet.Accounts(), KeepKeys: asked.KeepKeys}
+	if err := v.checkObjects(asked.From, asked.Validate); err != nil {
+		return nil, fmt.Errorf("restore: %w", err)
+	}
+	v.OK = v.Error == "" && len(v.Damage) == 0 && v.objectsOK()
+	r := &restored{Checked: &v.verified, state: s, Accounts: s.Wallet.Accounts(), KeepKeys: asked.KeepKeys}
 	r.copied = copied{Journal: v.Journal, LSN: uint64(s.LSN), At: string(rendered.Stamp(nil, s.At)), Root: v.Root, Frames: v.Frames, Bytes: v.Bytes}
 	old := asked.Old
 	if old == "" {
@@ -266,7 +315,7 @@ func (c *console) foretell(ctx context.Context, cfg *config.Config, asked *resto
 	if _, err := os.Stat(gone); err != nil && asked.Old != "" {
 		return nil, cannot(fmt.Errorf("there is no journal in %s", old))
 	}
-	if _, err := os.Stat(gone); err != nil || !v.OK && !v.endsEarly() {
+	if _, err := os.Stat(gone); err != nil || !v.OK && !v.canAccept() {
 		return r, nil //nolint:nilerr // there need not be one
 	}
 	var root types.Root
@@ -346,6 +395,11 @@ func (c *console) restore(ctx context.Context, cfg *config.Config, v *restoreCmd
 	if _, err := backup.Restore(ctx, fs.Dir(filepath.Join(v.From, segmentsName)), into, as, c.copying("restore")); err != nil {
 		return cannot(err)
 	}
+	if r.Checked.Objects != nil {
+		if err := c.restoreObjects(ctx, cfg, v, r); err != nil {
+			return err
+		}
+	}
 	if err := dir.Remove(durable.Name); err != nil && !errors.Is(err, os.ErrNotExist) { // of the journal before
 		return cannot(err)
 	}
@@ -353,6 +407,24 @@ func (c *console) restore(ctx context.Context, cfg *config.Config, v *restoreCmd
 		return cannot(err)
 	}
 	r.As, r.Done = fmt.Sprintf("%016x", uint64(as.Journal)), true
+	return nil
+}
+
+// restoreObjects copies the objects of the backup into the data directory.
+func (c *console) restoreObjects(ctx context.Context, cfg *config.Config, v *restoreCmd, r *restored) error {
+	k, err := c.newObjectCopy(ctx, "restore", v.From, cfg.Data)
+	if err != nil {
+		return cannot(err)
+	}
+	if _, err := k.round(r.state); err != nil {
+		return cannot(err)
+	}
+	r.Objects = &k.objectReport
+	if k.Bad > 0 && !v.Accept {
+		w := lines{c: c}
+		k.tell(&w)
+		return errors.Join(w.err, fmt.Errorf("restore: %w", errObjects))
+	}
 	return nil
 }
 
@@ -374,11 +446,13 @@ func unarchived(cfg *config.Config) error {
 
 func (r *restored) tell(c *console, cfg *config.Config, v *restoreCmd) error {
 	w := lines{c: c}
-	if r.Checked.OK {
-		w.say("the backup is intact: journal %s to frame @%d (%s), %d accounts", r.Journal, r.LSN, r.At, r.Accounts)
+	if !r.Checked.ends() {
+		intact := map[bool]string{true: "intact", false: "damaged"}[r.Checked.OK]
+		w.say("the backup is %s: journal %s to frame @%d (%s), %d accounts", intact, r.Journal, r.LSN, r.At, r.Accounts)
 	} else {
 		w.say("the backup has journal %s to frame @%d (%s), %d accounts; durable frames up to @%d are lost", r.Journal, r.LSN, r.At, r.Accounts, r.Checked.Known)
 	}
+	r.Checked.tellObjects(&w)
 	switch {
 	case r.Lost == nil:
 		w.say("unknown what was acknowledged after it: give the data directory of the original node with --source-data")

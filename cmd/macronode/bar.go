@@ -33,12 +33,17 @@ func (b *bar) writer(w io.Writer) io.Writer {
 
 // Write counts p.
 func (b *bar) Write(p []byte) (int, error) {
-	b.done += int64(len(p))
+	b.add(int64(len(p)))
+	return len(p), nil
+}
+
+// add counts n bytes.
+func (b *bar) add(n int64) {
+	b.done += n
 	if now := b.c.now(); b.c.watched && now.Sub(b.said) >= 200*time.Millisecond {
 		b.said = now
 		_, _ = fmt.Fprintf(b.c.err, "\r%s\x1b[K", b.text(now)) // it is only a sight
 	}
-	return len(p), nil
 }
 
 // text is the line at a time.

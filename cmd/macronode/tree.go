@@ -49,6 +49,7 @@ type (
 	}
 	verifyCmd struct {
 		Deep     bool `help:"Also rebuild each snapshot and compare every byte."`
+		Fast     bool `help:"Check the names and sizes of the files of objects, not their contents."`
 		Progress bool `help:"Show progress on standard error, even if it is no terminal."`
 	}
 

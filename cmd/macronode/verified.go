@@ -37,8 +37,23 @@ func (v *verified) tell(c *console) error {
 			w.say("snapshot %s is intact and matches the journal", s.File)
 		}
 	}
+	v.tellObjects(&w)
 	v.advise(&w)
 	return w.err
+}
+
+// tellObjects tells of the files of the objects.
+func (v *verified) tellObjects(w *lines) {
+	switch o := v.Objects; {
+	case o == nil:
+	case o.Bad == 0 && o.Contents:
+		w.say("%d objects (%d bytes) are intact", o.Objects, o.Bytes)
+	case o.Bad == 0:
+		w.say("%d objects (%d bytes) have their files; contents were not read", o.Objects, o.Bytes)
+	default:
+		w.say("%d of %d objects are unreadable: put their files back, or upload the same content again", o.Bad, o.Objects)
+		o.tell(w)
+	}
 }
 
 func (d *damage) lost() string {
@@ -89,6 +104,9 @@ func (v *verified) ends() bool {
 func (v *verified) endsEarly() bool {
 	return v.ends() && len(v.Damage) == 1 && v.Error == "" && v.Frames > 0 && v.Damage[0].From == v.Frames+1
 }
+
+// canAccept reports that the rest is usable: the end of the journal is missing, or only objects are.
+func (v *verified) canAccept() bool { return v.endsEarly() || v.Error == "" && len(v.Damage) == 0 }
 
 // lines are said until one cannot be.
 type lines struct {

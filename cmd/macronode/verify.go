@@ -61,7 +61,12 @@ func (c *console) verify(ctx context.Context, cfg *config.Config, asked *verifyC
 	if v.Segments == 0 && len(v.Damage) == 0 {
 		return cannot(fmt.Errorf("there is no journal in %s", cfg.Data))
 	}
-	v.OK = v.Error == "" && len(v.Damage) == 0 && v.believed() == len(v.Snapshots)
+	if v.Error == "" && len(v.Damage) == 0 {
+		if err := v.checkObjects(cfg.Data, !asked.Fast); err != nil {
+			return fmt.Errorf("verify: %w", err)
+		}
+	}
+	v.OK = v.Error == "" && len(v.Damage) == 0 && v.believed() == len(v.Snapshots) && v.objectsOK()
 	if c.tree.JSON {
 		err = c.print(&v.verified)
 	} else {
@@ -98,6 +103,8 @@ type verified struct {
 	Lost      uint64    `json:"lost_frames,omitzero"`
 	Snapshots []summary `json:"snapshots,omitempty"`
 	Start     *start    `json:"next_start,omitzero"` // of a damaged journal
+
+	Objects *objectReport `json:"objects,omitempty"` // nil: there are none, or they were not checked
 }
 
 // damage is a place where a journal does not check, and the frames that cannot be read
@@ -142,6 +149,16 @@ type verification struct {
 }
 
 func (v *verification) goesOn() error { return context.Cause(v.ctx) }
+
+// checkObjects checks the files of the objects; with contents, every byte of them.
+func (v *verification) checkObjects(data string, contents bool) (err error) {
+	if all := total(&v.state); all.Objects > 0 {
+		v.Objects, err = checkObjects(v.ctx, data, &v.state, contents, v.progress)
+	}
+	return err
+}
+
+func (v *verified) objectsOK() bool { return v.Objects == nil || v.Objects.Bad == 0 }
 
 // run fills in what there is to say. Its error is that it could not be found out.
 func (v *verification) run() error {

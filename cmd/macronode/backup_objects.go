@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"macronode/adapters/backup"
+	"macronode/adapters/config"
+	"macronode/adapters/fs"
+	"macronode/adapters/journalfile"
+	"macronode/adapters/objectstore"
+	"macronode/adapters/snapshot"
+	"macronode/core/record"
+	"macronode/core/state"
+	"macronode/core/storage"
+	"macronode/core/types"
+)
+
+// objectReport is what a backup, a restore or a verification found of the objects of a state.
+type objectReport struct {
+	Objects  uint64      `json:"objects"`
+	Bytes    uint64      `json:"bytes"`
+	New      uint64      `json:"new_objects,omitzero"` // that were copied now
+	NewBytes uint64      `json:"new_bytes,omitzero"`
+	Contents bool        `json:"contents_verified,omitzero"` // else only names and sizes
+	Bad      uint64      `json:"unreadable"`
+	Named    []badObject `json:"unreadable_objects,omitempty"` // the first ones
+}
+
+// badObject is an object whose files do not contain it.
+type badObject struct {
+	Address string `json:"address"`
+	Size    uint64 `json:"size"`
+	Why     string `json:"reason"`
+}
+
+const shownBad = 100 // unreadable objects that are listed
+
+func (r *objectReport) bad(o storage.Stored, why error) {
+	if r.Bad++; len(r.Named) < shownBad {
+		r.Named = append(r.Named, badObject{o.Address.String(), o.Size, why.Error()})
+	}
+}
+
+// tell lists the unreadable objects.
+func (r *objectReport) tell(w *lines) {
+	for _, b := range r.Named {
+		w.say("object %s of %d bytes is unreadable: %s", b.Address, b.Size, b.Why)
+	}
+	if more := r.Bad - uint64(len(r.Named)); more > 0 {
+		w.say("and %d more objects are unreadable", more)
+	}
+}
+
+// errObjects reports unreadable objects.
+var errObjects = errors.New("objects are unreadable; put the files back, or upload the same content again")
+
+// objectsIn returns the files of the objects in a data directory or a backup. They are not read.
+func objectsIn(data string) *objectstore.Store {
+	return objectstore.New(fs.Dir(filepath.Join(data, objectsName)), objectstore.Limits{Object: storage.MaxObject})
+}
+
+// hasObjects reports whether there are files of objects in a data directory or a backup.
+func hasObjects(data string) bool {
+	names, err := os.ReadDir(filepath.Join(data, objectsName))
+	return err == nil && len(names) > 0
+}
+
+// allObjects calls each with every object of a state.
+func allObjects(s *state.State, each func(storage.Stored) error) error {
+	p, ok := s.Plane(types.PlaneStorage).(*storage.Plane)
+	for from, done := uint32(0), !ok; !done; {
+		var list []storage.Stored
+		list, from, done = p.Objects(from, objectBatch)
+		for _, o := range list {
+			if err := each(o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// total returns how many objects a state has and how many bytes.
+func total(s *state.State) (r objectReport) {
+	if p, ok := s.Plane(types.PlaneStorage).(*storage.Plane); ok {
+		_, all := p.Totals()
+		r.Objects, r.Bytes = all.Objects, all.Bytes
+	}
+	return r
+}
+
+// checkObjects checks the files of all objects of a state; with contents, every byte of them.
+func checkObjects(ctx context.Context, data string, s *state.State, contents bool, progress func(journalfile.Progress)) (*objectReport, error) {
+	r, store, read := total(s), objectsIn(data), uint64(0)
+	check := store.Check
+	if contents {
+		check, r.Contents = store.Verify, true
+	}
+	err := allObjects(s, func(o storage.Stored) error {
+		if why := check(o); why != nil {
+			r.bad(o, why)
+		}
+		if read += o.Size; progress != nil {
+			progress(journalfile.Progress{Segment: objectsName, Done: int64(read), Total: int64(r.Bytes), Last: s.LSN})
+		}
+		return context.Cause(ctx)
+	})
+	return &r, err
+}
+
+// objectCopy copies the files of objects between a data directory and a backup.
+type objectCopy struct {
+	ctx      context.Context
+	from, to *objectstore.Store
+	bar      *bar
+	source   source                    // of a backup
+	next     func() (types.LSN, error) // the newest durable frame of the source
+	state    *state.State              // whose objects were copied last
+	objectReport
+	unread map[storage.File]bool // that the last round could not read
+}
+
+// newObjectCopy makes the target directory. Parts that an interrupted copy left there are removed.
+func (c *console) newObjectCopy(ctx context.Context, what, from, to string) (*objectCopy, error) {
+	if _, err := fs.Make(filepath.Join(to, objectsName)); err != nil {
+		return nil, err
+	}
+	k := &objectCopy{ctx: ctx, from: objectsIn(from), to: objectsIn(to), bar: c.bar(what+": objects", 0)}
+	if err := k.to.Recover(); err != nil {
+		return nil, err
+	}
+	_, err := k.to.Collect(func(storage.Address, storage.File) bool { return true })
+	return k, err
+}
+
+// round copies the objects of a state that the target does not have. It reports whether an object could not be read that
+// the round before could: the source may have deleted it after the state.
+func (k *objectCopy) round(s *state.State) (deleted bool, err error) {
+	defer k.bar.end()
+	have, err := k.to.Files()
+	if err != nil {
+		return false, err
+	}
+	before, r := k.unread, total(s)
+	k.unread = map[storage.File]bool{}
+	r.New, r.NewBytes, k.bar.total = k.New, k.NewBytes, int64(r.Bytes)
+	k.bar.done = 0
+	err = allObjects(s, func(o storage.Stored) error {
+		if err := context.Cause(k.ctx); err != nil {
+			return err
+		}
+		k.bar.add(int64(o.Size))
+		if have.Has(o) {
+			return nil
+		}
+		err := k.to.Copy(k.from, o)
+		if bad := (*objectstore.SourceError)(nil); errors.As(err, &bad) {
+			r.bad(o, bad)
+			k.unread[o.File] = true
+			deleted = deleted || !before[o.File]
+			return nil
+		}
+		r.New, r.NewBytes = r.New+1, r.NewBytes+o.Size
+		return err
+	})
+	k.objectReport = r
+	return deleted, errors.Join(err, k.to.Flush())
+}
+
+// maxRounds is how often a backup tries to copy the objects of a running node: each round takes the objects of a
+// newer frame, which are few.
+const maxRounds = 20
+
+// settle copies the objects of a journal that grows. It returns a frame all objects of which are copied, except for those
+// that are unreadable.
+func (k *objectCopy) settle() (types.LSN, error) {
+	for range maxRounds {
+		upto, err := k.next()
+		if err != nil {
+			return 0, err
+		}
+		if k.state, err = k.source.at(upto); err != nil {
+			return 0, err
+		}
+		deleted, err := k.round(k.state)
+		if err != nil || !deleted {
+			return k.state.LSN, err
+		}
+	}
+	return 0, errors.New("the node deletes objects faster than they can be copied: increase storage.collect_interval")
+}
+
+// finish removes from the backup the files of objects that its last frame does not have. A backup that ends before the frame of
+// settle, because the journal is damaged there, gets the objects of its own last frame instead.
+func (k *objectCopy) finish(last types.LSN) (err error) {
+	if last != k.state.LSN {
+		if k.state, err = k.source.at(last); err == nil {
+			_, err = k.round(k.state)
+		}
+		return err
+	}
+	p, _ := k.state.Plane(types.PlaneStorage).(*storage.Plane)
+	_, err = k.to.Collect(func(a storage.Address, file storage.File) bool {
+		o, ok := p.Find(a)
+		return ok && o.File == file
+	})
+	return err
+}
+
+// source is the journal of a data directory, with its snapshots.
+type source struct {
+	ctx     context.Context
+	config  *config.Config
+	journal fs.FS
+}
+
+func (s source) goesOn() error { return context.Cause(s.ctx) }
+
+// at returns the state at a frame, from the newest snapshot that can be read. 0 is the last frame. A damaged
+// journal is read up to the damage.
+func (s source) at(upto types.LSN) (*state.State, error) {
+	snapshots, err := snapshot.List(fs.Dir(filepath.Join(s.config.Data, snapshotsName)))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	for _, lsn := range append(snapshots, 0) {
+		if upto > 0 && lsn > upto {
+			continue
+		}
+		is, err := s.from(lsn, upto)
+		if err == nil || !errors.Is(err, snapshot.ErrDoubt) && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, journalfile.ErrApart) {
+			return is, err
+		}
+	}
+	return nil, backup.ErrNone
+}
+
+// from returns the state at a frame, from one snapshot; 0: from the beginning of the journal.
+func (s source) from(lsn, upto types.LSN) (*state.State, error) {
+	is, begin := state.New(stateLimits(s.config), 1), journalfile.From{}
+	if lsn > 0 {
+		head, err := snapshot.Load(fs.Dir(filepath.Join(s.config.Data, snapshotsName)), lsn, &is, s.goesOn)
+		if err != nil {
+			return nil, roomy(err)
+		}
+		begin = journalfile.From{LSN: head.LSN, Root: head.Root, Journal: head.Journal}
+	}
+	_, err := journalfile.Reading{From: begin, Upto: upto, Each: func(all []record.Sealed) error {
+		for i := range all {
+			if err := is.Fold(all[i].Body, nil); err != nil {
+				return err
+			}
+		}
+		return s.goesOn()
+	}}.Scan(s.journal)
+	if err != nil && !errors.Is(err, journalfile.ErrDamaged) {
+		return nil, fmt.Errorf("read the journal: %w", roomy(err))
+	}
+	return &is, nil
+}
