@@ -173,7 +173,7 @@ func (c *Config) turns() error {
 func (c *Config) tickets() error {
 	q, p := &c.Queue, &c.Permits
 	// each class has slots for all of them
-	if all := 3 * (q.Money + q.Lists + q.Beyond + q.Streams + p.Money + p.Lists + p.Beyond + p.Streams); all > types.MaxTickets {
+	if all := 3 * (q.Money + q.Lists + q.Beyond + q.Streams + q.Storage + p.Money + p.Lists + p.Beyond + p.Streams + p.Storage); all > types.MaxTickets {
 		return fmt.Errorf("permits.wallet (%s) is %d, which with all other permits and queues, three times, is %d: they want at most %d together",
 			c.layer("permits.wallet"), p.Money, all, types.MaxTickets)
 	}

@@ -65,8 +65,10 @@ func TestCheck(t *testing.T) {
 		{"nobody waits", func(c *Config) { c.Queue.MaxWait, c.Queue.Pace = 0, 0 }, ""},
 		{"nobody is served", func(c *Config) { c.Queue.Weights = Weights{} }, `queue.weights.internal (default), queue.weights.authed (default) and queue.weights.anon (default) are 0: one of them wants more, or nobody is served`},
 		{"only one class is served", func(c *Config) { c.Queue.Weights = Weights{Authed: 1} }, ""},
-		{"as many as there are tickets", func(c *Config) { c.Queue.Beyond = types.MaxTickets/3 - 256 - 64 - 64 - 512 - 32 - 256 - 256 }, ""},
-		{"one more than there are tickets", func(c *Config) { c.Queue.Beyond = types.MaxTickets/3 - 256 - 64 - 64 - 512 - 32 - 256 - 256 + 1 }, `permits.wallet (default) is 512, which with all other permits and queues, three times, is 65538: they want at most 65536 together`},
+		{"as many as there are tickets", func(c *Config) { c.Queue.Beyond = types.MaxTickets/3 - 256 - 64 - 64 - 512 - 32 - 256 - 256 - 64 - 128 }, ""},
+		{"one more than there are tickets", func(c *Config) {
+			c.Queue.Beyond = types.MaxTickets/3 - 256 - 64 - 64 - 512 - 32 - 256 - 256 - 64 - 128 + 1
+		}, `permits.wallet (default) is 512, which with all other permits and queues, three times, is 65538: they want at most 65536 together`},
 		{"no permits", func(c *Config) { c.Permits.Beyond = 0 }, `permits.proxy (default) is 0: must be a whole number from 1 to 21845`},
 		{"no queue", func(c *Config) { c.Queue.Lists = 0 }, `queue.query (default) is 0: must be a whole number from 3 to 65536`},
 		{"no queue for each class", func(c *Config) { c.Queue.Money = 2 }, `queue.wallet (default) is 2: must be a whole number from 3 to 65536`},

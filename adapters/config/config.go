@@ -184,6 +184,7 @@ type Queue struct {
 	Lists   int           `key:"query" default:"64" min:"3" max:"65536" change:"restart" doc:"Maximum requests waiting for a permit of permits.query."`
 	Beyond  int           `key:"proxy" default:"192" min:"3" max:"65536" change:"restart" doc:"Maximum requests waiting for a permit of permits.proxy."`
 	Streams int           `key:"streams" default:"64" min:"3" max:"65536" change:"restart" doc:"Maximum requests waiting for a permit of permits.streams."`
+	Storage int           `key:"storage" default:"64" min:"3" max:"65536" change:"restart" doc:"Maximum requests waiting for a permit of permits.storage."`
 	Class   int           `key:"class_share" default:"33" min:"1" max:"33" change:"hot" doc:"Percentage of each queue that one class may fill, at least one request. At most a third, so that two classes cannot exclude the third."`
 	Flow    int           `key:"flow_share" default:"25" min:"1" max:"33" change:"hot" doc:"Percentage of each queue that one tenant, or one peer without a key, may fill, at least one request."`
 }
@@ -201,6 +202,7 @@ type Permits struct {
 	Lists    int `key:"query" default:"32" min:"1" max:"65536" change:"restart" doc:"Concurrent requests that read the index."`
 	Beyond   int `key:"proxy" default:"256" min:"1" max:"21845" change:"restart" doc:"Concurrent requests forwarded to upstreams, except those of permits.streams."`
 	Streams  int `key:"streams" default:"256" min:"1" max:"65536" change:"restart" doc:"Concurrent requests that wait or last: change streams, exports, reads with wait or min_seq, tunnels and event streams of upstreams."`
+	Storage  int `key:"storage" default:"128" min:"1" max:"65536" change:"restart" doc:"Concurrent uploads and downloads of objects. storage.uploads also limits the uploads."`
 	Internal int `key:"internal_share" default:"10" min:"0" max:"90" change:"restart" doc:"Percentage of each facet's permits reserved for admin keys."`
 	Anon     int `key:"anon_share" default:"50" min:"1" max:"100" change:"restart" doc:"Percentage of each facet's permits that callers without a key may hold together, at least one permit."`
 	Flow     int `key:"flow_share" default:"25" min:"1" max:"100" change:"hot" doc:"Percentage of each facet's permits that one tenant, or one peer without a key, may hold, at least one permit."`

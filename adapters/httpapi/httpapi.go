@@ -180,7 +180,7 @@ func (a *API) open(r route) {
 	d := &door{name: r.name, number: a.numbers, facet: types.FacetWallet, mean: 1 << 10}
 	switch r.name {
 	case "put_object", "post_object", "get_object": // they last
-		d.facet, d.mean = types.Streams, 64<<10
+		d.facet, d.mean = types.FacetStorage, 64<<10
 	}
 	if r.lists {
 		d.facet, d.mean = types.FacetQuery, 16<<10

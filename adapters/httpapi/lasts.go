@@ -19,7 +19,7 @@ func (k *call) lasts() {
 		if len(k.r.Header["Upgrade"]) > 0 || accepts(accept, eventsType[0]) {
 			k.facet = types.Streams
 		}
-	case k.door.facet == types.Streams:
+	case k.door.facet == types.FacetStorage:
 		k.keeps = endless
 	case k.r.Method != http.MethodGet:
 	case accepts(accept, eventsType[0], "text/csv", linesType[0]):

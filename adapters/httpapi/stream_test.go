@@ -227,6 +227,8 @@ func TestWhatLastsWantsAPermitOfStreams(t *testing.T) {
 		{"/v1/accounts/mine:a/entries?format=csv", "", types.Streams},
 		{"/v1/accounts/mine:a/entries", "Text/CSV", types.Streams},
 		{"/v1/accounts/mine:a/entries?limit=1%30", "", types.FacetQuery},
+		{"/o/b3:" + strings.Repeat("0", 64), "", types.FacetStorage},
+		{"/o/b3:" + strings.Repeat("0", 64) + "?wait=1", "text/csv", types.FacetStorage},
 	} {
 		r := s.get(c.path)
 		if c.accept != "" {

@@ -267,10 +267,10 @@ func TestAnswersAreNoRejections(t *testing.T) {
 			w.Refused(f, p)
 		}
 	}
-	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != 2*len(registry.BeforeWork)+3 { // 3 series of the listener
+	if after := testutil.CollectAndCount(w.of.counters["rejected_total"]); before != after || after != 3*len(registry.BeforeWork)+3 { // 3 series of the listener
 		t.Fatalf("%d series before, %d after", before, after)
 	}
-	for plane, want := range map[string]float64{"wallet": 3, "proxy": 1} {
+	for plane, want := range map[string]float64{"wallet": 3, "proxy": 1, "storage": 1} {
 		if n := testutil.ToFloat64(w.of.counter("rejected_total", plane, "busy")); n != want {
 			t.Errorf("%s: busy counted %v times", plane, n)
 		}

@@ -70,7 +70,7 @@ var Metrics = []Metric{
 	{Name: "busy_rejections_total", Type: Counter, Help: "Requests rejected with 429.",
 		Labels: []Label{{"endpoint", firsts(Endpoints)}}},
 	{Name: "rejected_total", Type: Counter, Help: "Requests rejected before any work, by the listener, the API or the proxy.",
-		Labels: []Label{{"plane", []string{"node", "wallet", "proxy"}}, {"reason", append(codes(BeforeWork), "max_conns", "max_conns_per_peer", "framing")}}, Series: rejections()},
+		Labels: []Label{{"plane", []string{"node", "wallet", "proxy", "storage"}}, {"reason", append(codes(BeforeWork), "max_conns", "max_conns_per_peer", "framing")}}, Series: rejections()},
 	{Name: "idle_connections_closed_total", Type: Counter, Help: "Idle connections closed to make room for a new one, by the limit reached.",
 		Labels: []Label{{"reason", []string{"max_conns", "max_conns_per_peer"}}}},
 	{Name: "admission_refused_total", Type: Counter, Help: "Requests rejected at admission, by reason.",
@@ -208,15 +208,15 @@ func codes(problems []event.Problem) (all []string) {
 func rejections() [][]string {
 	all := [][]string{{"node", "max_conns"}, {"node", "max_conns_per_peer"}, {"node", "framing"}}
 	for _, code := range codes(BeforeWork) {
-		all = append(all, []string{"wallet", code}, []string{"proxy", code})
+		all = append(all, []string{"wallet", code}, []string{"proxy", code}, []string{"storage", code})
 	}
 	return all
 }
 
-// Plane returns the value of the label plane for a facet: proxy for forwarded requests, wallet for
-// all others.
+// Plane returns the value of the label plane for a facet: proxy for forwarded requests, storage for uploads and downloads of
+// objects, wallet for all others.
 func Plane(f types.Facet) string {
-	if f == types.FacetProxy {
+	if f == types.FacetProxy || f == types.FacetStorage {
 		return f.String()
 	}
 	return "wallet"

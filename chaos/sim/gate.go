@@ -86,6 +86,7 @@ func gateway(c node.Config, gate int) node.Config {
 		l.Facets[types.FacetWallet] = admission.Facet{Permits: 2, Queue: 7, PerClass: [types.NumClasses]int{2, 3, 2}, PerFlow: 3}
 		l.Facets[types.FacetQuery] = admission.Facet{Permits: 1, Queue: 8, PerClass: [types.NumClasses]int{2, 4, 2}, PerFlow: 2}
 		l.Facets[types.Streams].Permits = 1 // with those of Beyond, no more than calls
+		l.Facets[types.FacetStorage] = admission.Facet{Permits: 1, Queue: 2, PerClass: [types.NumClasses]int{2, 2, 2}, PerFlow: 1, ClassPermits: [types.NumClasses]int{1, 1, 1}, FlowPermits: 1}
 	}
 	c.Admission, c.QuotaLimits, c.MaxPacingDelay = l, quota.Limits{Peers: 3, Keys: 64, Tenants: 8}, 5*time.Millisecond
 	c.Quotas = quotas(gate&smallQuotas != 0)

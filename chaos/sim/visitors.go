@@ -132,7 +132,7 @@ func (w *World) floods() {
 // crowds: all classes come to one facet, each with several callers.
 func (w *World) crowds() {
 	facet, first := types.Facet(w.c.Choose("gate/facet", int(types.NumFacets))), w.c.Choose("gate/first", int(types.NumClasses))
-	for n := range 5*int(types.NumClasses) - 1 {
+	for n := range 7*int(types.NumClasses) - 1 {
 		in := stranger(1 + n)
 		if c := types.Class((first + n) % int(types.NumClasses)); c != types.ClassAnon {
 			in.Class, in.Tenant = c, types.Tenant(1+n/int(types.NumClasses))

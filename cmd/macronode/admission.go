@@ -43,7 +43,7 @@ type facetRoom struct{ permits, queue int }
 
 func rooms(c *config.Config) [types.NumFacets]facetRoom {
 	q, p := &c.Queue, &c.Permits
-	return [types.NumFacets]facetRoom{types.FacetWallet: {p.Money, q.Money}, types.FacetQuery: {p.Lists, q.Lists}, types.FacetProxy: {p.Beyond, q.Beyond}, types.Streams: {p.Streams, q.Streams}}
+	return [types.NumFacets]facetRoom{types.FacetWallet: {p.Money, q.Money}, types.FacetQuery: {p.Lists, q.Lists}, types.FacetProxy: {p.Beyond, q.Beyond}, types.Streams: {p.Streams, q.Streams}, types.FacetStorage: {p.Storage, q.Storage}}
 }
 
 // classPermits returns how many of so many permits each class may have, together with the

@@ -123,7 +123,7 @@ func memoryBound(c *config.Config) memory {
 			{"requests with a small body (permits.wallet)", in, smallOne},
 			{"tickets and replies (permits.wallet)", in, ticket},
 			{"requests with a large body", largeBodies, largeOne},
-			{"uploads and downloads (storage.uploads, permits.streams)", int64(c.Storage.Uploads) + int64(c.Permits.Streams), transfer},
+			{"uploads and downloads (permits.storage)", int64(c.Permits.Storage), transfer},
 			{"compressed uploads, as many as large bodies", largeBodies, unpacking}}},
 		{"admission", []term{
 			{"rows and slots (permits, queue)", 1, admission.Bytes(n.Admission) + int64(passes(c).All())*slot},

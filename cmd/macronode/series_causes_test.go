@@ -177,6 +177,8 @@ var causes = map[string]cause{
 			m.hooks().Smuggle()
 		case l[0] == "proxy":
 			m.meter.Refused(types.FacetProxy, problemOf(l[1]))
+		case l[0] == "storage":
+			m.meter.Refused(types.FacetStorage, problemOf(l[1]))
 		default:
 			m.meter.Refused(types.FacetWallet, problemOf(l[1]))
 			m.meter.Refused(types.FacetQuery, problemOf(l[1]))
@@ -408,6 +410,7 @@ var queueCauses = map[string]cause{
 	"admission_queue_query":   waiting(types.FacetQuery),
 	"admission_queue_proxy":   waiting(types.FacetProxy),
 	"admission_queue_streams": waiting(types.Streams),
+	"admission_queue_storage": waiting(types.FacetStorage),
 	"decisions":               func(m *metered, _ []string) (float64, moves) { m.keep(httpapi.Decision{}); return 1, nil },
 	"upstream_queries":        func(m *metered, _ []string) (float64, moves) { m.desk.Asks.Tell(event.AttemptResult{}); return 1, nil },
 	"tickets": func(m *metered, _ []string) (float64, moves) {

@@ -80,8 +80,11 @@ func TestEachEndpointIsCounted(t *testing.T) {
 			t.Errorf("%s %s: %d", asked, path, status)
 		}
 		plane := "wallet"
-		if endpoint == "proxy" {
+		switch endpoint {
+		case "proxy":
 			plane = "proxy"
+		case "put_object", "post_object", "get_object":
+			plane = "storage"
 		}
 		want := moves{
 			seriesOf("request_latency_seconds_count", "endpoint", endpoint, "method", method):   1,

@@ -111,7 +111,7 @@ func TestCheckPolicy(t *testing.T) {
 		"upstreams":       {func(g *event.Policy) { g.Upstreams = make([]event.Upstream, upstream.MaxUpstreams+1) }, upstream.ErrTooMany},
 	} {
 		s := newStage(t)
-		s.config.Admission.Places = 24
+		s.config.Admission.Places = 30
 		s.node = node.New(s.config, state.New(s.config.State, 1), 0, types.NewRand(1))
 		g := s.config.Policy()
 		g.Version = 5

@@ -20,15 +20,16 @@ func (c Class) String() string {
 type Facet uint8
 
 const (
-	FacetWallet Facet = iota // operations on money, and reads from memory
-	FacetQuery               // reads from the index
-	FacetProxy               // requests to upstreams
-	Streams                  // requests that last: change streams, long polls, event streams and tunnels of upstreams
+	FacetWallet  Facet = iota // operations on money, and reads from memory
+	FacetQuery                // reads from the index
+	FacetProxy                // requests to upstreams
+	Streams                   // requests that last: change streams, long polls, event streams and tunnels of upstreams
+	FacetStorage              // uploads and downloads of objects
 	NumFacets
 )
 
 func (f Facet) String() string {
-	return [...]string{"wallet", "query", "proxy", "streams", "?"}[min(f, NumFacets)]
+	return [...]string{"wallet", "query", "proxy", "streams", "storage", "?"}[min(f, NumFacets)]
 }
 
 // A Flow takes turns within its class: a tenant, or the peer of callers without a key.

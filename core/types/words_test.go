@@ -113,9 +113,9 @@ func TestConditions(t *testing.T) {
 // TestEveryWordHasItsName, which logs and metrics show; what is none has a name too.
 func TestEveryWordHasItsName(t *testing.T) {
 	for want, words := range map[string][]fmt.Stringer{
-		"internal authed anon ? ?":           {types.ClassInternal, types.ClassAuthed, types.ClassAnon, types.NumClasses, types.Class(200)},
-		"wallet query proxy streams ? ?":     {types.FacetWallet, types.FacetQuery, types.FacetProxy, types.Streams, types.NumFacets, types.Facet(200)},
-		"instance peer key tenant route ? ?": {types.ScopeInstance, types.ScopePeer, types.ScopeKey, types.ScopeTenant, types.ScopeRoute, types.NumQuotaScopes, types.QuotaScope(200)},
+		"internal authed anon ? ?":               {types.ClassInternal, types.ClassAuthed, types.ClassAnon, types.NumClasses, types.Class(200)},
+		"wallet query proxy streams storage ? ?": {types.FacetWallet, types.FacetQuery, types.FacetProxy, types.Streams, types.FacetStorage, types.NumFacets, types.Facet(200)},
+		"instance peer key tenant route ? ?":     {types.ScopeInstance, types.ScopePeer, types.ScopeKey, types.ScopeTenant, types.ScopeRoute, types.NumQuotaScopes, types.QuotaScope(200)},
 	} {
 		if got := strings.Trim(fmt.Sprint(words), "[]"); got != want {
 			t.Errorf("%s, want %s", got, want)

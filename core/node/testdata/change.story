@@ -114,4 +114,4 @@ frame @3:
 > change permits=4 queue=1
 gate: more permits for money than replies that the node was started to hold: 4, and it holds 3
 > change permits=2 queue=400
-gate: permits and queues want more places than the node was started with: 1608, and it has 20
+gate: permits and queues want more places than the node was started with: 2010, and it has 26
