@@ -31,6 +31,7 @@ func objects() []Mutant {
 		alone("one test uses a number again", one("a copy leaves its number free", "a restored node never uses a number again", "adapters/objectstore/copy.go", "\ts.Reserve(o.File)\n", "", "./adapters/objectstore TestCopySurvivesPowerLoss$")),
 		alone("under load the race is seldom", one("a backup takes a deleted object for lost", "a backup is of one frame", "cmd/macronode/backup_objects.go", "deleted = deleted || !before[o.File]", "_ = before", "./cmd/macronode TestBackupFollowsDeletes$")),
 		alone("one script looks at the files of a backup", one("a backup keeps deleted objects for ever", "a backup has the objects of its last frame", "cmd/macronode/backup_objects.go", "return ok && o.File == file", "_, _ = o, ok\n\t\treturn true", "./cmd/macronode TestScripts/^backup_objects$")),
+		alone("one script deletes the last object", one("a backup keeps the last deleted objects", "a backup has the objects of its last frame", "cmd/macronode/backup.go", "hasObjects(cfg.Data) || hasObjects(v.To)", "hasObjects(cfg.Data)", "./cmd/macronode TestScripts/^backup_objects$")),
 		alone("one script damages objects", one("verify does not read contents", "verify finds a damaged object", "cmd/macronode/backup_objects.go", "check, r.Contents = store.Verify, true", "r.Contents = true", "./cmd/macronode TestScripts/^backup_objects$")),
 
 		one("the root is hashed as an inner node", "an address is the BLAKE3 digest", tree, "\tlast.Flags |= guts.FlagRoot\n", "", "./core/digest TestTreeIsBLAKE3$", "./core/digest TestRangesAreVerified$"),

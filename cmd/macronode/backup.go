@@ -95,7 +95,7 @@ func (v *backupCmd) Run(c *console) (err error) {
 	}
 	b := backup.Bounds{Upto: upto, Heir: v.Heir}
 	var k *objectCopy
-	if hasObjects(cfg.Data) {
+	if hasObjects(cfg.Data) || hasObjects(v.To) {
 		if k, err = c.newObjectCopy(ctx, "backup", cfg.Data, v.To); err != nil {
 			return cannot(err)
 		}
